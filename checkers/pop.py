@@ -3,7 +3,7 @@
 One topic and one group of consumers a history; every message is a number that is sent at most once. Keys mean nothing.
 Operations, with values {message, invisible_ms, deliveries}:
   send {message}               ok: the topic has it
-  pop {invisible_ms}           ok with `deliveries`, each {message, times}: given to this process alone, for so long;
+  pop {invisible_ms, in_order} ok with `deliveries`, each {message, times}: given to this process alone, for so long;
                                `times`: how often the message came before, without having been acknowledged
   ack {message}                of the last delivery of the message to this process; ok: it does not come again
   change {message, invisible_ms}   of the same delivery; ok: it is invisible from now on, for so long
@@ -30,10 +30,11 @@ if the first delivery had ended before the second began.
 Duplicates are legal: whoever does not acknowledge in time gets the message again. So is one that comes late. A
 confirmed acknowledgement binds the system for good, whatever befalls it afterwards: a failover is no excuse, unless the
 system's adapter says that what was written around it may be lost. It kills checkpoint-after-reply, revive-drop,
-revive-next, renew-after-ack, ack-before-replicated, renewal-keeps-old, revive-log-not-read and pop-count-kept.
+revive-next, renew-after-ack, ack-before-replicated, renewal-keeps-old, revive-log-not-read, pop-count-kept and,
+in order, orderly-not-blocked.
 
 Where no drain found nothing left, absence proves nothing: UNKNOWN. It does not establish that a message comes in a
-given time, nor in any order.
+given time; nor in which order, of which `checkers/pop_order.py` judges where it is promised.
 """
 
 from __future__ import annotations
@@ -72,14 +73,19 @@ from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.compiled import compiled
 
+DELIVERY = pa.struct([("message", pa.int64()), ("times", pa.int64()), ("queue", pa.string()), ("offset", pa.int64())])
 POPPED = pa.struct(
     [
         pa.field("message", pa.int64()),
         pa.field("invisible_ms", pa.int64()),
-        pa.field("deliveries", pa.list_(pa.struct([pa.field("message", pa.int64()), pa.field("times", pa.int64())]))),
+        pa.field("in_order", pa.bool_()),
+        pa.field("queue", pa.string()),
+        pa.field("offset", pa.int64()),
+        pa.field("deliveries", pa.list_(DELIVERY)),
     ]
 )
-"""The value of this workload's operations."""
+"""The value of this workload's operations. Where messages are popped in order `queue` and `offset` are where they lie,
+in deliveries and in acknowledgements."""
 
 FUNCTIONS = ("send", "pop", "ack", "change", "drain", "dead-letters")
 SEND, POP, ACK, CHANGE, DRAIN, DEAD = range(len(FUNCTIONS))

@@ -70,7 +70,8 @@ def fitting(type_: type, name: str, value: Any, *, what: str) -> Any:
     is_fitting = any(type(value) is option for option in options) or (float in options and type(value) is int)
     if not is_fitting or (bounds is not None and type(value) in (int, float) and value not in bounds):
         raise UsageError(f"{what} takes {_in_words(options, bounds)}, got {shown(value)}")
-    return float(value) if float in options and type(value) is int else value
+    is_made_float = float in options and int not in options and type(value) is int
+    return float(value) if is_made_float else value
 
 
 def _plain(hint: Any) -> Any:

@@ -1,9 +1,9 @@
 """What a node runs: a Python program written against a `Host`, or any command in an image of its own.
 
 A Python program runs in every environment, and its image is made of the files of the packages it imports. A command
-runs wherever there are images; the simulator refuses it by name. The texts of a command (its words, files and
+runs in containers and on machines; the simulator refuses it by name. The texts of a command (its words, files and
 environment variables) may name nodes: `${name}` and `${address}` are the node's own, `${r2.address}` is that of node
-r2; `$${` is a plain `${`.
+r2, and `${home}` is a directory for what the node keeps; `$${` is a plain `${`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from harness.errors import UsageError
 Main = Callable[[Any, Mapping[str, Any]], Awaitable[None]]
 """A Python program: `await main(host, config)`, until it is cancelled."""
 PLACE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
+PLACE_OF_HOME = "${home}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,12 @@ class NamedImage:
     name: str
 
 
-Image = DebianPackages | Dockerfile | NamedImage
+@dataclass(frozen=True)
+class Installed:
+    """No image: what the command needs is installed on the machine on which it runs."""
+
+
+Image = DebianPackages | Dockerfile | NamedImage | Installed
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class Command:
     argv: tuple[str, ...]
     image: Image
     files: Mapping[str, str] = field(default_factory=dict)
-    """Absolute path -> text, written before each boot."""
+    """Absolute path, which may begin with `${home}` -> text, written before each boot."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables, beside those of the image."""
     ready: Probe | None = None
@@ -108,7 +114,7 @@ def filled(text: str, names: Mapping[str, str]) -> str:
     return PLACE.sub(place, text)
 
 
-def places(node: str, addresses: Mapping[str, str]) -> dict[str, str]:
-    """What the texts of a node may name; `addresses`: node -> address."""
+def places(node: str, addresses: Mapping[str, str], home: str) -> dict[str, str]:
+    """What the texts of a node may name; `addresses`: node -> address, `home`: a directory of the node's own."""
     others = {f"{name}.address": address for name, address in addresses.items()}
-    return {"name": node, "address": addresses[node], **others}
+    return {"name": node, "address": addresses[node], "home": home, **others}

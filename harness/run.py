@@ -6,12 +6,14 @@ run itself goes into its facts, so that a verdict over a run cut short says so.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.client import Client
-from harness.environments.environment import Environment, Moments
+from harness.environments.environment import Environment, Moments, Usage
 from harness.errors import HarnessError
 from harness.generator import Generator, any_of, clients, nemesis, picked, stagger, time_limit
 from harness.interpreter import run_operations
@@ -24,7 +26,9 @@ from harness.record.fault_row import FaultRow
 from harness.record.picked import picked_numbers
 from harness.record.recorder import Recorder
 from harness.record.scenario import Scenario
+from harness.record.usage_log import UsageRow
 from harness.seed import Seed
+from harness.strand_client import StrandClient, strand_of
 from harness.system import NodeSpec, System
 from harness.watch import Watch, watch_of
 from harness.workload import Workload
@@ -35,6 +39,7 @@ RECOVERY_TIMEOUT_S = 40.0
 APART_TIMEOUT_S = 10.0
 """How long it may take beyond that to serve without nodes that are damaged for good."""
 OPERATION_TIMEOUT_S = 5.0
+USAGE_EVERY_S = 10.0
 CRASHES_SHOWN = 5
 
 
@@ -118,6 +123,7 @@ class _Course:
     facts: FactsSoFar
     progress: Progress
     next_process: int = 0
+    sampling: asyncio.Task[None] | None = None
     faults: list[FaultRow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -133,6 +139,8 @@ class _Course:
         self.reported.begin(f"starting {len(nodes)} nodes ({environment.name})")
         try:
             await environment.start(nodes, self.recorder.nodes)
+            if environment.usage is not None:
+                self.sampling = asyncio.create_task(self._sample(environment.usage), name="usage of nodes")
             observer = environment.client_host("observer")
             await self._until_ready(observer, "after its start", START_TIMEOUT_S)
             self.facts.storm_from_ns = environment.timeline.now_ns()
@@ -170,9 +178,27 @@ class _Course:
         finally:
             self.reported.begin("ending the nodes")
             try:
+                await self._end_sampling()
                 self.facts.panics.update(environment.panics())
             finally:
                 await environment.stop()
+
+    async def _end_sampling(self) -> None:
+        if self.sampling is not None:
+            self.sampling.cancel()
+            await asyncio.gather(self.sampling, return_exceptions=True)
+
+    async def _sample(self, ask: Callable[[], Awaitable[Mapping[str, Usage]]]) -> None:
+        """For ever. A sample that fails is left out: it must not end a run, and what is missing can be seen."""
+        timeline = self.environment.timeline
+        while True:
+            with suppress(HarnessError):
+                for node, held in (await ask()).items():
+                    row = UsageRow(
+                        time_ns=timeline.now_ns(), node=node, memory_bytes=held.memory_bytes, handles=held.handles
+                    )
+                    self.recorder.usage(row)
+            await timeline.sleep(USAGE_EVERY_S)
 
     def _keep_watch(self, moments: Moments, watch: Watch) -> None:
         plan, breaches = self.plan, Breaches(self.environment.timeline.now_ns)
@@ -189,9 +215,13 @@ class _Course:
 
     async def _until_ready(self, observer: Any, when: str, timeout_s: float) -> None:
         plan = self.plan
-        ready = plan.system.ready(plan.system_settings, observer, plan.workload.name)
+
+        async def ready() -> None:
+            for name in plan.workload.names:
+                await plan.system.ready(plan.system_settings, observer, name)
+
         try:
-            await self.environment.timeline.within(timeout_s, ready)
+            await self.environment.timeline.within(timeout_s, ready())
         except TimeoutError:
             raise HarnessError(f"{plan.system.name} did not serve within {timeout_s:g} s {when}") from None
 
@@ -201,9 +231,15 @@ class _Course:
         serves_without = getattr(plan.system, "serves_without", None)
         if serves_without is None:
             return
+
+        async def serves() -> bool:
+            for name in plan.workload.names:
+                if not await serves_without(plan.system_settings, observer, name, damaged):
+                    return False
+            return True
+
         try:
-            serves = serves_without(plan.system_settings, observer, plan.workload.name, damaged)
-            if not await timeline.within(APART_TIMEOUT_S, serves):
+            if not await timeline.within(APART_TIMEOUT_S, serves()):
                 return
             if self.facts.serves_ns is None:
                 self.facts.serves_ns = timeline.now_ns()
@@ -238,8 +274,10 @@ class _Course:
         hosts = [self.environment.client_host(f"client-{thread}") for thread in range(concurrency)]
 
         def client_of(process: int) -> Client:
-            host = hosts[process % concurrency]
-            return plan.system.client(plan.workload.name, plan.system_settings, host, process)
+            thread = process % concurrency
+            name = strand_of(plan.workload, thread, concurrency)
+            client = plan.system.client(name, plan.system_settings, hosts[thread], process)
+            return StrandClient(name, client) if plan.workload.strands else client
 
         interpreted = await run_operations(
             generator,

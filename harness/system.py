@@ -32,6 +32,8 @@ class NodeSpec:
     program: Program
     ports: tuple[int, ...] = ()
     """Ports that clients (not only other nodes) reach."""
+    upgraded: Program | None = None
+    """What it runs from its upgrade on; None where there is no other version of it."""
     replica: bool = False
     """Whether it holds a copy of the data that the final reads compare."""
 
@@ -92,8 +94,14 @@ class Declaration:
     spare: str = "spare"
     """The role of nodes without which the system must go on, where `System.roles` reports any: `--liveness` keeps them
     down while it demands progress."""
+    deployments: tuple[Mapping[str, SettingValue], ...] = ()
+    """Sets of settings that make another cluster of the system: where `stormproof explore` searches, a storm draws one
+    of them before anything else, each as likely as it is often here; what the cluster so set declares is drawn then.
+    Empty: it is always the given one."""
     explored: Mapping[str, tuple[SettingValue, ...]] = field(default_factory=dict)
-    """Setting -> values beside the given one that storms draw where `stormproof explore` searches."""
+    """Setting -> values beside the given one that such storms draw."""
+    explored_together: tuple[Mapping[str, SettingValue], ...] = ()
+    """Sets of settings that are possible, or mean something, only together: such a storm draws each as a whole."""
     paces: Mapping[str, tuple[SettingValue, ...]] = field(default_factory=dict)
     """Setting -> values of which such a storm draws one where hosts are near each other: how long the system itself
     waits before it acts. The less, the more of what can happen does so within a storm."""
@@ -168,3 +176,19 @@ class Separable(Protocol):
 
         It is waited for with a bound; a system that reaches neither by then is stuck.
         """
+
+
+class Shared(Protocol):
+    """A system that several workloads can use at once: it has this method beside those of `System`."""
+
+    def shared(self, settings: Any, workloads: tuple[str, ...]) -> Any:
+        """The settings with which each of these workloads has places of its own (topics, keys). Raises UsageError for
+        workloads that cannot be told apart."""
+
+
+class Outfitted(Protocol):
+    """A system whose clients need more than the harness brings in some environments: it has this method beside those of
+    `System`."""
+
+    def require_clients(self, settings: Any, environment: str) -> None:
+        """Raises UsageError where the clients of a run with these settings cannot work in this environment."""

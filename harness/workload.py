@@ -67,6 +67,13 @@ class Workload:
 
     explored: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Setting -> values beside the usual one that storms draw where `stormproof explore` searches."""
+    strands: tuple[Workload, ...] = ()
+    """Those that it runs side by side, where it is made of several (`workloads.combined`)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its strands, or its own."""
+        return tuple(strand.name for strand in self.strands) or (self.name,)
 
     @property
     def anomalies(self) -> tuple[str, ...]:

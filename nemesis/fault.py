@@ -137,6 +137,23 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Ended cleanly, and started as another version; nothing is left to heal, for nobody goes back."""
+
+    nodes: tuple[str, ...]
+    kind = "upgrade"
+
+    async def start(self, environment: Environment) -> Effect:
+        return await environment.upgrade(self.nodes)
+
+    async def stop(self, environment: Environment) -> Effect:
+        return Effect(False, "nothing to heal: the nodes were started again at once")
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "once": True, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
 class Compound:
     """Several faults at one moment, healed in the opposite order."""
 

@@ -116,6 +116,7 @@ FORMS = (
     Form("majorities ring of GROUP", MajoritiesRing),
     Form("kill TARGET", shape.kill),
     Form("restart TARGET", shape.restart),
+    Form("upgrade TARGET", shape.upgrade),
     Form("pause TARGET", shape.pause),
     Form("power off TARGET", shape.power_off),
     Form("skew clocks of TARGET", ClockShape),

@@ -202,6 +202,19 @@ def restarts(system: Declaration) -> Package:
     return replace(loops, fault="restart-loop+rolling-restart", shapes=(*loops.shapes, *rolling))
 
 
+def upgrades(system: Declaration) -> Package:
+    groups = system.groups or ("all",)
+    return Package(
+        name="upgrades",
+        fault="upgrade",
+        about="upgrades nodes in place: ends them cleanly and starts them as another version",
+        shapes=(
+            *((3.0, shape.upgrade(One(group))) for group in groups),
+            *((1.0, shape.upgrade(Group(group))) for group in groups),
+        ),
+    )
+
+
 def strobe(system: Declaration) -> Package:
     return _impaired_nodes(
         system,
@@ -291,5 +304,6 @@ PACKAGES: Mapping[str, Callable[[Declaration], Package]] = {
     "slow-nodes": slow_nodes,
     "restarts": restarts,
     "strobe": strobe,
+    "upgrades": upgrades,
 }
 """The packages that come with Stormproof."""

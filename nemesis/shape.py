@@ -11,7 +11,7 @@ from typing import Protocol
 
 from harness.environments.environment import Link
 from nemesis.cluster import Cluster
-from nemesis.fault import ClockSkew, Compound, Fault, Kill, Partition, Pause, PowerLoss, Restart, Skew
+from nemesis.fault import ClockSkew, Compound, Fault, Kill, Partition, Pause, PowerLoss, Restart, Skew, Upgrade
 from nemesis.links import Between, OneDirection, between
 from nemesis.target import Target
 
@@ -205,7 +205,7 @@ class OnNodes:
     """A fault that strikes the target's nodes themselves, as far as nothing holds them already."""
 
     verb: str
-    fault: type[Kill | Restart | Pause | PowerLoss]
+    fault: type[Kill | Restart | Upgrade | Pause | PowerLoss]
     target: Target
 
     @property
@@ -226,6 +226,10 @@ def kill(target: Target) -> Shape:
 
 def restart(target: Target) -> Shape:
     return OnNodes("restart", Restart, target)
+
+
+def upgrade(target: Target) -> Shape:
+    return OnNodes("upgrade", Upgrade, target)
 
 
 def pause(target: Target) -> Shape:

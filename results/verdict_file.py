@@ -3,7 +3,7 @@
     {"verdict": "valid" | "invalid" | "unknown", "reasons": […], "accepted_as_vacuous": […], "excused": "…",
      "checkers": {name: {"verdict", "reasons", "vacuous", "accepted",
                          "anomalies": {name: {"count", "examples", "legal", "excused", "meaning"}}, "statistics"}},
-     "operations": {…}, "faults": {…}, "points": {name: {"reached", "struck_by"}}, "versions": {…},
+     "operations": {…}, "faults": {…}, "points": {name: {"reached", "struck_by"}}, "usage": {node: …}, "versions": {…},
      "checked": {"history", "judged_as", "engine", "engine_because", "command"} | null}
 
 The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
@@ -13,6 +13,8 @@ null. The `excused` of all is one line: what was found and is legal, with the re
 `meaning` is {"says", "usually"}: what the anomaly says and what usually causes it; null where no checker explains it.
 `vacuous` are those of a checker's reasons that say that too little happened to contradict anything; where a user has
 accepted that, they are listed in `accepted` instead, and for all checkers in `accepted_as_vacuous`.
+`usage` is what each node's program held of its machine, as medians of the first and the last quarter of the run; none
+where that is not measured.
 `points` are those that the system declares: how often each was reached, and the faults that struck in that moment; none
 where the environment does not see them.
 Numbers that JSON cannot hold (NaN, infinity) become null, so that any parser reads the file.
@@ -68,6 +70,8 @@ class VerdictFile:
     """What the nemesis did, counted, e.g. {"partition": {"applied": 3, "with_effect": 3}}."""
     points: Mapping[str, Any] = field(default_factory=dict)
     """{"alter-proposed": {"reached": 3, "struck_by": ["kill it when alter-proposed"]}}."""
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    """Node -> {"samples", "memory_bytes": [first, last], "handles": [first, last]}, medians of quarters."""
     versions: Mapping[str, Any] = field(default_factory=dict)
     checking: Checking | None = None
     """None where it is not known."""
@@ -82,6 +86,7 @@ class VerdictFile:
             "operations": plain(self.operations),
             "faults": plain(self.faults),
             "points": plain(self.points),
+            "usage": plain(self.usage),
             "versions": plain(self.versions),
             "checked": None if self.checking is None else asdict(self.checking),
         }
@@ -98,6 +103,7 @@ class VerdictFile:
             operations=data["operations"],
             faults=data["faults"],
             points=data.get("points", {}),
+            usage=data.get("usage", {}),
             versions=data["versions"],
             checking=Checking(**data["checked"]) if data.get("checked") else None,
         )

@@ -3,7 +3,8 @@
 Operations. Each client is a producer (key: `topic/queue`; every message is a number that is sent at most once) or plays
 one member of a group after the other:
 - `send` {message}: ok with the queue offset it got.
-- `join` {group, model, mode, limit}: ok with the name of the member, which from now on gets messages.
+- `join` {group, model, mode, limit}: ok with the name of the member, which from now on gets messages. Where members pop
+  the mode is `popping`: what is not acknowledged within `POP_INVISIBLE_S` comes again, and offsets say nothing.
 - `consume` {group}: ok with the next messages that the member is given, or none. From here on it consumes them. Each
   has the queue and offset that it comes from (`topic/queue`, or `retry/…` for what comes again), and its tries so far.
 - `finish` {group, member, messages, outcome}: it has consumed them with `success`, or failed, and they come again
@@ -42,7 +43,10 @@ ASKS = 0.15
 HOPELESS_OF = 16
 """One of so many messages fails whoever consumes it, in a storm in which consumption fails at all."""
 SETTLING_S = 3.0
-"""Between two looks that both have to find that all is consumed."""
+POPPED_SETTLING_S = 10.0
+"""Whoever pops is to be given nothing for much longer than `POP_INVISIBLE_S`."""
+POP_INVISIBLE_S = 2.0
+"""So long what was popped is to be one member's."""
 ATTEMPTS = 120
 """So many failures and vain looks of one drain, and it is given up as incomplete."""
 
@@ -53,6 +57,8 @@ class ConsumptionSettings:
     """`clustering`: the members of a group divide the queues. `broadcasting`: each gets everything."""
     orderly: bool = False
     """Members consume each queue in its order."""
+    popping: bool = False
+    """Members pop what they consume: an acknowledgement for each message, no offsets."""
     retries: Annotated[float, Bounds(0, 0.9)] = 0.2
     """The share of first consumptions that fail."""
     limit: Annotated[int, Bounds(0, 16)] = 2
@@ -67,10 +73,22 @@ class ConsumptionSettings:
             raise UsageError(
                 "orderly with message_model=broadcasting: expected one of them, for in order each queue is one member's"
             )
+        if self.popping and (self.orderly or self.message_model is Model.BROADCASTING):
+            raise UsageError(
+                "popping with orderly or message_model=broadcasting: expected popping alone, for what is popped is any "
+                "member's, and given in no order"
+            )
 
     @property
     def mode(self) -> Mode:
+        if self.popping:
+            return Mode.POPPING
         return Mode.ORDERLY if self.orderly else Mode.CONCURRENTLY
+
+    @property
+    def settling_s(self) -> float:
+        """Between two looks that both have to find that all is consumed."""
+        return POPPED_SETTLING_S if self.popping else SETTLING_S
 
     def member_threads(self, concurrency: int) -> int:
         """The first so many clients are members; of several, at least one in four is a producer."""
@@ -211,7 +229,7 @@ class Drain:
     def _settled(self, time_ns: int) -> Drain:
         """What was sent back may be on its way for a while: it has to be all, and to be so still a little later."""
         if self.settled_ns is None:
-            return replace(self, settled_ns=time_ns, due_ns=time_ns + round(SETTLING_S * 1e9))
+            return replace(self, settled_ns=time_ns, due_ns=time_ns + round(self.settings.settling_s * 1e9))
         return replace(self, is_settled=True, done=self.settings.message_model is Model.BROADCASTING)
 
     def _tried(self) -> Drain:
@@ -278,6 +296,7 @@ WORKLOAD = Workload(
     explored={
         "message_model": ("broadcasting",),
         "orderly": (True,),
+        "popping": (True,),
         "retries": (0.0, 0.5),
         "limit": (0, 4),
         "queues": (1, 2, 8),

@@ -14,11 +14,16 @@ With `tags`, message m has the tag m modulo their number, and a key of its own:
   the next one will ask. `final-filtered-poll` {tag, offset}: the same at every replica in the end, from 0 on.
 - `final-look-up` {message}: where the messages stand that have this one's key, at every replica in the end; of messages
   that were read there, and of such as nobody has seen.
+With a `move_share`, of a topic whose queues can move from servers to servers:
+- `move` {}: have the queue moved, of which nobody else must notice more than that offsets may pass over some where the
+  queue goes on. Ok once it is at the new place; several may try at once.
+- `final-segments` {}: of which segments the queue consists in the end, as pairs of beginning (`offset`) and end
+  (`message`; -1: none yet).
 
 The promises: what was acknowledged is read in the end; no message that certainly was not sent is read; one
 offset holds one message, at every replica; consumers and their groups pass nothing over; producers' sends are in order.
 A batch is there as a whole or not at all, filters take away what they should and nothing else, and keys lead to their
-messages (`checkers.log.features`).
+messages (`checkers.log.features`). A queue that moves stays one queue (`checkers.log.moves`).
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from typing import Annotated, Any, TypeVar
 
 from checkers.log import LogChecker
 from checkers.log.features import FeaturesChecker
+from checkers.log.moves import MovesChecker
 from checkers.log.rows import EVIDENCE, LOG_MESSAGES, REPEATS
 from harness.bounds import Bounds
 from harness.draw import Draw
@@ -62,6 +68,9 @@ class LogSettings:
     """Share of batches among the sends."""
     tags: Annotated[int, Bounds(0, 8)] = 0
     """How many tags messages have, one each, and a key; then half of the polls are for one of these. 0: none."""
+
+    move_share: Annotated[float, Bounds(0, 0.5)] = 0.0
+    """Share of moves of queues among the operations of the storm."""
 
     def __post_init__(self) -> None:
         if not 0 < self.send_share < 1:
@@ -154,7 +163,24 @@ class LookUp:
         return replace(self, process=None, done=True) if event.type == "ok" else _failed(self, event)
 
 
-Read = TypeVar("Read", FilteredRead, LookUp)
+@dataclass(frozen=True, slots=True)
+class SegmentsRead:
+    """Which segments one queue has."""
+
+    key: str
+    due_ns: int = 0
+    failures: int = 0
+    process: int | None = None
+    done: bool = False
+
+    def operation(self) -> Operation:
+        return invoke("final-segments", _value(), key=self.key)
+
+    def after(self, event: Operation) -> SegmentsRead:
+        return replace(self, process=None, done=True) if event.type == "ok" else _failed(self, event)
+
+
+Read = TypeVar("Read", FilteredRead, LookUp, SegmentsRead)
 
 
 def _failed(read: Read, event: Operation) -> Read:
@@ -163,11 +189,14 @@ def _failed(read: Read, event: Operation) -> Read:
     return replace(read, process=None, failures=failures, due_ns=due_ns, done=failures >= ATTEMPTS)
 
 
+AnyRead = FinalRead | FilteredRead | LookUp | SegmentsRead
+
+
 @dataclass(frozen=True, slots=True)
 class FinalReads:
     """All queues at all replicas, side by side as far as threads are free; ends when all are done."""
 
-    reads: tuple[FinalRead | FilteredRead | LookUp, ...]
+    reads: tuple[AnyRead, ...]
 
     def op(self, context: Context) -> Emission:
         if all(read.done for read in self.reads):
@@ -188,7 +217,7 @@ class FinalReads:
                 return self._with(position, read.after(event))
         return self
 
-    def _with(self, position: int, read: FinalRead | FilteredRead | LookUp) -> FinalReads:
+    def _with(self, position: int, read: AnyRead) -> FinalReads:
         return FinalReads((*self.reads[:position], read, *self.reads[position + 1 :]))
 
 
@@ -242,6 +271,8 @@ class FinalChecks:
 def generator(settings: LogSettings, seed: Seed, concurrency: int) -> Generator:
     def operation(draw: Draw, number: int) -> Operation:
         key = queue_key(draw.below(settings.queues))
+        if settings.move_share and draw.uniform() < settings.move_share:
+            return invoke("move", _value(), key=key)
         if draw.uniform() < settings.send_share:
             if settings.batch_share and draw.uniform() < settings.batch_share:
                 size = LEAST_BATCH + draw.below(MOST_BATCH - LEAST_BATCH + 1)
@@ -271,14 +302,19 @@ def _batch(settings: LogSettings, key: str, messages: list[int]) -> Operation:
 
 def final_generator(settings: LogSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
     places = [(node, queue_key(queue)) for queue in range(settings.queues) for node in nodes]
-    reads = FinalReads(tuple(FinalRead(key, node) for node, key in places))
+    moved = settings.queues if settings.move_share else 0
+    segments = (SegmentsRead(queue_key(queue)) for queue in range(moved))
+    reads = FinalReads((*segments, *(FinalRead(key, node) for node, key in places)))
     return FinalChecks(reads, settings.tags, tuple(places)) if settings.tags else reads
 
 
-def checkers(settings: LogSettings) -> dict[str, LogChecker | FeaturesChecker]:
+def checkers(settings: LogSettings) -> dict[str, LogChecker | FeaturesChecker | MovesChecker]:
+    found: dict[str, LogChecker | FeaturesChecker | MovesChecker] = {"log": LogChecker()}
     if settings.tags or settings.batch_share:
-        return {"log": LogChecker(), "log-features": FeaturesChecker(settings.tags)}
-    return {"log": LogChecker()}
+        found["log-features"] = FeaturesChecker(settings.tags)
+    if settings.move_share:
+        found["log-moves"] = MovesChecker()
+    return found
 
 
 WORKLOAD = Workload(
@@ -289,6 +325,7 @@ WORKLOAD = Workload(
     functions=(
         *("send", "poll", "final-poll", "caught-up", "txn"),
         *("send-batch", "filtered-poll", "final-filtered-poll", "final-look-up"),
+        *("move", "final-segments"),
     ),
     repeats=REPEATS,
     evidence=EVIDENCE,

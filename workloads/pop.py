@@ -7,6 +7,9 @@ A process acknowledges what it was given, one message after the other, but for s
 changes the invisible time, to a shorter or a longer one, mostly before it acknowledges and sometimes too late. At the
 end of a run all processes pop and acknowledge until nothing has come for longer than any message may be invisible; then
 a `drain` that finds nothing says that all that was left has come.
+
+With `orderly` all pops are in order, and say where what they give out lies; what that promises says
+`checkers/pop_order.py`.
 """
 
 from __future__ import annotations
@@ -14,11 +17,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any
 
+from checkers.conjunction import Conjunction
 from checkers.evidence import shows_members
 from checkers.plan import Checker
 from checkers.pop import FUNCTIONS, POPPED, PopChecker
+from checkers.pop_order import PopOrderChecker
 from checkers.repeats import members
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
@@ -50,6 +55,8 @@ class PopSettings:
     """Of the messages that come: those that are not acknowledged."""
     changed_share: Annotated[float, Bounds(0, 1)] = 0.2
     """Of the messages that come: those whose invisible time is changed."""
+    orderly: bool = False
+    """Messages of a queue are given out in their order: nothing, until all before it is acknowledged."""
     invisible_ms: Annotated[int, Bounds(50, 60_000)] = 1_000
     tolerance_ms: Annotated[int, INT64] = 20
     """A message may come so much too early: the clocks of brokers do not run as fast as the harness's."""
@@ -66,9 +73,14 @@ class Intent:
     f: str
     message: int
     invisible_ms: int | None = None
+    queue: str | None = None
+    offset: int | None = None
+    """Where an acknowledged message lies, where that was said."""
 
     def operation(self) -> Operation:
-        return _operation(self.f, self.message, self.invisible_ms)
+        return _operation(
+            self.f, message=self.message, invisible_ms=self.invisible_ms, queue=self.queue, offset=self.offset
+        )
 
 
 Held = Mapping[int, tuple[Intent, ...]]
@@ -76,10 +88,21 @@ Held = Mapping[int, tuple[Intent, ...]]
 NOTHING_HELD: Held = MappingProxyType({})
 
 
-def _operation(
-    f: str, message: int | None = None, invisible_ms: int | None = None, key: str | None = None
-) -> Operation:
-    return invoke(f, {"message": message, "invisible_ms": invisible_ms, "deliveries": None}, key=key)
+NOTHING: Mapping[str, Any] = MappingProxyType(
+    dict.fromkeys(("message", "invisible_ms", "in_order", "queue", "offset", "deliveries"))
+)
+
+
+def _operation(f: str, key: str | None = None, **value: Any) -> Operation:
+    return invoke(f, {**NOTHING, **value}, key=key)
+
+
+def _popping(f: str, settings: PopSettings) -> Operation:
+    return _operation(f, invisible_ms=settings.invisible_ms, in_order=settings.orderly)
+
+
+def _acknowledging(delivery: Mapping[str, Any]) -> Intent:
+    return Intent("ack", delivery["message"], queue=delivery.get("queue"), offset=delivery.get("offset"))
 
 
 def _without(held: Held, process: int) -> Held:
@@ -101,7 +124,7 @@ def _after(held: Held, event: Operation, intended: tuple[Intent, ...]) -> Held:
     return {**held, event.process: (*held.get(event.process, ()), *intended)} if intended else held
 
 
-def _deliveries(event: Operation) -> list[dict[str, int]]:
+def _deliveries(event: Operation) -> list[dict[str, Any]]:
     if event.type != "ok" or event.f not in ("pop", "drain"):
         return []
     assert event.value is not None
@@ -127,23 +150,24 @@ class Storm:
         draw = Draw.at(self.base, self.number)
         if draw.uniform() < self.settings.send_share:
             key = queue_key(draw.below(self.settings.queues))
-            operation = _operation("send", self.number, key=key)
+            operation = _operation("send", key=key, message=self.number)
         else:
-            operation = _operation("pop", invisible_ms=self.settings.invisible_ms)
+            operation = _popping("pop", self.settings)
         return operation._replace(process=process, time=context.time), replace(self, number=self.number + 1)
 
     def update(self, context: Context, event: Operation) -> Generator:
         if event.type == "invoke" or event.process < 0:
             return self
-        intended = tuple(intent for one in _deliveries(event) for intent in self._intents(one["message"], one["times"]))
+        intended = tuple(intent for one in _deliveries(event) for intent in self._intents(one))
         held = _after(self.held, event, intended)
         return self if held is self.held else replace(self, held=held)
 
-    def _intents(self, message: int, times: int) -> tuple[Intent, ...]:
-        draw = Draw.at(~self.base, 1_000 * message + times)
+    def _intents(self, delivery: Mapping[str, Any]) -> tuple[Intent, ...]:
+        message: int = delivery["message"]
+        draw = Draw.at(~self.base, 1_000 * message + delivery["times"])
         if draw.uniform() < self.settings.omitted_share:
             return ()
-        ack = Intent("ack", message)
+        ack = _acknowledging(delivery)
         if draw.uniform() >= self.settings.changed_share:
             return (ack,)
         changed = Intent("change", message, max(1, round(self.settings.invisible_ms * draw.choice(LONGER))))
@@ -182,11 +206,10 @@ class Drain:
         if this.is_drained or context.time >= this.busy_ns + this._quiet_ns:
             if this.in_flight:
                 return PENDING, this
-            f = "dead-letters" if this.is_drained else "drain"
-            operation = _operation(f, invisible_ms=None if this.is_drained else self.settings.invisible_ms)
+            operation = _operation("dead-letters") if this.is_drained else _popping("drain", self.settings)
             due_ns = max(context.time, this.pop_due_ns)
         else:
-            operation = _operation("pop", invisible_ms=self.settings.invisible_ms)
+            operation = _popping("pop", self.settings)
             due_ns = max(context.time, this.pop_due_ns)
         following = replace(this, pop_due_ns=due_ns + round(POP_EVERY_S * 1e9))
         return operation._replace(process=process, time=due_ns), following
@@ -196,7 +219,7 @@ class Drain:
             return self
         if event.type == "invoke":
             return replace(self, in_flight=self.in_flight + 1)
-        acks = tuple(Intent("ack", one["message"]) for one in _deliveries(event))
+        acks = tuple(_acknowledging(one) for one in _deliveries(event))
         after = replace(self, in_flight=self.in_flight - 1, held=_after(self.held, event, acks))
         if event.type == "ok" and event.f == "dead-letters":
             return replace(after, is_done=True)
@@ -223,7 +246,9 @@ def final_generator(settings: PopSettings, seed: Seed, concurrency: int, nodes: 
 
 
 def checkers(settings: PopSettings) -> dict[str, Checker]:
-    return {"pop": PopChecker(tolerance_ms=settings.tolerance_ms)}
+    """Where no order is promised nothing says where it lies, and the second has nothing to judge."""
+    pop = PopChecker(tolerance_ms=settings.tolerance_ms)
+    return {"pop": Conjunction(name="pop", parts=(pop, PopOrderChecker()))}
 
 
 WORKLOAD = Workload(
@@ -245,6 +270,7 @@ WORKLOAD = Workload(
     required_share={"send": OK_SHARE, "pop": OK_SHARE},
     explored={
         "queues": (1, 2, 8),
+        "orderly": (True,),
         "omitted_share": (0.0, 0.6),
         "changed_share": (0.0, 0.6),
         "invisible_ms": (200, 3_000),

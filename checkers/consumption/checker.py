@@ -26,10 +26,15 @@ of the `finish` on: whether that came through or not, the application had it. Co
 of a `consume` to the call of the `finish`. Where a consumer was not drained to its end (`settled`), or its dead letters
 were not read, what it lacks cannot be decided, and the result is UNKNOWN unless something else is broken.
 
+Where members pop, what one has not acknowledged comes again whoever has it then, and the committed offset says what
+was given out: `passed-over` and `early-dead-letter` are not looked for, and of counts only that what comes from a
+retry queue came before.
+
 It does not establish that anything arrives in time, or once, or that queues are divided evenly.
 
-Mutants it kills: commit-on-pull, offset-made-up (passed-over, unconsumed), retry-not-stored, dead-letters-dropped
-(lost-retry), retry-count-kept (wrong-retry-count), lock-granted-twice (overlap), ghost-members (stuck-consumer).
+Mutants it kills: commit-on-pull, offset-made-up (passed-over, unconsumed), retry-not-stored, dead-letters-dropped,
+retry-unassigned (lost-retry), retry-count-kept (wrong-retry-count), lock-granted-twice, strict-lock-unnoted
+(overlap), ghost-members (stuck-consumer); where members pop, revive-drop (lost-retry, unconsumed).
 """
 
 from __future__ import annotations
@@ -74,7 +79,9 @@ class ConsumptionChecker:
         history = engine.history(request.history, messages.COLUMNS)
         facts_of = partial(messages.message_facts, consumers=known, buckets=buckets)
         facts = engine.mapped(history, facts_of, messages.FACTS)
-        of_messages = partial(messages.message_findings, consumers=known, limit=self.limit, excuses=excuses)
+        of_messages = partial(
+            messages.message_findings, consumers=known, mode=self.mode, limit=self.limit, excuses=excuses
+        )
         found = engine.grouped(facts, ("bucket",), of_messages, FINDINGS)
 
         history = engine.history(request.history, queues.COLUMNS)

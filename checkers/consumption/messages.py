@@ -16,6 +16,7 @@ from checkers.consumption.rows import (
     SEND,
     Consumers,
     Given,
+    Mode,
     Model,
     Rows,
 )
@@ -77,14 +78,16 @@ def _given_as(given: Given) -> Int64:
     return np.where(came_back, CAME_BACK, GIVEN).astype(np.int64)
 
 
-def message_findings(facts: pa.Table, *, consumers: Consumers, limit: int, excuses: Excuses) -> pa.Table:
+def message_findings(facts: pa.Table, *, consumers: Consumers, mode: Mode, limit: int, excuses: Excuses) -> pa.Table:
     """Kernel over all facts of a bucket of messages."""
     findings = Findings()
     if facts.num_rows:
         messages = _Messages(facts, consumers)
         messages.report_missing(findings, excuses)
         messages.report_unsent(findings)
-        if consumers.model is Model.CLUSTERING:
+        if mode is Mode.POPPING:
+            messages.report_uncounted(findings, excuses)
+        elif consumers.model is Model.CLUSTERING:
             messages.report_counts(findings, limit, excuses)
             messages.report_early_dead_letters(findings, limit, excuses)
     return findings.table()
@@ -214,7 +217,15 @@ class _Messages:
         failed_before = self._failed_before(self.pair[at], tries - 1, index)
         came_back = self.kind[at] == CAME_BACK
         wrong = ((tries > 0) & ~failed_before) | (came_back & (tries == 0)) | (tries > limit)
-        every = at[wrong]
+        self._report_counts(findings, at[wrong], limit, excuses)
+
+    def report_uncounted(self, findings: Findings, excuses: Excuses) -> None:
+        """What was popped before comes from the retry queue with a count. How high that is nobody knows, for answers
+        are lost; nor whether the group's limit was known to each master."""
+        at = self._of_kinds(CAME_BACK)
+        self._report_counts(findings, at[self.tries[at] == 0], MAX, excuses)
+
+    def _report_counts(self, findings: Findings, every: Int64, limit: int, excuses: Excuses) -> None:
         for excuse, which in excuses.split("wrong-retry-count", np.zeros_like(every), self.index[every]):
             found = every[which]
             order = np.lexsort((self.consumer[found], self.ids[self.place[found]], self.index[found]))[:EXAMPLES]

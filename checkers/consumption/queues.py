@@ -76,7 +76,7 @@ def queue_findings(events: pa.Table, *, consumers: Consumers, mode: Mode, excuse
     findings = Findings()
     queue = _Queue(events, consumers)
     for consumer in np.unique(queue.consumer[queue.consumer >= 0]).tolist():
-        if consumers.model is Model.CLUSTERING:
+        if consumers.model is Model.CLUSTERING and mode is not Mode.POPPING:
             queue.report_passed_over(findings, consumer, excuses)
         if mode is Mode.ORDERLY:
             queue.report_overtaken(findings, consumer, excuses)

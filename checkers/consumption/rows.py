@@ -65,6 +65,8 @@ class Model(Enum):
 class Mode(Enum):
     CONCURRENTLY = "concurrently"
     ORDERLY = "orderly"
+    POPPING = "popping"
+    """As concurrently, but what is not acknowledged in time comes again, also where a member is gone that had it."""
 
 
 @dataclass(frozen=True, kw_only=True)

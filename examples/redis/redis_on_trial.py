@@ -21,9 +21,10 @@ SERVERS, SENTINELS = ("r1", "r2", "r3"), ("s1", "s2", "s3")
 PORTS, ANSWER_TIMEOUT_S = {"servers": 6379, "sentinels": 26379}, 2.0
 IMAGE = stormproof.DebianPackages(("redis-server", "redis-sentinel"))
 # Redis and Sentinel rewrite their own configuration; what they wrote stays when they are killed.
-START = ("sh", "-c", "test -e /node/redis.conf || cp /etc/start.conf /node/redis.conf; exec $0 /node/redis.conf")
+COPY = "test -e ${home}/redis.conf || cp /etc/start.conf ${home}/redis.conf; exec $0 ${home}/redis.conf"
+START = ("sh", "-c", COPY)
 SERVER = """protected-mode no
-dir /node
+dir ${home}
 appendonly yes
 appendfsync always
 repl-diskless-sync-delay 0
@@ -31,7 +32,7 @@ replica-announce-ip ${name}
 """
 FOLLOW = "replicaof r1 6379\n"
 SENTINEL = """protected-mode no
-dir /node
+dir ${home}
 sentinel resolve-hostnames yes
 sentinel announce-hostnames yes
 sentinel announce-ip ${name}

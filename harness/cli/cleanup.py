@@ -17,17 +17,28 @@ CLEANED_ENVIRONMENTS = ("docker",)
 
 EXAMPLES = """
 stormproof cleanup
+stormproof cleanup --inventory hosts.toml
 stormproof cleanup --json
 """
 
 
 @click.command("cleanup", epilog=example(EXAMPLES))
+@click.option(
+    "--inventory",
+    type=click.Path(),
+    default="",
+    metavar="FILE",
+    help="Clean up the machines of this file as well.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(as_json: bool) -> int:
+def command(inventory: str, as_json: bool) -> int:
     """Remove containers, networks and temporary directories of commands that were killed before they could tidy up.
 
     Logs of nodes are brought home into the run's directory before their containers go. What belongs to a process that
     still lives is spared, and so is what belongs to another machine.
+
+    With --inventory, its machines are looked at as well: nodes of runs that are over are ended, networks healed, and
+    files removed, also the sources of programs that are kept there from run to run.
 
     --json prints lists: removed (kind, name), spared and failed (also reason), brought_home (directory), and
     not_looked_at (environment, reason).
@@ -38,6 +49,8 @@ def command(as_json: bool) -> int:
     cleaned = _directories()
     for environment in CLEANED_ENVIRONMENTS:
         cleaned.add(importlib.import_module(f"harness.environments.{environment}").cleanup())
+    if inventory:
+        cleaned.add(importlib.import_module("harness.environments.ssh").cleanup_machines(inventory))
     _say(cleaned, console)
     code = ExitCode.HARNESS_FAILED if cleaned.failed or cleaned.not_looked_at else ExitCode.VALID
     console.result({**cleaned.to_json(), "exit_code": int(code)})

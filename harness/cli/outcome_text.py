@@ -11,6 +11,7 @@ from checkers.verdict import CheckerResult, Verdict, accepted, excused, found
 from harness.cli.console import Console, Tone, remark
 from harness.cli.exit_code import ExitCode, exit_code_of
 from harness.record.scenario import Scenario, SettingValue
+from harness.record.usage_log import Quarters
 from harness.session.outcome import Outcome, replay_line
 from results.verdict_file import ACCEPTED, as_accepted, plain
 
@@ -55,6 +56,8 @@ def tell_where(outcome: Outcome, console: Console) -> None:
     report = outcome.report
     if outcome.checked:
         console.say(f"checked   {outcome.checked}")
+    for number, (node, held) in enumerate(outcome.usage.items()):
+        console.say(f"{'' if number else 'usage':<10}{node}: {_usage_words(held)}")
     console.say(f"report    {report if report.exists() else outcome.directory}")
     if outcome.verdict is not Verdict.VALID:
         if outcome.regime:
@@ -62,6 +65,12 @@ def tell_where(outcome: Outcome, console: Console) -> None:
         console.say(f"replay    {replay_line(outcome.scenario, outcome.directory)}")
     for problem in outcome.problems:
         remark(problem)
+
+
+def _usage_words(held: Quarters) -> str:
+    memory = " → ".join(f"{bytes_ / 2**20:.1f}" for bytes_ in held.memory_bytes)
+    handles = " → ".join(map(str, held.handles))
+    return f"{memory} MiB of memory, {handles} open files (first and last quarter of {held.samples} samples)"
 
 
 def say_verdict(

@@ -35,8 +35,15 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     default="simulated",
     show_default=True,
     metavar="E",
-    help="Where nodes run and faults are applied: simulated, docker, …",
+    help="Where nodes run and faults are applied: simulated, docker, ssh, …",
     shell_complete=one_of(named("environments")),
+)
+@click.option(
+    "--inventory",
+    type=click.Path(),
+    default="",
+    metavar="FILE",
+    help="The machines that nodes run on, a TOML file; for the environment ssh.",
 )
 @click.option(
     "--world",
@@ -144,6 +151,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
 def command(
     system: str,
     environment: str,
+    inventory: str,
     world: str,
     workload: str,
     nemesis: str | None,
@@ -178,6 +186,7 @@ def command(
         nemesis=nemesis_names(NONE if nemesis is None else nemesis),
         schedule=() if schedule is None else schedule_lines(schedule),
         environment=environment,
+        inventory=inventory,
         world=world,
         settings=settings_of(system, settings, nodes),
         mutant=None if mutant == NONE else mutant,

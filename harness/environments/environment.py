@@ -29,6 +29,14 @@ class Effect:
     evidence: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a node's program holds of its machine: resident memory, and open files with sockets among them."""
+
+    memory_bytes: int
+    handles: int
+
+
 class Timeline(Protocol):
     """The harness's clock: virtual in the simulator, monotonic elsewhere."""
 
@@ -77,8 +85,8 @@ class Environment(Protocol):
 
     @property
     def faults(self) -> frozenset[str]:
-        """Kinds it can apply: `partition`, `kill`, `pause`, `clock`, `power`, and those of impairments. Others are
-        refused by name."""
+        """Kinds it can apply: `partition`, `kill`, `pause`, `clock`, `power`, `upgrade`, and those of impairments.
+        Others are refused by name."""
 
     @property
     def timeline(self) -> Timeline: ...
@@ -86,6 +94,10 @@ class Environment(Protocol):
     @property
     def moments(self) -> Moments | None:
         """None where nobody can see what happens at the moment it does."""
+
+    @property
+    def usage(self) -> Callable[[], Awaitable[Mapping[str, Usage]]] | None:
+        """Asks what each node's program holds now, of those that are up; None where nothing can be measured."""
 
     async def start(self, nodes: Sequence[NodeSpec], logs: Path | None) -> None:
         """Start all nodes; `logs` is the run directory's `nodes/`, one folder a node is made in it. None: no file is to
@@ -114,6 +126,11 @@ class Environment(Protocol):
 
     async def boot(self, nodes: Sequence[str]) -> Effect:
         """Start nodes that are down again on their own disks."""
+
+    async def upgrade(self, nodes: Sequence[str]) -> Effect:
+        """End these nodes cleanly, and start them on their own disks with the programs that their specs name as
+        upgraded; those that are down as well. It may return while they are still ending. Nothing happens to one that
+        has no such program, or runs it already."""
 
     async def pause(self, nodes: Sequence[str]) -> Effect: ...
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from harness.environments.environment import Environment
+from harness.errors import UsageError
 from harness.record.scenario import DRAWN
 from harness.seed import Seed
 from harness.system import NodeSpec
@@ -32,6 +33,18 @@ class Setting:
     """Takes a line about what is going on."""
     recording: Path | None = None
     """Where to keep the whole event trace, in environments that have one."""
+    inventory: str = ""
+    """The file that names machines, in environments that take one; it was accepted by `require_placed`."""
+    faults: frozenset[str] = frozenset()
+    """The kinds of faults that the test may bring, for what has to be looked after before."""
+
+
+def refuse_inventory(environment: str, inventory: str) -> None:
+    """`require_placed` of environments that make what nodes run on. Raises UsageError."""
+    if inventory:
+        raise UsageError(
+            f"environment {environment!r} makes what its nodes run on; leave --inventory out, or say --environment ssh"
+        )
 
 
 class EnvironmentKind(Protocol):
@@ -53,6 +66,10 @@ class EnvironmentKind(Protocol):
     @property
     def about(self) -> str:
         """In a few words, for `stormproof list environments`."""
+
+    def require_placed(self, nodes: Sequence[NodeSpec], inventory: str) -> None:
+        """Raises UsageError where an inventory (empty: none was given) is of no use here, or is missing, or does not
+        fit these nodes."""
 
     def run(
         self, main: Callable[[Environment], Coroutine[Any, Any, T]], setting: Setting

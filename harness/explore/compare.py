@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from harness.explore.findings import Finding, shrunk_row
 from harness.explore.guide import LAG, ROUND
 from harness.explore.row import Task, scenario_of, tried
 from harness.explore.search import Search, ended, searched
-from harness.record.scenario import Scenario
+from harness.record.scenario import Scenario, SettingValue
 
 Each = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Iterator[dict[str, Any]]]
 """What a function makes of each of some values, wherever there is a processor, as soon as it is done. Values and
@@ -35,6 +35,8 @@ class Chase:
     mutant: str | None
     root: int
     is_guided: bool
+    given: Mapping[str, SettingValue] = field(default_factory=dict)
+    """What its storms did not draw: `Space.given`."""
     is_caught: bool
     storms: int
     """Up to and with the catch; all that were tried where there is none."""
@@ -70,6 +72,7 @@ def chased(search: Search, most_processor_s: float | None) -> Chase:
         mutant=search.space.mutant,
         root=search.root,
         is_guided=search.is_guided,
+        given=search.space.given,
         is_caught=trier.catch is not None,
         storms=trier.storms,
         processor_s=round(trier.processor_s, 3),

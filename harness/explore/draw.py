@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from harness.environments.simulated.environment import SimulatedEnvironment
 from harness.explore.points import NOTHING_KNOWN, Points
-from harness.explore.space import THE_NODE, Faults, Space, aimed_at, faults_of, is_aimable
+from harness.explore.space import THE_NODE, Faults, Space, Tempo, aimed_at, drawn_tempo, faults_of, is_aimable
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.session import resolve as registry
@@ -40,7 +40,6 @@ KNOWN_TRIGGER_SHARE = 0.8
 """The same where it is known which points come."""
 AT_IT_SHARE = 0.5
 """How often it strikes that node."""
-MEAN_MOTIFS_A_SECOND = 0.8
 MOST_MOTIFS = 14
 
 
@@ -48,8 +47,9 @@ def drawn_storm(space: Space, root: int, number: int) -> Scenario:
     """Storm `number` of a search with this root seed: everything about it, drawn."""
     seed = Seed(root).child("storm", str(number))
     draw = seed.stream()
-    scenario = space.scenario(seed.integer() >> 1, draw)
-    return with_entries(scenario, drawn_entries(scenario, space, draw))
+    tempo = drawn_tempo(draw)
+    scenario = space.scenario(seed.integer() >> 1, tempo, draw)
+    return with_entries(scenario, drawn_entries(scenario, space, tempo, draw))
 
 
 def with_entries(scenario: Scenario, entries: Sequence[Entry]) -> Scenario:
@@ -62,13 +62,16 @@ def faults_for(scenario: Scenario, space: Space, draw: random.Random | None = No
     settings = registry.typed_settings(system.settings_type, scenario.settings)
     declaration = system.cluster(settings).serving_alone(scenario.workload)
     vocabulary = registry.vocabulary(system, settings, scenario.mutant).of_groups(declaration.groups, declaration.roles)
-    return faults_of(declaration, vocabulary, SimulatedEnvironment.faults, space.nemesis, draw)
+    nodes = system.nodes(settings, scenario.mutant)
+    can_upgrade = any(node.upgraded is not None for node in nodes)
+    applicable = SimulatedEnvironment.faults - (set() if can_upgrade else {"upgrade"})
+    return faults_of(declaration, vocabulary, applicable, space.nemesis, draw)
 
 
-def drawn_entries(scenario: Scenario, space: Space, draw: random.Random) -> tuple[Entry, ...]:
+def drawn_entries(scenario: Scenario, space: Space, tempo: Tempo, draw: random.Random) -> tuple[Entry, ...]:
     storm_s = scenario.time_limit_s - scenario.liveness_s
     faults = faults_for(scenario, space, draw)
-    count = min(MOST_MOTIFS, 1 + int(draw.expovariate(1 / (MEAN_MOTIFS_A_SECOND * storm_s))))
+    count = min(MOST_MOTIFS, 1 + int(draw.expovariate(1 / (tempo.motifs_a_second * storm_s))))
     entries: list[Entry] = []
     for _ in range(count):
         motif = draw.choices(MOTIFS, weights=WEIGHTS)[0]

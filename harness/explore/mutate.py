@@ -206,20 +206,22 @@ def spliced(scenario: Scenario, other: Scenario, space: Space, known: Points, dr
 
 
 def reset(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
-    """One setting drawn anew, or the load."""
+    """One setting drawn anew, or, where it cannot be without others, all within the deployment; or the load."""
     if draw.random() < 0.4:
         storm_s = scenario.time_limit_s - scenario.liveness_s
         return replace(scenario, rate=drawn_rate(storm_s, draw), concurrency=draw.choice(CONCURRENCIES))
-    drawn = space.drawn_settings(scenario.workload, scenario.world, draw)
-    names = sorted(drawn.keys() | (scenario.settings.keys() - space.settings.keys()))
+    drawn = space.settings_within(space.deployment_of(scenario), scenario.workload, scenario.world, draw)
+    names = sorted((drawn.keys() | scenario.settings.keys()) - space.settings.keys())
     if not names:
         return scenario
     name = draw.choice(names)
     settings = {key: value for key, value in scenario.settings.items() if key != name}
     if name in drawn:
         settings[name] = drawn[name]
+    if not space.is_possible(scenario.workload, settings):
+        settings = {**drawn, **space.settings}
     changed = replace(scenario, settings=settings)
-    return with_entries(changed, entries_in(changed)) if space.is_possible(scenario.workload, settings) else scenario
+    return with_entries(changed, entries_in(changed))
 
 
 Change = Callable[[Scenario, Scenario, Space, Points, random.Random], Scenario]

@@ -1,7 +1,8 @@
 """What storms are drawn from: the choices that a system and its faults leave open.
 
 A storm draws which kinds of faults it has at all (swarm testing: a fault that is always there hides those that it
-masks), the system's settings among the values that the system gives for exploring, the load, and the lengths.
+masks), what the clients do, the deployment of the system, settings among the values that this deployment and the
+workload give for exploring, the load, and the lengths.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from nemesis.target import Group, Nodes, One, Role, Target
 from nemesis.vocabulary import IT, Vocabulary
 
 UNUSUAL_SETTINGS = (0, 1, 2, 2, 3, 4)
-"""How many settings of a storm are not the usual ones: with many at once it is easily the storm that is unusual."""
+"""How many settings of the system are not the usual ones, or sets of them that go together: with many at once it is
+easily the storm that is unusual."""
+UNUSUAL_SETTINGS_OF_WORKLOAD = (0, 1, 1, 2)
+"""The same of the workload, whose settings are few."""
 KINDS_AT_ONCE = (1, 2, 3, 3, 4, 4, 6)
 """How many packages of faults a storm draws from. With all of them, each hides what the others could show."""
 NEAR_SHARE = 0.75
@@ -37,13 +41,12 @@ WEIGHTS = {
 }
 """Package of faults -> how likely a storm draws from it, 1 for all others: without any that takes nodes from each
 other, nobody has to take over, and the rest is noise."""
-FIRST_WORKLOAD_SHARE = 0.6
-"""How often the clients do what the system lists first; what it lists later is the rarer."""
+LATER_WORKLOADS = 0.5
+"""How much rarer clients do what the system lists later: as the place in its list to the power of minus this."""
 RATES = (10.0, 25.0, 50.0, 100.0)
 FEWEST_OPERATIONS = 200
 """That a storm should have: with too few, it proves nothing."""
 CONCURRENCIES = (2, 5, 10, 20)
-SHORTEST_STORM_S, LONGEST_STORM_S = 5.0, 24.0
 CALM_S, NEAR_CALM_S = 20.0, 4.0
 """Before the final reads, in which every replica must be whole; where hosts are near each other that is sooner."""
 LIVENESS_SHARE = 0.3
@@ -51,6 +54,29 @@ LIVENESS_SHARE = 0.3
 THE_NODE = Role(IT)
 """That reached the point."""
 MOST_TRIES = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tempo:
+    """How long a storm lasts without its liveness phase, and how much strikes in it."""
+
+    shortest_s: float
+    longest_s: float
+    motifs_a_second: float
+    """In the mean."""
+
+    def storm_s(self, draw: random.Random) -> float:
+        return round(math.exp(draw.uniform(math.log(self.shortest_s), math.log(self.longest_s))), 1)
+
+
+BUSY = Tempo(shortest_s=5.0, longest_s=24.0, motifs_a_second=0.8)
+QUIET = Tempo(shortest_s=20.0, longest_s=50.0, motifs_a_second=0.1)
+"""What takes time without faults to show, as they excuse nearly every delay."""
+QUIET_SHARE = 0.12
+
+
+def drawn_tempo(draw: random.Random) -> Tempo:
+    return QUIET if draw.random() < QUIET_SHARE else BUSY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,14 +91,21 @@ class Space:
     nemesis: tuple[str, ...] = ()
     """Packages of faults of which storms are made; empty: of all."""
 
-    def scenario(self, seed: int, draw: random.Random) -> Scenario:
+    @property
+    def given(self) -> dict[str, SettingValue]:
+        """Settings that are the same in every storm, the workload among them; without the planted bug and packages of
+        faults."""
+        workload = {} if self.workload is None else {"workload": self.workload}
+        return {**workload, **dict(sorted(self.settings.items()))}
+
+    def scenario(self, seed: int, tempo: Tempo, draw: random.Random) -> Scenario:
         """A storm without faults: world, settings, load."""
         is_demanding = draw.random() < LIVENESS_SHARE
-        storm_s = round(math.exp(draw.uniform(math.log(SHORTEST_STORM_S), math.log(LONGEST_STORM_S))), 1)
-        workload = self.workload or _workload(self._served(), draw)
+        storm_s = tempo.storm_s(draw)
+        workload = self.workload or self._drawn_workload(draw)
         world = NEAR if draw.random() < NEAR_SHARE else DRAWN
         settings = {**self.drawn_settings(workload, world, draw), **self.settings}
-        liveness_s = self._progresses_within_s(settings) if is_demanding else 0.0
+        liveness_s = self._declaration(settings).progresses_within_s if is_demanding else 0.0
         return Scenario(
             system=self.system,
             workload=workload,
@@ -87,35 +120,76 @@ class Space:
             world=world,
         )
 
+    def _drawn_workload(self, draw: random.Random) -> str:
+        """The more groups of nodes serve it the likelier, for the more can go wrong; what is served by the same groups
+        shares that."""
+        declared = self._declaration({})
+        kinds: dict[tuple[str, ...], list[str]] = {}
+        for workload in self._served():
+            kinds.setdefault(declared.serving.get(workload, declared.groups), []).append(workload)
+        weights = {
+            workload: max(1, len(groups)) * weight
+            for groups, workloads in kinds.items()
+            for workload, weight in zip(workloads, _shares(len(workloads)), strict=True)
+        }
+        return draw.choices([*weights], weights=[*weights.values()])[0]
+
     def _served(self) -> tuple[str, ...]:
         """The system's workloads that can be run with what is given."""
-        system = registry.system(self.system)
-        declared = system.cluster(registry.typed_settings(system.settings_type, self.settings))
-        return tuple(workload for workload in system.workloads if workload not in declared.unserved)
+        unserved = self._declaration({}).unserved
+        return tuple(workload for workload in registry.system(self.system).workloads if workload not in unserved)
 
-    def _progresses_within_s(self, settings: Mapping[str, SettingValue]) -> float:
+    def _declaration(self, settings: Mapping[str, SettingValue]) -> Declaration:
+        """Of the cluster with these settings and what is given."""
         system = registry.system(self.system)
-        typed = registry.typed_settings(system.settings_type, settings)
-        return float(system.cluster(typed).progresses_within_s)
+        declared: Declaration = system.cluster(
+            registry.typed_settings(system.settings_type, {**settings, **self.settings})
+        )
+        return declared
 
     def drawn_settings(self, workload: str, world: str, draw: random.Random) -> dict[str, SettingValue]:
-        """Settings of system and workload that go together; usually the usual ones."""
-        system = registry.system(self.system)
-        declared = system.cluster(registry.typed_settings(system.settings_type, self.settings))
-        explored = {**declared.explored, **registry.workload(workload).explored}
+        """A deployment, and settings of system and workload that go with it; usually the usual ones."""
+        return self.settings_within(self._drawn_deployment(workload, draw), workload, world, draw)
+
+    def settings_within(
+        self, deployment: Mapping[str, SettingValue], workload: str, world: str, draw: random.Random
+    ) -> dict[str, SettingValue]:
+        """The deployment's, and others that go with it."""
+        declared, of_workload = self._declaration(deployment), _each_alone(registry.workload(workload).explored)
+        of_system = [*_each_alone(declared.explored), *((together,) for together in declared.explored_together)]
         paces = {name: draw.choice(values) for name, values in sorted(declared.paces.items())} if world == NEAR else {}
+        usual = {**paces, **deployment}
         for _ in range(MOST_TRIES):
-            count = min(len(explored), draw.choice(UNUSUAL_SETTINGS))
-            drawn = {name: draw.choice(explored[name]) for name in draw.sample(sorted(explored), count)}
-            if self.is_possible(workload, {**paces, **drawn}):
-                return {**paces, **drawn}
-        return paces
+            unusual = [
+                *_drawn(of_system, draw.choice(UNUSUAL_SETTINGS), draw),
+                *_drawn(of_workload, draw.choice(UNUSUAL_SETTINGS_OF_WORKLOAD), draw),
+            ]
+            drawn = {name: value for settings in (usual, *unusual) for name, value in settings.items()}
+            if self.is_possible(workload, drawn):
+                return drawn
+        return usual
+
+    def _drawn_deployment(self, workload: str, draw: random.Random) -> Mapping[str, SettingValue]:
+        """One that the workload can be run in, and that does not contradict what is given."""
+        deployments = self._declaration({}).deployments or ({},)
+        for _ in range(MOST_TRIES):
+            drawn = draw.choice(deployments)
+            agrees = all(self.settings.get(name, value) == value for name, value in drawn.items())
+            if agrees and self.is_possible(workload, drawn):
+                return drawn
+        return {}
+
+    def deployment_of(self, scenario: Scenario) -> Mapping[str, SettingValue]:
+        """As much of its settings as may have been drawn before the others."""
+        deployments = self._declaration({}).deployments
+        agreeing = [one for one in deployments if one.items() <= scenario.settings.items()]
+        return max(agreeing, key=len, default={})
 
     def require_possible(self) -> None:
         """Raises UsageError for a mutant, a workload or settings that the system does not have, and for a system that
         the simulator cannot run."""
         system = registry.system(self.system)
-        workload = system.workloads[0] if self.workload is None else self.workload
+        workload = self.workload or (*self._served(), *system.workloads)[0]
         scenario = Scenario(system=self.system, workload=workload, mutant=self.mutant, settings=self.settings)
         registry.environment_of(scenario, registry.resolve(scenario))
         for package in self.nemesis:
@@ -140,11 +214,22 @@ def drawn_rate(storm_s: float, draw: random.Random) -> float:
     return draw.choice([rate for rate in RATES if rate * storm_s >= FEWEST_OPERATIONS] or RATES[-1:])
 
 
-def _workload(workloads: tuple[str, ...], draw: random.Random) -> str:
-    if draw.random() < FIRST_WORKLOAD_SHARE or len(workloads) == 1:
-        return workloads[0]
-    others = workloads[1:]
-    return draw.choices(others, weights=[1 / place for place in range(1, len(others) + 1)])[0]
+def _shares(count: int) -> list[float]:
+    """Of so many workloads, in the order in which a system lists them."""
+    weights = [place**-LATER_WORKLOADS for place in range(1, count + 1)]
+    return [weight / sum(weights) for weight in weights]
+
+
+Choice = Sequence[Mapping[str, SettingValue]]
+"""Sets of settings of which at most one is drawn."""
+
+
+def _each_alone(explored: Mapping[str, Sequence[SettingValue]]) -> list[Choice]:
+    return [[{name: value} for value in values] for name, values in sorted(explored.items())]
+
+
+def _drawn(choices: Sequence[Choice], count: int, draw: random.Random) -> list[Mapping[str, SettingValue]]:
+    return [draw.choice(choice) for choice in draw.sample(choices, min(len(choices), count))]
 
 
 @dataclass(frozen=True, kw_only=True)

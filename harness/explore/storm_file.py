@@ -30,13 +30,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness import toml_file
 from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.reading import read_given
 from harness.record.scenario import Scenario
 from harness.session import resolve as registry
-from harness.session import toml_file
 from harness.session.resolve import Parts
 
 SUFFIX = ".storm.toml"

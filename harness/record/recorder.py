@@ -13,6 +13,7 @@ from harness.operation import Operation
 from harness.record.fault_row import FaultRow
 from harness.record.history import HistoryWriter, table_of
 from harness.record.run_directory import RunDirectory
+from harness.record.usage_log import UsageRow
 
 
 class Recorder(Protocol):
@@ -26,6 +27,8 @@ class Recorder(Protocol):
 
     def fault(self, row: FaultRow) -> None: ...
 
+    def usage(self, row: UsageRow) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -35,6 +38,7 @@ class DirectoryRecorder:
     def __init__(self, directory: RunDirectory, value_type: pa.DataType) -> None:
         """Raises HarnessError where the files cannot be made."""
         self.nodes: Path | None = directory.nodes
+        self._usage = directory.usage
         self._history = HistoryWriter(directory.history_stream, value_type)
         # Line by line: of a run that is killed, too, it must be known which faults struck.
         self._faults = directory.faults.open("a", encoding="utf-8", buffering=1)
@@ -44,6 +48,10 @@ class DirectoryRecorder:
 
     def fault(self, row: FaultRow) -> None:
         self._faults.write(json.dumps(row.to_json()) + "\n")
+
+    def usage(self, row: UsageRow) -> None:
+        with self._usage.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row.to_json()) + "\n")
 
     def close(self) -> None:
         try:
@@ -66,6 +74,9 @@ class MemoryRecorder:
 
     def fault(self, row: FaultRow) -> None:
         self.faults.append(row)
+
+    def usage(self, row: UsageRow) -> None:
+        """It measures nothing that runs in this process."""
 
     def close(self) -> None:
         pass

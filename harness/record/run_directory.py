@@ -24,6 +24,7 @@ HISTORY_STREAM = "history.arrows"
 HISTORY = "history.parquet"
 FAULTS = "nemesis.jsonl"
 SCHEDULE = "schedule.txt"
+USAGE = "usage.jsonl"
 NODE_EVENTS = "node-events.parquet"
 VERDICT = "verdict.json"
 REPORT = "report.html"
@@ -96,6 +97,11 @@ class RunDirectory:
     def node_events(self) -> Path:
         """The events of all nodes as one table."""
         return self.path / NODE_EVENTS
+
+    @property
+    def usage(self) -> Path:
+        """What nodes' programs held of their machines; there where that was sampled."""
+        return self.path / USAGE
 
     @property
     def schedule(self) -> Path:

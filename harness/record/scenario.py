@@ -61,6 +61,8 @@ class Scenario:
     schedule: tuple[str, ...] = ()
     """The lines of a schedule file, which says itself when which fault strikes; it stands alone, without a nemesis."""
     environment: str = "simulated"
+    inventory: str = ""
+    """The file that names the machines, for an environment that takes one."""
     world: str = DRAWN
     """One of WORLDS; another than a drawn one is for the simulated environment alone."""
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
@@ -83,7 +85,7 @@ class Scenario:
     def __post_init__(self) -> None:
         for name in BOUNDS:
             fitting(Scenario, name, getattr(self, name), what=name)
-        for name in ("system", "workload", "environment"):
+        for name in ("system", "workload", "environment", "inventory"):
             _refuse_other_than_text(name, getattr(self, name))
         if self.mutant is not None:
             _refuse_other_than_text("mutant", self.mutant)
@@ -139,7 +141,7 @@ class Scenario:
             data["schedule"] = list(self.schedule)
         else:
             del data["schedule"]
-        for name, usual in (("world", DRAWN), ("operations", "")):
+        for name, usual in (("inventory", ""), ("world", DRAWN), ("operations", "")):
             if data[name] == usual:
                 del data[name]
         data["settings"] = dict(sorted(self.settings.items()))

@@ -67,7 +67,15 @@ def execute_scenario(
                 facts,
                 progress,
             ),
-            Setting(nodes=nodes, seed=Seed(scenario.seed), world=scenario.world, say=progress, recording=recording),
+            Setting(
+                nodes=nodes,
+                seed=Seed(scenario.seed),
+                world=scenario.world,
+                say=progress,
+                recording=recording,
+                inventory=scenario.inventory,
+                faults=frozenset(entry.shape.kind for entry in entries),
+            ),
         )
         record = replace(record, environment=reported)
     except (HarnessError, OSError) as error:

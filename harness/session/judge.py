@@ -29,11 +29,14 @@ from harness.record.points import points_of
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.record.run_record import RunRecord, read_run_record
 from harness.record.scenario import Scenario
+from harness.record.usage_log import quarters_of, read_usage
 from harness.session import engines
 from harness.session import resolve as registry
 from harness.session.decide import Decided, Judge, verdict_of
 from harness.session.outcome import Outcome, check_line, vacuity_arguments, write_outcome
 from harness.session.resolve import Parts
+from harness.system import LegalLoss
+from harness.workload import Workload
 from results.verdict_file import Checking
 
 
@@ -101,6 +104,7 @@ def check_run(
         faults=run.faults.counts,
         checked="" if judged.decided is None else judged.decided.chosen.words(),
         points=_points(run, record),
+        usage=quarters_of(read_usage(RunDirectory(directory).usage)),
         regime=record.regime,
         seconds=time.monotonic() - started,
     )
@@ -175,7 +179,7 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
     request = CheckRequest(
         history=history,
         repeats=parts.workload.repeats,
-        legal={name: legal.reason for name in (*legal.anomalies, *legal.in_workloads.get(scenario.workload, ()))},
+        legal={name: legal.reason for name in (*legal.anomalies, *_legal_in(parts.workload, legal))},
         excuses=legal.excuses,
         run=RunUnderCheck(
             facts=run.facts,
@@ -198,6 +202,13 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
     if not legal.anything:
         return decided
     return replace(decided, results=with_nothing_promised(decided.results, legal.anything))
+
+
+def _legal_in(workload: Workload, legal: LegalLoss) -> tuple[str, ...]:
+    """What is legal in this workload alone; in several side by side, with the strand before it."""
+    if not workload.strands:
+        return legal.in_workloads.get(workload.name, ())
+    return tuple(f"{name}/{anomaly}" for name in workload.names for anomaly in legal.in_workloads.get(name, ()))
 
 
 def _checking(directory: Path, run: RecordedRun, decided: Decided | None, vacuous: Vacuous) -> Checking | None:

@@ -15,6 +15,7 @@ from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, broken, 
 from harness import path_name
 from harness.record.run_directory import RunDirectory
 from harness.record.scenario import DRAWN, Scenario
+from harness.record.usage_log import Quarters
 from harness.session.resolve import Parts
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
@@ -37,6 +38,8 @@ class Outcome:
     """As in `FaultLog.counts`."""
     points: Mapping[str, Any] = field(default_factory=dict)
     """As `points_of` gives them."""
+    usage: Mapping[str, Quarters] = field(default_factory=dict)
+    """Of each node, where it was measured."""
     regime: Mapping[str, float] = field(default_factory=dict)
     """The kind of world that the simulator drew from the seed."""
     checked: str = ""
@@ -95,6 +98,7 @@ def write_outcome(outcome: Outcome, versions_: Mapping[str, Any], checking: Chec
         operations=outcome.operations,
         faults=outcome.faults,
         points=outcome.points,
+        usage={node: quarters.to_json() for node, quarters in outcome.usage.items()},
         versions=versions_,
         checking=checking,
     )
@@ -156,6 +160,8 @@ def schedule_line(scenario: Scenario, parts: Parts, directory: Path) -> str:
 
 def _run_line(scenario: Scenario, faults: Sequence[str]) -> str:
     words = ["stormproof", "run", scenario.system, "--environment", scenario.environment]
+    if scenario.inventory:
+        words += ["--inventory", scenario.inventory]
     if scenario.world != DRAWN:
         words += ["--world", scenario.world]
     words += ["--workload", scenario.workload, *faults]

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from nemesis.vocabulary import Vocabulary
 
 Kind = Literal["systems", "workloads", "nemeses", "environments"]
+SIDE_BY_SIDE = "+"
+"""Between the names of workloads that run at once."""
+LEAST_CLIENTS = 2
+"""Of a workload that runs beside others: one that writes and one that reads."""
 _SINGULAR: Mapping[Kind, str] = {
     "systems": "system",
     "workloads": "workload",
@@ -79,8 +83,13 @@ def system(name: str) -> Any:
 
 
 def workload(name: str) -> Workload:
-    found: Workload = find("workloads", name)
-    return found
+    """By its name, or of several side by side by theirs: `log+pop`. Raises UsageError."""
+    if SIDE_BY_SIDE not in name:
+        found: Workload = find("workloads", name)
+        return found
+    from workloads.combined import combined
+
+    return combined([find("workloads", strand) for strand in name.split(SIDE_BY_SIDE)])
 
 
 def workloads() -> Mapping[str, Workload]:
@@ -107,13 +116,14 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
     """The kind of environment that the scenario runs in.
 
     Raises UsageError where it is unknown, or cannot apply a fault that is asked for, or not at a point, or cannot run
-    the system's programs, or a sentence cannot be kept in this storm. (A stored run is judged all the same: its faults
-    were what they were.)
+    the system's programs or clients, or has no machine for a node, or a sentence cannot be kept in this storm. (A
+    stored run is judged all the same: its faults were what they were.)
     """
     from nemesis.beat import Beat
 
     found = environment(scenario.environment)
     _require_runnable(scenario, parts, found)
+    _require_clients(scenario, parts)
     for package in parts.packages:
         if isinstance(package, Beat):
             package.require_kept()
@@ -128,12 +138,19 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
                 f"environment {scenario.environment!r} cannot strike when a point is reached "
                 f"(nemesis {package.name!r}): that needs the simulator; leave the trigger out or --environment"
             )
+    found.require_placed(parts.system.nodes(parts.system_settings, scenario.mutant), scenario.inventory)
     return found
 
 
 def _require_runnable(scenario: Scenario, parts: Parts, kind: Any) -> None:
     """Raises UsageError for nodes whose programs the environment cannot run; names those that can."""
     nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
+    upgrading = next((package.name for package in parts.packages if "upgrade" in package.fault.split("+")), None)
+    if upgrading is not None and all(node.upgraded is None for node in nodes):
+        raise UsageError(
+            f"nemesis {upgrading!r} upgrades nodes, but {scenario.system} has no other version of any, as it is set; "
+            "let nodes begin as an older one, or leave the nemesis out"
+        )
     for node in nodes:
         if not isinstance(node.program, kind.programs):
             able = [
@@ -145,6 +162,13 @@ def _require_runnable(scenario: Scenario, parts: Parts, kind: Any) -> None:
                 f"environment {scenario.environment!r} cannot run {scenario.system}: its node {node.name} is a command "
                 f"({node.program.argv[0]}); it can be run in: {', '.join(able) or 'none of those installed'}"
             )
+
+
+def _require_clients(scenario: Scenario, parts: Parts) -> None:
+    """Raises UsageError where the system says that its clients cannot work there (`harness.system.Outfitted`)."""
+    refuse = getattr(parts.system, "require_clients", None)
+    if refuse is not None:
+        refuse(parts.system_settings, scenario.environment)
 
 
 def parse_setting(text: str) -> tuple[str, SettingValue]:
@@ -187,18 +211,15 @@ def resolve(scenario: Scenario) -> Parts:
     setting of the workload that a run cannot make true."""
     require_names(scenario)
     chosen_system, chosen_workload = system(scenario.system), workload(scenario.workload)
-    if scenario.workload not in chosen_system.workloads:
-        raise UsageError(
-            f"{scenario.system} does not serve workload {scenario.workload!r}; it serves "
-            f"{', '.join(chosen_system.workloads)}"
-        )
-    if chosen_workload.generator is None:
-        raise UsageError(f"workload {scenario.workload!r} judges histories and cannot be run: it has no generator")
+    _require_run(chosen_workload, scenario, chosen_system)
     if scenario.mutant is not None and scenario.mutant not in chosen_system.mutants:
         raise UsageError(unknown("mutant", scenario.mutant, chosen_system.mutants, of=f" of {scenario.system}"))
     system_settings = typed_settings(chosen_system.settings_type, scenario.settings)
+    if chosen_workload.strands:
+        system_settings = _shared(chosen_system, system_settings, chosen_workload, scenario.concurrency)
     declaration = chosen_system.cluster(system_settings)
-    require_served(scenario.workload, declaration)
+    for name in chosen_workload.names:
+        require_served(name, declaration)
     words = vocabulary(chosen_system, system_settings, scenario.mutant)
     packages = _packages(scenario.nemesis, declaration, words) + _schedule(scenario, words)
     types_ = [chosen_system.settings_type, chosen_workload.settings_type, *(p.settings_type for p in packages)]
@@ -207,7 +228,8 @@ def resolve(scenario: Scenario) -> Parts:
         raise UsageError(unknown("setting", name, sorted(known)))
     workload_settings = typed_settings(chosen_workload.settings_type, scenario.settings)
     chosen_workload.require_runnable(workload_settings)
-    require_fitting(chosen_system, system_settings, workload_settings)
+    for one in chosen_workload.strands or (chosen_workload,):
+        require_fitting(chosen_system, system_settings, typed_settings(one.settings_type, scenario.settings))
     return Parts(
         system=chosen_system,
         system_settings=system_settings,
@@ -218,6 +240,35 @@ def resolve(scenario: Scenario) -> Parts:
         packages=packages,
         nemesis_settings=tuple(typed_settings(package.settings_type, scenario.settings) for package in packages),
     )
+
+
+def _require_run(workload: Workload, scenario: Scenario, system: System) -> None:
+    """Raises UsageError for a workload that the system does not serve, or that nobody can run."""
+    for name in workload.names:
+        if name not in system.workloads:
+            raise UsageError(
+                f"{scenario.system} does not serve workload {name!r}; it serves {', '.join(system.workloads)}"
+            )
+    if workload.generator is None:
+        judging = next(one.name for one in (*workload.strands, workload) if one.generator is None)
+        raise UsageError(f"workload {judging!r} judges histories and cannot be run: it has no generator")
+
+
+def _shared(system: Any, settings: Any, workload: Workload, concurrency: int) -> Any:
+    """The system's settings with which strands keep out of each other's way. Raises UsageError."""
+    least = LEAST_CLIENTS * len(workload.strands)
+    if concurrency < least:
+        raise UsageError(
+            f"workload {workload.name} needs {LEAST_CLIENTS} clients for each of its workloads; set --concurrency to "
+            f"at least {least}, got {concurrency}"
+        )
+    shared = getattr(system, "shared", None)
+    if shared is None:
+        raise UsageError(
+            f"{system.name} cannot serve several workloads at once, as it has no places of its own for each; run "
+            f"them one after the other: {', '.join(workload.names)}"
+        )
+    return shared(settings, workload.names)
 
 
 def require_served(workload: str, declaration: Declaration) -> None:
@@ -238,7 +289,8 @@ def require_fitting(system: System, settings: Any, workload_settings: Any) -> No
 def require_names(scenario: Scenario) -> None:
     """Raises UsageError for a system, workload or nemesis that there is not; imports no module of any."""
     require_known("systems", scenario.system)
-    require_known("workloads", scenario.workload)
+    for name in scenario.workload.split(SIDE_BY_SIDE):
+        require_known("workloads", name)
     _require_nemeses(scenario.nemesis)
 
 

@@ -26,13 +26,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from harness import path_name
+from harness import path_name, toml_file
 from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import did_you_mean, unknown
 from harness.reading import read_given
 from harness.record.scenario import NONE, Scenario, SettingValue, nemesis_names
-from harness.session import toml_file
 
 MOST_SCENARIOS = 10_000
 LONGEST_SUITE_BYTES = 1 << 20

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.printable import printable_data
-from harness.record.run_directory import EVENTS, FAULTS, NODE_LOG, RunDirectory
+from harness.record.run_directory import EVENTS, FAULTS, NODE_LOG, USAGE, RunDirectory
 from results.report.checker_statistics import LATENCIES_OF_OK, definitions
 from results.report.escaped import escape
 from results.report.figure import fault_colour
@@ -114,6 +114,25 @@ def points(run: RunFiles) -> str:
     if never:
         html += f'<p class="muted">Never reached: {escape(", ".join(never))}.</p>'
     return f"<section><h2>Points</h2>{html}</section>"
+
+
+def usage(run: RunFiles) -> str:
+    """What nodes' programs held of their machines, in the beginning and in the end."""
+    found = run.verdict.usage if run.verdict else {}
+    rows = [
+        [
+            escape(node),
+            *(f"{bytes_ / 2**20:.1f}" for bytes_ in held["memory_bytes"]),
+            *(f"{count:,}" for count in held["handles"]),
+            f"{held['samples']:,}",
+        ]
+        for node, held in found.items()
+    ]
+    if not rows:
+        return ""
+    header = ["node", "MiB, first quarter", "MiB, last quarter", "open files, first", "open files, last", "samples"]
+    words = f'<p class="muted small">Medians of quarters of the run; all samples are in {USAGE}.</p>'
+    return f"<section><h2>Usage</h2>{table(header, rows, numbers=range(1, 6))}{words}</section>"
 
 
 def nodes(run: RunFiles) -> str:

@@ -61,6 +61,7 @@ def render(directory: Path, problems: list[str]) -> str:
         page.faults(run),
         page.points(run),
         checkers(run, timed=rows.timed),
+        page.usage(run),
         page.nodes(run),
         page.circumstances(run),
     ]

@@ -196,14 +196,19 @@ class QueueLockRequest:
     client_id: str
     queues: tuple[MessageQueue, ...]
     only_this_broker: bool = False
+    """What a master asks its replicas where locks are strict."""
+    order: tuple[int, int] = (0, 0)
+    """Then: the master's epoch, and which of its requests this is."""
 
     def encode(self, code: RequestCode) -> RemotingCommand:
-        body = {
+        body: dict[str, Any] = {
             "clientId": self.client_id,
             "consumerGroup": self.group,
             "mqSet": [queue.as_json() for queue in self.queues],
             "onlyThisBroker": self.only_this_broker,
         }
+        if any(self.order):
+            body["order"] = list(self.order)
         return RemotingCommand.request(code, body=_json(body))
 
     @classmethod
@@ -211,9 +216,11 @@ class QueueLockRequest:
         """Raises RemotingError (INVALID_PARAMETER)."""
         try:
             value = decode_json(command.body)
+            master_epoch, number = value.get("order") or (0, 0)
             return cls(
                 group=_text(value["consumerGroup"]),
                 client_id=_client_id(value["clientId"]),
+                order=(_whole(master_epoch), _whole(number)),
                 queues=tuple(MessageQueue.from_json(one) for one in value.get("mqSet") or ()),
                 only_this_broker=value.get("onlyThisBroker", False) is True,
             )
@@ -244,6 +251,117 @@ def members(command: RemotingCommand) -> tuple[str, ...]:
         return tuple(_text(one) for one in decode_json(command.body)["consumerIdList"])
     except (KeyError, TypeError) as error:
         raise ValueError(f"no list of members: {error!r}") from error
+
+
+class RequestMode(Enum):
+    """How the members of a group get the messages of a topic."""
+
+    PULL = "PULL"
+    POP = "POP"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestModeSetting:
+    """What an administrator has chosen for a topic and a group: SET_MESSAGE_REQUEST_MODE."""
+
+    topic: str
+    group: str
+    mode: RequestMode = RequestMode.PULL
+    shared_queues: int = -1
+    """Where queues are popped: with so many of the members behind it a member shares their queues; -1 and 0, all share
+    all of them."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "consumerGroup": self.group,
+            "mode": self.mode.value,
+            "popShareQueueNum": self.shared_queues,
+            "topic": self.topic,
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> RequestModeSetting:
+        """Raises ValueError, KeyError, TypeError, AttributeError."""
+        return cls(
+            topic=_text(value["topic"]),
+            group=_text(value["consumerGroup"]),
+            mode=RequestMode(value["mode"]),
+            shared_queues=_whole(value.get("popShareQueueNum", 0)),
+        )
+
+    def encode(self) -> RemotingCommand:
+        return RemotingCommand.request(RequestCode.SET_MESSAGE_REQUEST_MODE, body=_json(self.as_json()))
+
+    @classmethod
+    def decode(cls, command: RemotingCommand) -> RequestModeSetting:
+        """Raises RemotingError (INVALID_PARAMETER)."""
+        try:
+            return cls.from_json(decode_json(command.body))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _invalid("no message request mode", error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentRequest:
+    """A member asks which queues of a topic are its own: QUERY_ASSIGNMENT."""
+
+    topic: str
+    group: str
+    client_id: str
+    strategy: str = "AVG"
+    model: MessageModel = MessageModel.CLUSTERING
+
+    def encode(self) -> RemotingCommand:
+        body = {
+            "clientId": self.client_id,
+            "consumerGroup": self.group,
+            "messageModel": self.model.value,
+            "strategyName": self.strategy,
+            "topic": self.topic,
+        }
+        return RemotingCommand.request(RequestCode.QUERY_ASSIGNMENT, body=_json(body))
+
+    @classmethod
+    def decode(cls, command: RemotingCommand) -> AssignmentRequest:
+        """Raises RemotingError (INVALID_PARAMETER)."""
+        try:
+            value = decode_json(command.body)
+            return cls(
+                topic=_text(value["topic"]),
+                group=_text(value["consumerGroup"]),
+                client_id=_client_id(value["clientId"]),
+                strategy=_text(value["strategyName"]),
+                model=MessageModel(value["messageModel"]),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _invalid("no question for queues", error) from error
+
+
+class Assignment(NamedTuple):
+    """A queue is a member's own, or one that it pops; with a queue id of -1 it pops any queue of that broker group."""
+
+    queue: MessageQueue
+    mode: RequestMode
+
+
+def assignments_answer(assignments: Sequence[Assignment] | None) -> RemotingCommand:
+    """None: the broker does not know, and the member is to keep what it has."""
+    listed = None
+    if assignments is not None:
+        listed = [{"messageQueue": one.queue.as_json(), "mode": one.mode.value} for one in assignments]
+    return RemotingCommand.response(ResponseCode.SUCCESS, body=_json({"messageQueueAssignments": listed}))
+
+
+def assignments(command: RemotingCommand) -> tuple[Assignment, ...] | None:
+    """Raises ValueError."""
+    try:
+        listed = decode_json(command.body)["messageQueueAssignments"]
+        if listed is None:
+            return None
+        queues = [MessageQueue.from_json(one["messageQueue"]) for one in listed]
+        return tuple(map(Assignment, queues, [RequestMode(one["mode"]) for one in listed]))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no assignment of queues: {error!r}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

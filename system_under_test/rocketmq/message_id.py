@@ -6,10 +6,12 @@ bytes are made of the name, in the range of addresses that lead nowhere but to t
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address
 from zlib import crc32
 
 
+@lru_cache(maxsize=1024)
 def host_bytes(address: str) -> bytes:
     """Of `name:port` or `ip:port`; a port that is none counts as 0."""
     name, _, port = address.rpartition(":")

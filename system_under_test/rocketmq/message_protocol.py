@@ -224,6 +224,8 @@ class PullAnswer:
     max_offset: int
     data: bytes = b""
     suggested_broker_id: int = 0
+    offset_delta: int = 0
+    """To be added to the queue offsets of the messages: of static topics they say where these lie in a segment."""
 
     def encode(self, code: int = ResponseCode.SUCCESS, remark: str | None = None) -> RemotingCommand:
         fields = {
@@ -231,6 +233,7 @@ class PullAnswer:
             "nextBeginOffset": str(self.next_offset),
             "minOffset": str(self.min_offset),
             "maxOffset": str(self.max_offset),
+            **({"offsetDelta": str(self.offset_delta)} if self.offset_delta else {}),
         }
         return RemotingCommand.response(code, fields, self.data, remark)
 
@@ -244,6 +247,7 @@ class PullAnswer:
                 max_offset=number(fields["maxOffset"]),
                 data=command.body,
                 suggested_broker_id=number(fields.get("suggestWhichBrokerId", "0")),
+                offset_delta=number(fields.get("offsetDelta") or "0"),
             )
         except (KeyError, ValueError) as error:
             raise _invalid(error) from error

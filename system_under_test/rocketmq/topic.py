@@ -30,7 +30,9 @@ OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 """Which of them have ended."""
 DISCARD_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 """Messages of transactions about which producers were asked in vain, as often as they are asked."""
-_INTERNAL_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, OP_TOPIC})
+STATIC_TOPIC: Final = "rmq_sys_static_topics"
+"""Which groups of brokers lead the queues of static topics: a record a change."""
+_INTERNAL_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, OP_TOPIC, STATIC_TOPIC})
 _SYSTEM_TOPICS: Final = frozenset(
     {
         DEFAULT_TOPIC,

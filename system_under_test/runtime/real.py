@@ -37,6 +37,8 @@ from system_under_test.runtime.settings_file import settings_of
 
 T = TypeVar("T")
 
+_JSON = json.JSONEncoder(default=str)
+
 READ_AHEAD_BYTES = 1024 * 1024
 SEND_BUFFER_BYTES = 1024 * 1024
 STOP_TIMEOUT_S = 10.0
@@ -221,8 +223,12 @@ class RealNetwork:
         self._listeners.append(listener)
         return listener
 
+    def reached_at(self, address: str) -> str:
+        """Where an address that nodes know is reached from here, as `host:port`."""
+        return self._addresses.get(address, address)
+
     async def connect(self, address: str, timeout_s: float) -> RealConnection:
-        host, _, port = self._addresses.get(address, address).rpartition(":")
+        host, _, port = self.reached_at(address).rpartition(":")
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout_s):
@@ -250,6 +256,7 @@ class RealHost:
         panic: Callable[[str], None] | None = None,
     ) -> None:
         self.name = name
+        self.directory = Path(data_root)
         self.clock = RealClock()
         self.network = RealNetwork(self.spawn, addresses or {}, bind)
         self.disk = RealDisk(Path(data_root))
@@ -276,7 +283,7 @@ class RealHost:
     def log(self, event: str, **fields: object) -> None:
         if self._events is not None:
             line = {"time": time.monotonic_ns(), "wall": time.time_ns(), "event": event, **fields}
-            self._events(json.dumps(line, default=str))
+            self._events(_JSON.encode(line))
 
     def unusual(self, point: str) -> bool:
         return False

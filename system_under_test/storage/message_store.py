@@ -20,7 +20,7 @@ it the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from system_under_test.runtime.host import DiskFull, Host
@@ -92,6 +92,8 @@ class MessageStore:
         self.delay_progress = parts.delay_progress(host.disk, f"{directory}/config/delayOffset.json")
         self.unclean_start = False
         """The process before this one did not stop cleanly: its log may be shorter than what it acked."""
+        self.needed_from: list[Callable[[], int]] = []
+        """Each says from which offset on somebody needs the log: what is behind it stays, however old it is."""
         self.on_dispatched: list[Callable[[str, int, int], None]] = []
         """Each is called as (topic, queue id, new end of the queue) when messages became readable; must not block."""
 
@@ -359,6 +361,12 @@ class MessageStore:
             behind_bytes=self._log.max_offset - end_offset,
         )
 
+    def undispatched(self, topic: str) -> Iterator[bytes]:
+        """The topic's messages that the log holds and readers do not see yet. Raises DiskError."""
+        for header in self._log.headers(self._dispatched_offset, self._log.max_offset):
+            if header.topic == topic:
+                yield self._log.read(header.physical_offset, header.size)
+
     def read_for_transfer(self, offset: int, max_bytes: int) -> bytes:
         """Raw bytes from `offset` on for a slave; ends at the latest where a segment or the log ends."""
         return self._log.read(offset, max_bytes)
@@ -616,7 +624,8 @@ class MessageStore:
         one stays. Raises StorageFailed, DiskFull; then they are still there after a restart.
         """
         async with self._changes:
-            limit = min(offset, self._dispatched_offset, self._confirm_offset, self._log.flushed_offset)
+            safe = min(self._dispatched_offset, self._confirm_offset, self._log.flushed_offset)
+            limit = min(offset, safe, *(needed() for needed in self.needed_from))
             starts = [start for start in self._log.segment_starts() if start <= limit]
             if not starts or starts[-1] <= self._log.min_offset:
                 return

@@ -51,7 +51,7 @@ def message_of(answer: Answer) -> str:
         ("run rocketmq --max-outage -1", "max_outage_s takes a number from 0 to 604800, got -1.0"),
         ("run rocketmq --liveness 61", "liveness_s is a part of the storm, so at most time_limit_s (60), got 61"),
         ("run rocketmq --runs /proc/nowhere --engine inprocess", "cannot write into /proc/nowhere: "),
-        ("suite nowhere.toml", "no suite file nowhere.toml; give a TOML file, or one of: nightly, smoke"),
+        ("suite nowhere.toml", "no suite file nowhere.toml; give a TOML file, or one of: nightly, smoke, soak"),
         ("check nowhere", "nowhere is no run directory and no history; stormproof list shows runs"),
         ("replay nowhere", "nowhere is not a run directory: it has no scenario.json"),
     ],

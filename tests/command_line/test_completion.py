@@ -76,7 +76,7 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
         ("stormproof run rocketmq --workload register --set ", ["brokers=", "keys="]),
         ("stormproof run rocketmq --set brokers=3 --nemesis kill --set int", ["interval_s="]),
         ("stormproof run rocketmq --engine in", ["inprocess"]),
-        ("stormproof suite ", ["nightly", "smoke"]),
+        ("stormproof suite ", ["nightly", "smoke", "soak"]),
         ("stormproof check --model cas", ["cas-register"]),
         ("stormproof check --workload li", ["list-append"]),
         ("stormproof check x --workload list-append --consistency-model snap", ["snapshot-isolation"]),
@@ -115,7 +115,7 @@ def test_run_directories_are_offered_the_newest_first(offered: Offered, command:
 
 def test_suites_of_this_folder_are_offered_beside_the_shipped_ones(offered: Offered) -> None:
     Path("mine.toml").touch()
-    assert set(offered("stormproof suite ")) == {"nightly", "smoke", "mine.toml"}
+    assert set(offered("stormproof suite ")) == {"nightly", "smoke", "soak", "mine.toml"}
 
 
 @pytest.mark.parametrize(

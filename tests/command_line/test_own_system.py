@@ -87,7 +87,7 @@ def test_it_is_listed_beside_our_own(installed: Path) -> None:
 def test_a_system_of_commands_is_refused_where_none_can_run(installed: Path) -> None:
     refused = ran(installed, "run", "redis", "--workload", "register")
     assert refused.returncode == 254
-    words = "environment 'simulated' cannot run redis: its node r1 is a command (sh); it can be run in: docker"
+    words = "environment 'simulated' cannot run redis: its node r1 is a command (sh); it can be run in: docker, ssh"
     assert refused.stderr == f"stormproof: {words}\n"
     assert not (installed.parent / "runs").exists()
 

@@ -388,6 +388,9 @@ def words_for(name: str, address: str) -> list[str]:
         "transferLeadership": ["-d", "c9"],
         "updateTopic": ["-t", "T", "-b", address],
         "deleteTopic": ["-t", "T", "-c", "y"],
+        "updateStaticTopic": ["-t", "T", "-qn", "4", "-c", "y"],
+        "remappingStaticTopic": ["-t", "T", "-c", "y"],
+        "balanceStaticTopics": ["-l", "T", "0", "9000", "-c", "y"],
         "topicRoute": ["-t", "T"],
         "topicStatus": ["-t", "T"],
         "updateSubGroup": ["-g", "G", "-b", address],
@@ -486,7 +489,7 @@ def liar() -> Iterator[tuple[str, list[str]]]:
         server.shutdown()
 
 
-CHANGING = re.compile("update|delete|elect|clean|add|remove|transfer")
+CHANGING = re.compile("update|delete|elect|clean|add|remapping|balance|remove|transfer")
 
 
 @pytest.mark.parametrize("lie", LIES)

@@ -19,7 +19,7 @@ KEPT, NAMED, FINALLY = "kept", "named", "finally"
 
 
 async def main(host: Host, config: Mapping[str, Any]) -> None:
-    await Beacon(host, config["other"]).serve()
+    await Beacon(host, config["other"], config.get("version", 1)).serve()
 
 
 class Beacon:
@@ -31,10 +31,12 @@ class Beacon:
     `r`, `y`: what is in the first file, in the second.
     `>`: whether the other node answers; `h`: connect to it and keep the connection; `s`: whether it answers over that
     one; `n`: send a note over that one; `c`: how many notes came. `.` is a note, and not answered.
+    `v`: as which version it runs.
     """
 
-    def __init__(self, host: Host, other: str) -> None:
+    def __init__(self, host: Host, other: str, version: int) -> None:
         self._host = host
+        self._version = version
         self._other = other
         self._held: list[Connection] = []
         self._notes = 0
@@ -55,6 +57,7 @@ class Beacon:
             "s": self._reaches_other_over_held,
             "n": self._note,
             "c": self._noted,
+            "v": self._of_version,
         }
 
     async def serve(self) -> None:
@@ -101,6 +104,9 @@ class Beacon:
 
     async def _gap_ns(self) -> int:
         return self._longest_gap_ns
+
+    async def _of_version(self) -> int:
+        return self._version
 
     async def _finished(self) -> int:
         return self._host.disk.open(FINALLY).size

@@ -188,8 +188,12 @@ class Ending(World):
 
 async def noting_its_task(host: Host, config: Mapping[str, Any]) -> None:
     assert isinstance(World._now, Ending)
-    World._now.tasks[host.name] = host.spawn(beacon.main(host, config), "beacon")
-    await asyncio.Event().wait()
+    task = World._now.tasks[host.name] = host.spawn(beacon.main(host, config), "beacon")
+    try:
+        await asyncio.Event().wait()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 class GracefulKill(Ending):
@@ -231,6 +235,31 @@ class BootThatSaysTooMuch(World):
     async def boot(self, nodes: Sequence[str]) -> Effect:
         await self.beneath.boot(nodes)
         return DONE
+
+
+class UpgradeByKill(World):
+    """What a clean stop would do is left undone."""
+
+    async def upgrade(self, nodes: Sequence[str]) -> Effect:
+        await self.beneath.kill(nodes)
+        effect = await self.beneath.upgrade(nodes)
+        await self.beneath.boot(nodes)
+        return effect
+
+
+class UpgradeToTheSame(World):
+    """It is only started again."""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self.upgraded: set[str] = set()
+
+    async def upgrade(self, nodes: Sequence[str]) -> Effect:
+        if self.upgraded.issuperset(nodes):
+            return Effect(False, "upgraded already")
+        self.upgraded.update(nodes)
+        await self.beneath.kill(nodes)
+        return await self.beneath.boot(nodes)
 
 
 class PauseOfTheNetwork(World):

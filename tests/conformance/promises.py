@@ -42,7 +42,13 @@ A_TO_B, B_TO_A = Link("a", "b"), Link("b", "a")
 def nodes(main: str = "beacon:main") -> list[NodeSpec]:
     """Two nodes, a and b, each of which knows the other."""
     return [
-        NodeSpec(name=name, groups=(), program=PythonProgram(main=main, config={"other": other}), ports=(beacon.PORT,))
+        NodeSpec(
+            name=name,
+            groups=(),
+            program=PythonProgram(main=main, config={"other": other}),
+            upgraded=PythonProgram(main=main, config={"other": other, "version": 2}),
+            ports=(beacon.PORT,),
+        )
         for name, other in (("a", "b"), ("b", "a"))
     ]
 
@@ -200,6 +206,22 @@ async def a_killed_node_is_gone_until_it_boots_on_its_own_disk(environment: Envi
     assert environment.panics() == {}
 
 
+async def an_upgraded_node_ends_cleanly_and_is_another_version_on_its_own_disk(environment: Environment) -> None:
+    assert [await answered(environment, node, "v") for node in ("a", "b")] == [1, 1]
+    finished, written = await answered(environment, "a", "f"), await answered(environment, "a", "+")
+    await at_most_once(lambda: environment.upgrade(["a"]))
+    await until(environment, "a", "v", 2, "an upgraded node runs what it ran before")
+    assert await answered(environment, "a", "f") > finished, "an upgraded process carried out no finally"
+    assert await answered(environment, "a", "r") == written, "an upgrade took or changed what was written"
+    assert (await environment.kill(["a"])).happened and (await environment.boot(["a"])).happened
+    assert await answered(environment, "a", "v") == 2, "an upgraded node that was killed runs what it ran before"
+    assert await answered(environment, "b", "v") == 1, "a node was upgraded that was not named"
+    assert (await environment.kill(["b"])).happened
+    assert (await environment.upgrade(["b"])).happened, "a node that is down cannot be upgraded"
+    await until(environment, "b", "v", 2, "a node that was down runs what it ran before")
+    assert environment.panics() == {}
+
+
 async def a_paused_node_does_nothing_and_forgets_nothing(environment: Environment) -> None:
     timeline = environment.timeline
     await answered(environment, "a")
@@ -353,6 +375,7 @@ class Stopwatch:
 async def a_verb_for_a_node_that_is_not_there_says_so(environment: Environment) -> None:
     verbs: list[Callable[[], Awaitable[Any]]] = [
         lambda: environment.kill(["nobody"]),
+        lambda: environment.upgrade(["nobody"]),
         lambda: environment.boot(["a", "nobody"]),
         lambda: environment.pause(["nobody"]),
         lambda: environment.resume(["nobody"]),
@@ -429,6 +452,7 @@ PROMISES: tuple[Promise, ...] = (
     a_paused_node_can_be_killed,
     a_loss_of_power_takes_what_was_not_synced_and_that_alone,
     a_node_without_power_is_silent_on_connections_that_exist,
+    an_upgraded_node_ends_cleanly_and_is_another_version_on_its_own_disk,
     a_clock_is_wrong_on_one_node_alone,
     a_wrong_clock_leaves_monotonic_time_and_timers_alone,
     a_clock_drifts_at_the_rate_that_was_set,

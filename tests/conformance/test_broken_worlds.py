@@ -47,6 +47,16 @@ BROKEN: list[tuple[type[broken.World], Promise, str]] = [
     (broken.KillThatTakesTheDisk, promises.a_killed_node_is_gone_until_it_boots_on_its_own_disk, "what was written"),
     (broken.SilentKill, promises.a_killed_node_is_gone_until_it_boots_on_its_own_disk, "is as silent"),
     (broken.BootThatSaysTooMuch, promises.a_killed_node_is_gone_until_it_boots_on_its_own_disk, "nothing was left"),
+    (
+        broken.UpgradeByKill,
+        promises.an_upgraded_node_ends_cleanly_and_is_another_version_on_its_own_disk,
+        "carried out no finally",
+    ),
+    (
+        broken.UpgradeToTheSame,
+        promises.an_upgraded_node_ends_cleanly_and_is_another_version_on_its_own_disk,
+        "runs what it ran before",
+    ),
     (broken.PauseOfTheNetwork, promises.a_paused_node_does_nothing_and_forgets_nothing, "timers ran"),
     (broken.PauseOfAll, promises.a_paused_node_does_nothing_and_forgets_nothing, "while another one is paused"),
     (broken.ResumingByRestart, promises.a_paused_node_does_nothing_and_forgets_nothing, "never answered"),

@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments.docker import DockerEnvironment, engine, node_images
+from harness.environments.docker import docker_environment, engine, node_images
 from harness.environments.environment import Environment
+from harness.environments.remote.environment import RemoteEnvironment
 from harness.environments.simulated.environment import run_simulation
 from harness.environments.simulated.regime import Regime
+from harness.environments.ssh.inventory import parse_inventory
+from harness.environments.ssh.machines import SshMachines
 from harness.seed import Seed
 from harness.trace import Trace
 from system_under_test.runtime.real import RealHost
 from tests.conformance.impairment_promises import IMPAIRMENT_PROMISES
 from tests.conformance.promises import PROMISES, Promise, nodes
+from tests.ssh.machines import rack
 
 ALL = (*PROMISES, *IMPAIRMENT_PROMISES)
 
@@ -53,7 +57,7 @@ def test_containers_keep_all_promises(tmp_path: Path) -> None:
 
     with engine() as client:
         images = node_images(client, nodes(), base=None, say=print)
-        environment = DockerEnvironment(
+        environment = docker_environment(
             client,
             image_of=images.__getitem__,
             client_hosts=RealHost,
@@ -61,6 +65,22 @@ def test_containers_keep_all_promises(tmp_path: Path) -> None:
             say=print,
         )
         asyncio.run(inside(environment))
+
+
+@pytest.mark.docker
+@pytest.mark.gate
+def test_machines_over_ssh_keep_all_promises(tmp_path: Path) -> None:
+    async def inside(environment: Environment) -> None:
+        try:
+            await environment.start(nodes(), tmp_path)
+            await keep_all(environment)
+        finally:
+            await environment.stop()
+
+    with engine() as client, rack(client, ("m1", "m2"), tmp_path) as made:
+        inventory = made.inventory({"m1": 'node = "a"', "m2": 'node = "b"'}, user="storm")
+        machines = SshMachines(parse_inventory(inventory, "hosts.toml"), faults=RemoteEnvironment.faults, say=print)
+        asyncio.run(inside(RemoteEnvironment(machines, client_hosts=RealHost)))
 
 
 async def keep_all(environment: Environment) -> None:

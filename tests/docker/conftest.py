@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from probe_cluster import Cluster, MakeCluster, probe, run_id
 
-from harness.environments.docker import DockerEnvironment, engine, node_images
+from harness.environments.docker import docker_environment, engine, node_images
 from system_under_test.runtime.real import RealHost
 
 
@@ -25,7 +25,7 @@ def make_cluster(probe_image: str) -> Iterator[MakeCluster]:
 
         def make() -> Cluster:
             run = run_id()
-            environment = DockerEnvironment(
+            environment = docker_environment(
                 client, image_of=lambda node: probe_image, client_hosts=RealHost, run=run, say=print
             )
             made.append(Cluster(environment, client))

@@ -10,13 +10,13 @@ from pathlib import Path
 from probe_cluster import Cluster, probe
 
 from harness.environments import interruptible
-from harness.environments.docker import DockerEnvironment, engine
+from harness.environments.docker import docker_environment, engine
 from harness.lifetime import interruption
 from system_under_test.runtime.real import RealHost
 
 
 async def main(client: object, image: str, run: str, logs: str) -> None:
-    environment = DockerEnvironment(client, image_of=lambda node: image, client_hosts=RealHost, run=run, say=print)
+    environment = docker_environment(client, image_of=lambda node: image, client_hosts=RealHost, run=run, say=print)
     try:
         await environment.start([probe("p1")], Path(logs))
         await Cluster(environment, client).until_serving("p1")

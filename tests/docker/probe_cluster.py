@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from harness.environments.docker import DockerEnvironment
+from harness.environments.remote.environment import RemoteEnvironment
 from harness.program import PythonProgram
 from harness.system import NodeSpec
 
@@ -31,9 +31,11 @@ def run_id() -> str:
 class Cluster:
     """An environment with a loop of its own, driven from plain test functions."""
 
-    def __init__(self, environment: DockerEnvironment, client: Any) -> None:
+    def __init__(self, environment: RemoteEnvironment, client: Any) -> None:
         self.environment = environment
         self.client = client
+        self.machines: Any = environment.machines
+        self.run = self.machines.run
         self._loop = asyncio.new_event_loop()
 
     def do(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -66,7 +68,7 @@ class Cluster:
                         break
 
     def leftovers(self) -> list[str]:
-        return leftovers(self.client, self.environment.run)
+        return leftovers(self.client, self.run)
 
     def close(self) -> None:
         self._loop.close()

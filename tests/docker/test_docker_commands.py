@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from probe_cluster import ASK, Cluster, leftovers, run_id
 
-from harness.environments.docker import DockerEnvironment, engine, node_images
+from harness.environments.docker import docker_environment, engine, node_images
 from harness.environments.environment import Link
 from harness.errors import HarnessError
 from harness.program import Command, Dockerfile, Listening, Succeeding
@@ -68,7 +68,7 @@ C2 = command(
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with engine() as client:
         images = node_images(client, [C1, C2], base=None, say=print)
-        environment = DockerEnvironment(
+        environment = docker_environment(
             client, image_of=images.__getitem__, client_hosts=RealHost, run=run_id(), say=print
         )
         cluster = Cluster(environment, client)
@@ -77,7 +77,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             yield cluster
         finally:
             cluster.do(environment.stop())
-            assert leftovers(client, environment.run) == []
+            assert leftovers(client, cluster.run) == []
             cluster.close()
 
 
@@ -111,7 +111,7 @@ def until_answered(cluster: Cluster, node: str, question: str) -> Any:
 
 def test_names_are_filled_into_files_and_variables(commands: Cluster) -> None:
     greeting, words, _ = until_answered(commands, "c1", "words")
-    addresses = {name: container.place.ips[name] for name, container in commands.environment._containers.items()}
+    addresses = commands.environment._addresses
     assert greeting == "hello from c1"
     assert words == f"c1 at {addresses['c1']}, beside {addresses['c2']}; ${{plain}}"
 
@@ -166,7 +166,7 @@ def test_a_command_that_cannot_serve_is_named_with_its_last_words(
     spec = command("c2", *argv, ready=Listening(ASK))
     with engine() as client:
         images = node_images(client, [spec], base=None, say=print)
-        environment = DockerEnvironment(
+        environment = docker_environment(
             client, image_of=images.__getitem__, client_hosts=RealHost, run=run_id(), say=print
         )
         cluster = Cluster(environment, client)

@@ -10,15 +10,16 @@ import pytest
 
 from harness.errors import UsageError
 from harness.explore.draw import drawn_storm, faults_for
-from harness.explore.mutate import CHANGES, entries_in, mutated, with_changed_amount, without_idle
+from harness.explore.mutate import CHANGES, entries_in, mutated, reset, with_changed_amount, without_idle
 from harness.explore.points import NOTHING_KNOWN, Points, strike
-from harness.explore.space import Faults, Space
-from harness.record.scenario import Scenario
+from harness.explore.space import BUSY, Faults, Space
+from harness.record.scenario import Scenario, SettingValue
 from harness.seed import Seed
 from harness.session import resolve as registry
 from nemesis.impair import Impairing, amounts_of
 from nemesis.target import Role
 from nemesis.trigger import Trigger
+from workloads.systems.rocketmq.settings import broker_groups
 
 SPACE = Space(system="rocketmq", settings={})
 
@@ -129,10 +130,59 @@ def test_what_is_given_is_not_drawn() -> None:
 
 def test_no_queues_are_drawn_that_a_given_topic_has_not() -> None:
     space = Space(system="rocketmq", workload="log", settings={"topic_queues": 4})
-    drawn = [drawn_storm(space, 7, number) for number in range(300)]
-    assert {scenario.settings.get("queues") for scenario in drawn} == {None, 1, 2}
+    drawn = [drawn_storm(space, 7, number) for number in range(150)]
+    parts = [registry.resolve(scenario) for scenario in drawn]
+    queues = {(each.workload_settings.queues, len(broker_groups(each.system_settings))) for each in parts}
+    assert {used for used, _ in queues} == {1, 2, 4, 8}
+    assert all(used <= 4 * groups for used, groups in queues)
     with pytest.raises(UsageError, match="the workload uses 4 queues of a topic that has 3; set queues to at most 3"):
         replace(space, settings={"topic_queues": 3}).require_possible()
+
+
+def test_storms_are_drawn_of_every_deployment_and_workload_most_of_the_usual_one() -> None:
+    drawn = storms(250)
+    of = Counter(scenario.settings.get("deployment", "controller") for scenario in drawn)
+    assert of.keys() == {"controller", "single", "masters", "async-slaves", "dual-write"}
+    assert of["controller"] > len(drawn) / 2
+    system = registry.system("rocketmq")
+    assert {scenario.workload for scenario in drawn} == set(system.workloads)
+    assert {scenario.settings.get("groups", 1) for scenario in drawn} >= {1, 2}
+    assert any("controllers_alone" in scenario.settings for scenario in drawn)
+    assert {scenario.workload for scenario in drawn if scenario.settings.get("client") == "grpc"} == {"pop"}
+
+
+def test_settings_that_go_together_are_drawn_together() -> None:
+    drawn = [drawn_storm(replace(SPACE, workload="log"), 7, number).settings for number in range(120)]
+    alone = [settings for settings in drawn if settings.get("brokers") == 1]
+    assert alone and all(settings["min_in_sync_replicas"] == 1 for settings in alone)
+    assert any(settings.get("read_uncommitted") for settings in drawn)
+    assert any(settings.get("sync_from_last_file") and settings.get("retention_s") for settings in drawn)
+
+
+@pytest.mark.parametrize(
+    ("given", "workload"),
+    [({"deployment": "dual-write"}, None), ({"client": "grpc", "groups": 2}, None), ({"brokers": 4}, "pop")],
+)
+def test_no_deployment_is_drawn_that_contradicts_what_is_given(
+    given: dict[str, SettingValue], workload: str | None
+) -> None:
+    space = Space(system="rocketmq", workload=workload, settings=given)
+    space.require_possible()
+    drawn = [drawn_storm(space, 2, number) for number in range(30)]
+    for number, scenario in enumerate(drawn):
+        changed = mutated(scenario, drawn[number - 1], space, NOTHING_KNOWN, Seed(number).stream())
+        for storm in (scenario, changed):
+            registry.environment_of(storm, registry.resolve(storm))
+            assert given.items() <= storm.settings.items()
+    assert (len({scenario.settings.get("deployment") for scenario in drawn}) > 1) is ("deployment" not in given)
+
+
+def test_a_changed_setting_leaves_the_deployment_as_it_was() -> None:
+    for number, parent in enumerate(storms(60)):
+        changed = reset(parent, parent, SPACE, NOTHING_KNOWN, Seed(number).stream())
+        names = ("deployment", "client", "controllers_alone")
+        assert [changed.settings.get(name) for name in names] == [parent.settings.get(name) for name in names]
+        assert SPACE.deployment_of(parent).items() <= parent.settings.items()
 
 
 def test_storms_differ_in_kind_length_load_and_settings() -> None:
@@ -144,6 +194,14 @@ def test_storms_differ_in_kind_length_load_and_settings() -> None:
     assert {"partition", "kill", "pause", "clock", "power"} <= packages
     lengths_s = sorted((e.until_ns - e.at_ns) / 1e9 for scenario in drawn for e in entries_in(scenario))
     assert lengths_s[0] < 0.05 and lengths_s[-1] > 10
+
+
+def test_some_storms_are_long_and_have_few_faults() -> None:
+    drawn = storms(80)
+    quiet = [scenario for scenario in drawn if scenario.time_limit_s - scenario.liveness_s > BUSY.longest_s]
+    assert 2 < len(quiet) < len(drawn) / 4
+    faults_a_second = [len(scenario.schedule) / scenario.time_limit_s for scenario in quiet]
+    assert max(faults_a_second) < 1 and min(faults_a_second) < 0.1
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
@@ -182,5 +240,5 @@ def test_faults_are_aimed_at_those_who_serve_the_workload() -> None:
         assert not any("broker" in target or target.startswith("b") or target == "primary" for target in targets)
         struck.update(line for line in storm.schedule if " primary" in line or " b1" in line or " brokers" in line)
     assert struck == set()
-    everybody = faults_for(drawn_storm(replace(SPACE, workload="log"), 3, 1), SPACE)
+    everybody = faults_for(with_controllers(3), SPACE)
     assert {"primary", "brokers", "controllers"} <= {str(target) for target in everybody.targets}

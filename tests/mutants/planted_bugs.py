@@ -227,6 +227,66 @@ PLANTED_BUGS = (
             ("proxy-sends-unconfirmed", "what was sent comes until it is acknowledged (LA)", "lost"),
         )
     ),
+    *(
+        PlantedBug(
+            mutant=mutant,
+            guarantee=guarantee,
+            anomalies=frozenset(anomalies),
+            nemesis=("partition", "kill"),
+            workload="pop",
+            settings={"orderly": True},
+        )
+        for mutant, guarantee, anomalies in (
+            ("orderly-not-blocked", "in order, a queue waits for whoever has of it", {"redelivered-early"}),
+            ("left-over-skipped", "in order, nothing comes before what lies before it", {"overtaken"}),
+            (
+                "order-info-lost",
+                "a new master knows what was popped in order (DUP)",
+                {"redelivered-early", "redelivered-after-ack", "overtaken"},
+            ),
+        )
+    ),
+    PlantedBug(
+        mutant="strict-lock-unnoted",
+        guarantee="in order, with strict locks a queue is one member's at a time under all masters",
+        anomalies=frozenset({"overlap"}),
+        first_seed=1,
+        nemesis=("isolate primary every 10 for 6",),
+        workload="consumption",
+        settings={"orderly": True, "strict_locks": True},
+    ),
+    PlantedBug(
+        mutant="retry-unassigned",
+        guarantee="what a group failed to consume comes again (LA)",
+        anomalies=frozenset({"lost-retry", "stuck-consumer"}),
+        nemesis=("kill primary every 15 for 3",),
+        workload="consumption",
+        settings={"assignment": "broker"},
+    ),
+    PlantedBug(
+        mutant="revive-drop",
+        guarantee="what was popped comes until it is acknowledged (LA)",
+        anomalies=frozenset({"unconsumed", "lost-retry"}),
+        nemesis=("partition", "kill"),
+        workload="consumption",
+        settings={"popping": True},
+    ),
+    *(
+        PlantedBug(
+            mutant=mutant,
+            guarantee=guarantee,
+            anomalies=frozenset(anomalies),
+            first_seed=1,
+            nemesis=("kill primary every 6 for 2",),
+            settings={"groups": 2, "static_queues": 4, "move_share": 0.02},
+        )
+        for mutant, guarantee, anomalies in (
+            ("old-segment-writable", "a queue that moves stays one queue (RO, LA)", {"lost-write", "stray-offset"}),
+            ("logic-offset-overlap", "an offset is used once (DIV)", {"inconsistent-offsets"}),
+            ("freeze-not-replicated", "a segment that was frozen stays so (RO, LA)", {"poll-skip", "stray-offset"}),
+            ("mapping-epoch-ignored", "an old change takes no queue back (LA)", {"lost-write", "segment-overlap"}),
+        )
+    ),
     PlantedBug(
         mutant="flush-lie",
         guarantee="what was enqueued comes out (LA)",

@@ -10,8 +10,10 @@ Everything is kept in a directory (`--into`), and the same command goes on with 
       found/flush-lie-guided-0.storm.toml   the same for `stormproof replay`
 
 A file is there whole or not at all; at most the searches under way are lost. A search that caught nothing is made again
-where it is given more than it had. `--part 1/3` makes a third of the searches, on a machine of its own: put the
-directories together, and let the command without it do the rest. Rows of one directory are of one version of the code.
+where it is given more than it had, or another workload or other settings (`given.py`). `--part 1/3` makes a third of
+the searches, on a machine of its own: put the directories together, and let the command without it do the rest.
+`--guided` leaves the searches at random out. The revisions at which searches were begun are kept in `revisions`, for
+the page.
 
 Searches first, root seed by root seed; then the smallest catch of each bug is shrunk. With `--roots 0
 --shrink 0 --page FILE` only the page of what there is is written. Exits with 1 unless every bug was caught.
@@ -30,6 +32,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from harness.explore.checkout import Checkout
 from harness.explore.compare import Chase, Each, both_ways, chase_words, chased_row, learned_nothing, shrunk_catch
 from harness.explore.mutate import entries_in
 from harness.explore.row import scenario_of
@@ -38,8 +41,10 @@ from harness.explore.space import Space
 from harness.explore.store import write_whole
 from harness.explore.storm_file import SUFFIX, StormFile, storm_text
 from harness.session import resolve as registry
+from tests.mutants.given import space_for
 from tests.mutants.searches_page import Small, page
 
+REVISION_LENGTH = 10
 TASKS_PER_CHILD = 10
 """A worker is replaced now and then: a process that has run hundreds of simulations has grown for nothing."""
 
@@ -72,6 +77,15 @@ class Kept:
         self._write("shrunk", small.name, row)
         return small
 
+    def revisions(self) -> tuple[str, ...]:
+        """At which searches were begun, the oldest first."""
+        file = self.directory / "revisions"
+        return tuple(file.read_text("utf-8").split()) if file.exists() else ()
+
+    def add_revision(self, revision: str) -> None:
+        revisions = [*(known for known in self.revisions() if known != revision), revision]
+        write_whole(self.directory / "revisions", "".join(f"{known}\n" for known in revisions).encode())
+
     def _rows(self, folder: str) -> Iterator[dict[str, Any]]:
         return (json.loads(file.read_text("utf-8")) for file in sorted((self.directory / folder).glob("*.json")))
 
@@ -96,8 +110,10 @@ def left(searches: Sequence[Search], chases: Sequence[Chase], most_processor_s: 
 
     def is_done(search: Search) -> bool:
         chase = ended.get((search.space.mutant, search.root, search.is_guided))
-        if chase is None or chase.is_caught:
-            return chase is not None
+        if chase is None or chase.given != search.space.given:
+            return False
+        if chase.is_caught:
+            return True
         tried_all = search.numbers is not None and chase.storms >= len(search.numbers)
         return tried_all or (most_processor_s is not None and chase.processor_s >= most_processor_s)
 
@@ -174,6 +190,11 @@ def _part(text: str) -> tuple[int, int]:
     return int(number), int(of)
 
 
+def _revision() -> str:
+    """Of this checkout, in few characters. Raises UsageError where it is none."""
+    return Checkout.around(Path(__file__).parent).commit("HEAD")[:REVISION_LENGTH]
+
+
 def _print_at_once(line: str) -> None:
     print(line, flush=True)
 
@@ -185,6 +206,7 @@ def main(arguments: list[str] | None = None, say: Callable[[str], object] = _pri
     parser.add_argument("--roots", type=int, default=5, help="root seeds from 0 on")
     parser.add_argument("--for", dest="seconds", type=float, default=300.0, help="processor seconds of each search")
     parser.add_argument("--storms", type=int, help="of each search, at most")
+    parser.add_argument("--guided", action="store_true", help="no searches at random, to compare with")
     parser.add_argument("--shrink", type=int, default=2, help="storms of each bug, at most")
     parser.add_argument("--shrink-for", type=float, default=300.0, help="processor seconds of each")
     parser.add_argument("--into", type=Path, default=Path("explored/planted-bugs"))
@@ -198,15 +220,17 @@ def main(arguments: list[str] | None = None, say: Callable[[str], object] = _pri
     if not set(chosen.mutant or ()) <= set(known):
         parser.error(f"--mutant takes the name of one: {', '.join(sorted(known))}")
     each = on_spark(chosen.master) if chosen.master else in_processes(chosen.jobs)
-    spaces = [Space(system=chosen.system, mutant=mutant, settings={}) for mutant in mutants]
     number, of = chosen.part
-    searches = searches_for(spaces, chosen.roots, chosen.storms)[number - 1 :: of]
+    searches = searches_for([space_for(mutant, chosen.system) for mutant in mutants], chosen.roots, chosen.storms)
+    searches = [search for search in searches if search.is_guided or not chosen.guided][number - 1 :: of]
     kept = Kept(chosen.into)
+    if searches:
+        kept.add_revision(_revision())
     search_all(searches, chosen.seconds, kept, each, say)
     if of == 1:
         shrink_all(mutants, chosen.shrink, chosen.shrink_for, kept, each, say)
     if chosen.page is not None:
-        chosen.page.write_text(page(known, kept.chases(), kept.small()), encoding="utf-8")
+        chosen.page.write_text(page(known, kept.chases(), kept.small(), kept.revisions()), encoding="utf-8")
     missed = sorted(set(mutants) - {chase.mutant for chase in kept.chases() if chase.is_caught})
     say(f"not caught: {', '.join(missed) or 'none'}")
     return 1 if missed else 0

@@ -110,9 +110,18 @@ class Bug:
         """For a search at random."""
         return bool(self.guided) and bool(self.random) and median(self.random, _storms) > EASY_STORMS
 
+    def given(self) -> str:
+        """To its searches; another one's as well, where they differ."""
+        return "; ".join(dict.fromkeys(_given(chase) for chase in self.chases if chase.given))
+
     def anomalies(self) -> str:
         counts = Counter(anomaly for chase in self.chases for anomaly in chase.anomalies)
         return ", ".join(anomaly for anomaly, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _given(chase: Chase) -> str:
+    values = {name: str(value).lower() if isinstance(value, bool) else value for name, value in chase.given.items()}
+    return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
 Cost = Callable[[Chase], float]
@@ -147,8 +156,10 @@ def bugs_of(promises: Mapping[str, str], chases: Iterable[Chase], small: Iterabl
     ]
 
 
-def page(promises: Mapping[str, str], chases: Iterable[Chase], small: Iterable[Small]) -> str:
-    """Markdown. `promises`: bug -> what it breaks, of all that the system has."""
+def page(
+    promises: Mapping[str, str], chases: Iterable[Chase], small: Iterable[Small], revisions: Sequence[str] = ()
+) -> str:
+    """Markdown. `promises`: bug -> what it breaks, of all that the system has. `revisions`: at which was searched."""
     bugs = bugs_of(promises, chases, small)
     lines = [
         "# Planted bugs, and what it took to catch them",
@@ -158,6 +169,8 @@ def page(promises: Mapping[str, str], chases: Iterable[Chase], small: Iterable[S
         "breaks a promise with the bug and breaks none without it. What it cost is counted up to and with that storm:",
         "storms, and processor seconds of storms and their judgement; the median over the root seeds, where a search",
         "that caught nothing costs more than any number (–). The catch of fewest faults was then made small.",
+        "A search draws everything, the deployment and the workload among it, but for what its bug was given.",
+        *([f"Searched at {', '.join(revisions)}."] if revisions else []),
         "",
         "## Summary",
         "",
@@ -165,8 +178,8 @@ def page(promises: Mapping[str, str], chases: Iterable[Chase], small: Iterable[S
         "",
         "## Table",
         "",
-        "| bug | guided | storms | processor s | random | storms | processor s | shrunk: faults | operations |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| bug | given | guided | storms | processor s | random | storms | processor s | shrunk: faults | operations |",
+        "|---|---|---|---|---|---|---|---|---|---|",
         *map(_row, bugs),
         "",
         "## Each bug",
@@ -268,7 +281,7 @@ def _row(bug: Bug) -> str:
             _number(median(chases, _processor_s)),
         )
     )
-    return f"| [{bug.name}](#{bug.name}) | {' | '.join(costs)} | {small[0]} | {small[1]} |"
+    return f"| [{bug.name}](#{bug.name}) | {bug.given() or '–'} | {' | '.join(costs)} | {small[0]} | {small[1]} |"
 
 
 def _section(bug: Bug) -> list[str]:

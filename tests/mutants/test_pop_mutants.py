@@ -76,6 +76,25 @@ async def what_was_given_out_by_the_last_master_comes_again(cluster: Cluster) ->
     assert await Consumer(cluster).pop() == ["a×1"]
 
 
+async def in_order_a_queue_waits_and_what_is_left_comes_again_first(cluster: Cluster) -> None:
+    first, second = Consumer(cluster, is_ordered=True), Consumer(cluster, is_ordered=True)
+    assert await cluster.send("b1", "a", "b", "c") == [OK] * 3
+    assert await first.pop(count=2) == ["a", "b"]
+    assert await first.ack("b") == OK
+    assert await second.pop(count=2) == []
+    await cluster.sleep(6)
+    assert await second.pop(count=2) == ["a×1", "c"]
+
+
+async def in_order_a_new_master_keeps_the_queue_closed(cluster: Cluster) -> None:
+    assert await cluster.send("b1", "a", "b", "c") == [OK] * 3
+    assert await Consumer(cluster, is_ordered=True).pop(count=2) == ["a", "b"]
+    await cluster.sleep(1)
+    await cluster.kill("b1")
+    await cluster.until_master("b2")
+    assert await Consumer(cluster, is_ordered=True).pop(count=2) == []
+
+
 STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     "checkpoint-after-reply": (
         what_was_given_out_comes_again_though_the_master_stops_at_once,
@@ -87,6 +106,9 @@ STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     "renew-after-ack": (an_acknowledged_message_cannot_be_kept, {}),
     "renewal-keeps-old": (a_kept_message_comes_once_when_its_new_time_is_over, {}),
     "ack-before-replicated": (a_slave_that_takes_over_knows_what_was_acknowledged, {}),
+    "orderly-not-blocked": (in_order_a_queue_waits_and_what_is_left_comes_again_first, {}),
+    "left-over-skipped": (in_order_a_queue_waits_and_what_is_left_comes_again_first, {}),
+    "order-info-lost": (in_order_a_new_master_keeps_the_queue_closed, {}),
     "revive-log-not-read": (what_was_given_out_by_the_last_master_comes_again, {"slaveSynchronizePeriod": 500}),
 }
 

@@ -17,6 +17,7 @@ from harness.explore.space import Space
 from harness.explore.storm_file import load_storm, storm_text
 from harness.record.scenario import Scenario
 from system_under_test.rocketmq.mutants import mutant_names
+from tests.mutants.given import SETTINGS, WORKLOADS, space_for
 from tests.mutants.searches import Kept, left, main, name_of, search_all, searches_for, shrink_all, smallest
 from tests.mutants.searches_page import WHY_NOT, Small, page
 
@@ -175,9 +176,9 @@ def test_the_page_tells_what_was_caught_for_how_much_and_by_which_storm() -> Non
     assert "2.00 times as many a storm, 1.33 times in total, 2.00 times after equally many storms" in text
     assert "guided loses on: none" in text
     assert f"  - {MISSED}, in 300 storms of 600 processor s: {WHY_NOT.get(MISSED, 'nobody knows why')}" in text
-    assert f"| [{EASY}](#{EASY}) | 3 of 3 | 3 | 6 | 3 of 3 | 3 | 6 | 1 | 7 |" in text
-    assert f"| [{HARD}](#{HARD}) | 3 of 3 | 40 | 80 | 2 of 3 | 120 | 240 | 1 | 21 |" in text
-    assert f"| [{MISSED}](#{MISSED}) | 0 of 3 | – | – | 0 of 3 | – | – | – | – |" in text
+    assert f"| [{EASY}](#{EASY}) | – | 3 of 3 | 3 | 6 | 3 of 3 | 3 | 6 | 1 | 7 |" in text
+    assert f"| [{HARD}](#{HARD}) | – | 3 of 3 | 40 | 80 | 2 of 3 | 120 | 240 | 1 | 21 |" in text
+    assert f"| [{MISSED}](#{MISSED}) | – | 0 of 3 | – | – | 0 of 3 | – | – | – | – |" in text
     easy = text[text.index(f"### {EASY}") : text.index(f"### {MISSED}")]
     assert "Breaks: what was flushed stays.\nNamed: lost-write.\n1 fault, 7 operations: lost-write: 1 found." in easy
     assert KILL in easy and 'anomaly = "lost-write"' in easy
@@ -194,6 +195,34 @@ def test_where_the_guide_loses_is_listed() -> None:
 def test_a_storm_that_breaks_the_healthy_system_is_no_page_of_a_bug() -> None:
     row = small_row(chase(EASY, 3), operations=7, of_the_bug=False)
     assert "Its catches were not made small." in page(PROMISES, [chase(EASY, 3)], [Small(row)])
+
+
+def test_the_page_tells_what_was_given_and_at_which_revisions_was_searched(tmp_path: Path) -> None:
+    given = {"workload": "pop", "client": "grpc", "orderly": True}
+    text = page(PROMISES, [replace(chase(EASY, 3), given=given)], (), ["a1b2", "c3d4"])
+    assert f"| [{EASY}](#{EASY}) | workload=pop, client=grpc, orderly=true | 1 of 1 |" in text
+    assert "Searched at a1b2, c3d4.\n" in text
+    kept = Kept(tmp_path)
+    assert kept.revisions() == ()
+    for revision in ("a1b2", "c3d4", "a1b2"):
+        kept.add_revision(revision)
+    assert Kept(tmp_path).revisions() == ("c3d4", "a1b2")
+
+
+def test_a_search_that_is_given_something_else_is_made_again() -> None:
+    tried = chase(EASY, 40)
+    (search, *_) = searches_for([Space(system="rocketmq", workload="log", mutant=EASY, settings={})], 1, 40)
+    assert left([search], [tried], None) == [search]
+    assert left([search], [replace(tried, given=search.space.given)], None) == []
+
+
+@pytest.mark.parametrize("mutant", sorted({*SETTINGS, *(name for names in WORKLOADS.values() for name in names)}))
+def test_what_is_given_to_a_search_is_for_a_planted_bug_and_can_be_run(mutant: str) -> None:
+    assert mutant in mutant_names()
+    space = space_for(mutant)
+    space.require_possible()
+    assert space.workload is not None and space.is_possible(space.workload, {})
+    assert sum(mutant in names for names in WORKLOADS.values()) == 1
 
 
 def test_reasons_are_for_bugs_that_are_planted() -> None:

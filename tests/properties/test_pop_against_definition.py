@@ -13,10 +13,12 @@ import pytest
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.pop import MS, POPPED, PopChecker
+from checkers.pop_order import PopOrderChecker
 from checkers.run import check_history
 from checkers.verdict import Verdict
 from harness.record.history import history_schema
 from tests.references.pop_histories import defined_pops, random_pops
+from tests.references.pop_order_histories import defined_overtaken, random_ordered_pops
 
 NAMES = {"lost", "redelivered-early", "redelivered-after-ack", "times-not-risen", "unexpected", "aborted-read"}
 
@@ -44,3 +46,21 @@ def test_anomalies_are_those_of_the_definition(
             assert result.verdict is (Verdict.UNKNOWN if undecided else Verdict.VALID)
         names += expected
     assert min(names[name] for name in NAMES) > 3, names
+
+
+@pytest.mark.parametrize(("batch_rows", "operations", "seeds"), [(100_000, 400, 6), (61, 120, 40)])
+def test_what_overtakes_is_what_does_so_by_definition(
+    batch_rows: int, operations: int, seeds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", batch_rows)
+    counts = []
+    for seed in range(seeds):
+        rows = random_ordered_pops(random.Random(seed), operations)
+        path = tmp_path / f"{seed}.parquet"
+        numbered = [{"index": i, "time": i * MS, **row} for i, row in enumerate(rows)]
+        pq.write_table(pa.Table.from_pylist(numbered, schema=history_schema(POPPED)), path, row_group_size=97)
+        result = check_history(CheckRequest(history=path), {"order": PopOrderChecker()}, InProcessEngine())["order"]
+        expected = defined_overtaken(rows)
+        assert {name: summary.count for name, summary in result.anomalies.items()} == dict(expected), seed
+        counts.append(expected["overtaken"])
+    assert sum(counts) > 3

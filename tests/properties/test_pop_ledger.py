@@ -54,8 +54,8 @@ class Master:
         if choice < 0.6:
             self._write(Settlement(key=found.checkpoint.key, offsets=(offset,), broker_name="b"))
         elif choice < 0.8 and found.checkpoint.ordered is not None:
-            times = found.times(offset) - 1
-            self._write(replace(found.checkpoint, offsets=(offset,), ordered=Ordered((times,), ""), invisible_ms=1))
+            ordered = found.checkpoint.ordered._replace(times=(found.times(offset) - 1,))
+            self._write(replace(found.checkpoint, offsets=(offset,), ordered=ordered, invisible_ms=1))
         elif choice < 0.8:
             key = found.checkpoint.key._replace(start_offset=offset, pop_time_ms=len(self.log))
             self._write(
@@ -75,7 +75,7 @@ class Master:
         offsets = (*left[:8], self.ordered_end - 2, self.ordered_end - 1)
         times = tuple(0 if last is None else last.times(offset) for offset in offsets)
         key = CheckpointKey("g", "t", 1, offsets[0], len(self.log))
-        ordered = Ordered(times, "")
+        ordered = Ordered(times, "", self.ordered_end)
         self._write(Checkpoint(key=key, invisible_ms=9, offsets=offsets, broker_name="b", ordered=ordered))
         assert [found for found in self.ledger.all_open() if found.checkpoint.ordered] == [
             self.ledger.ordered("g", "t", 1)

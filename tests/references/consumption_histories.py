@@ -105,7 +105,9 @@ def _last(
     return rows
 
 
-def defined_consumption(rows: list[Row], *, is_divided: bool, in_order: bool, limit: int) -> tuple[Counter[str], bool]:
+def defined_consumption(
+    rows: list[Row], *, is_divided: bool, in_order: bool, is_popped: bool, limit: int
+) -> tuple[Counter[str], bool]:
     """(how many of each anomaly, whether all consumers were read to their end)."""
     anomalies: Counter[str] = Counter()
 
@@ -163,7 +165,11 @@ def defined_consumption(rows: list[Row], *, is_divided: bool, in_order: bool, li
             anomalies["unexpected-consumption"] += 1
         elif message in sends["fail"] and message not in sends["ok"]:
             anomalies["aborted-consumption"] += 1
-    if is_divided:
+    if is_popped:
+        anomalies["wrong-retry-count"] += sum(
+            one["queue"].startswith("retry/") and one["tries"] == 0 for _, by, _, one in given if by in consumers
+        )
+    elif is_divided:
         for index, by, _, one in given:
             before = any(
                 when < index and who == by and outcome == "later" and other["message"] == one["message"]
@@ -206,8 +212,13 @@ def defined_consumption(rows: list[Row], *, is_divided: bool, in_order: bool, li
                 and row["value"]["offset"] is not None
             ]  # fmt: skip
             for offset in offsets:
-                anomalies["passed-over"] += is_divided and any(
-                    beyond > offset and index < first(name, queue, offset, for_good=False) for index, beyond in commits
+                anomalies["passed-over"] += (
+                    is_divided
+                    and not is_popped
+                    and any(
+                        beyond > offset and index < first(name, queue, offset, for_good=False)
+                        for index, beyond in commits
+                    )
                 )
             if not in_order:
                 continue

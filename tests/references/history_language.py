@@ -182,6 +182,11 @@ def parse_operation(line: str) -> dict[str, Any]:
             value["invisible_ms"] = int(match[1])
         elif match := re.fullmatch(r"(-?\d+)\*(\d+)", word):
             value.setdefault("deliveries", []).append({"message": int(match[1]), "times": int(match[2])})
+        elif match := re.fullmatch(r"(-?\d+)\*(\d+)@(\w+):(\d+)", word):
+            given = {"message": int(match[1]), "times": int(match[2]), "queue": match[3], "offset": int(match[4])}
+            value.setdefault("deliveries", []).append(given)
+        elif match := re.fullmatch(r"of=(\w+):(\d+)", word):
+            value |= {"queue": match[1], "offset": int(match[2])}
         elif match := re.fullmatch(r"delay=([\d.]+)", word):
             value["delay_ms"] = round(float(match[1]) * 1e3)
         elif match := re.fullmatch(r"places=([\d,]+)", word):

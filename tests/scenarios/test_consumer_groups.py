@@ -262,3 +262,72 @@ def test_locks_are_the_masters_alone_and_its_successor_begins_without_any():
         assert await locked("b2", "x") == 0
 
     play(story)
+
+
+STRICT = {"lockInStrictMode": True, "totalReplicas": 3}
+
+
+async def locked(cluster: Cluster, node: str, client_id: str) -> int:
+    """How many queues this broker gives the member; -1 where it refuses to."""
+    request = QueueLockRequest(group="readers", client_id=client_id, queues=(MessageQueue(TOPIC, "broker-a", 0),))
+    answer = await cluster.answer(f"{node}:10911", request.encode(RequestCode.LOCK_BATCH_MQ))
+    return len(locked_queues(answer)) if answer.code == 0 else -1
+
+
+async def unlocked(cluster: Cluster, node: str, client_id: str) -> str:
+    request = QueueLockRequest(group="readers", client_id=client_id, queues=(MessageQueue(TOPIC, "broker-a", 0),))
+    return await cluster.ask(node, request.encode(RequestCode.UNLOCK_BATCH_MQ))
+
+
+@pytest.mark.parametrize("mutant", [None, "strict-lock-unnoted"])
+def test_a_strict_lock_outlives_its_master_until_it_is_given_up_unless_replicas_forget_it(mutant: str | None):
+    async def story(cluster: Cluster) -> None:
+        assert await locked(cluster, "b1", "x") == 1
+        assert await locked(cluster, "b1", "y") == 0
+        assert await locked(cluster, "b2", "y") == -1
+        await cluster.kill("b1")
+        await cluster.until(lambda: is_either_master(cluster), 30)
+        master = await cluster.master()
+        if mutant is not None:
+            assert await locked(cluster, master, "y") == 1
+            return
+        assert await locked(cluster, master, "y") == 0
+        assert await locked(cluster, master, "x") == 1
+        assert await unlocked(cluster, master, "x") == OK
+        assert await locked(cluster, master, "y") == 1
+        await cluster.sleep(61)
+        assert await locked(cluster, master, "x") == 1
+
+    play(story, brokers=3, mutant=mutant, **STRICT)
+
+
+async def is_either_master(cluster: Cluster) -> bool:
+    master = await cluster.master()
+    if master not in ("b2", "b3"):
+        return False
+    await cluster.until_master(master, 5)
+    return True
+
+
+def test_a_broker_that_gave_strict_locks_before_gives_none_until_they_are_over():
+    async def story(cluster: Cluster) -> None:
+        assert await locked(cluster, "b1", "x") == 1
+        await cluster.kill("b1")
+        await cluster.boot("b1")
+        await cluster.until_master("b1", 60)
+        assert await locked(cluster, "b1", "y") == 0
+        await cluster.sleep(61)
+        assert await locked(cluster, "b1", "y") == 1
+
+    play(story, brokers=1, **{**STRICT, "totalReplicas": 1})
+
+
+def test_without_most_of_the_replicas_nobody_gets_a_strict_lock():
+    async def story(cluster: Cluster) -> None:
+        await cluster.kill("b2", "b3")
+        assert await locked(cluster, "b1", "x") == 0
+        await cluster.boot("b2")
+        await cluster.until_members(1, 2)
+        assert await locked(cluster, "b1", "x") == 1
+
+    play(story, brokers=3, **STRICT)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.pop_client import PopClient, PoppedMessage
@@ -10,6 +11,7 @@ from tests.scenarios.broker_cluster import TOPIC, Cluster, play
 
 OK = "SUCCESS"
 INVISIBLE_MS = 5_000
+CLEANED_ALWAYS = {"cleanResourceInterval": 500, "deleteWhen": ";".join(f"{hour:02}" for hour in range(24))}
 
 
 class Consumer:
@@ -88,6 +90,61 @@ def test_what_was_acknowledged_in_the_midst_does_not_come_again_with_the_rest():
         assert await consumer.pop() == []
 
     play(story)
+
+
+def test_what_was_acknowledged_behind_all_that_is_left_does_not_come_again_when_that_comes_alone():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        await sent(cluster, "abcd")
+        assert await consumer.pop(count=4) == ["a", "b", "c", "d"]
+        assert await consumer.ack("a", "c", "d") == [OK] * 3
+        await cluster.sleep(5)
+        assert await consumer.pop(count=1) == ["b×1"]
+        assert await consumer.ack("b") == [OK]
+        assert await consumer.pop() == []
+        assert await cluster.committed("b1", "readers") == 4
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        assert await Consumer(cluster).pop() == []
+
+    play(story)
+
+
+def test_a_new_master_keeps_a_longer_time_for_as_long():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        await sent(cluster, "ab")
+        assert await consumer.pop(count=1) == ["a"]
+        await consumer.keep("a", 60_000)
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        await cluster.sleep(2 * INVISIBLE_MS / 1000)
+        assert await Consumer(cluster).pop() == []
+        await cluster.sleep(60)
+        assert await Consumer(cluster).pop() == ["a×1", "b"]
+
+    play(story)
+
+
+def test_what_expired_while_it_was_given_out_keeps_nobody_waiting():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        await sent(cluster, "a")
+        assert await consumer.pop(count=1) == ["a"]
+        await sent(cluster, ["x" * 300] * 20)
+        await cluster.until(begins_later(cluster), 60)
+        assert await consumer.pop(count=1) == ["x" * 300]
+        assert await consumer.ack("x" * 300) == [OK]
+
+    play(story, brokers=1, mappedFileSizeCommitLog=2048, fileReservedTimeMillis=3_000, **CLEANED_ALWAYS)
+
+
+def begins_later(cluster: Cluster) -> Callable[[], Coroutine[Any, Any, bool]]:
+    async def has_expired() -> bool:
+        await sent(cluster, ["x" * 300] * 2)
+        return (await cluster.queue_range("b1"))[0] > 0
+
+    return has_expired
 
 
 def test_a_new_master_keeps_the_order_and_what_is_given_out():

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
+from system_under_test.remoting.codes import RequestCode
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.proxy.v2 import (
+    SERVICE,
     AckMessageEntry,
     AckMessageRequest,
     AckMessageResponse,
@@ -25,6 +30,10 @@ from system_under_test.rocketmq.proxy.v2 import (
     Resource,
     SendMessageRequest,
     SendMessageResponse,
+    Settings,
+    Subscription,
+    SubscriptionEntry,
+    TelemetryCommand,
     UserMessage,
 )
 from tests.scenarios.broker_cluster import Cluster, play
@@ -46,10 +55,9 @@ async def receive(
     asked = ReceiveMessageRequest(
         group=READERS,
         message_queue=queue(-1),
-        batch_size=32,
         filter_expression=wanted,
         long_polling_timeout=Duration(seconds=wait_s),
-        **request,
+        **{"batch_size": 32, **request},
     )
     answers = await cluster.calls("p1", "ReceiveMessage", asked, ReceiveMessageResponse, client_id)
     assert answers[0].status is not None
@@ -182,5 +190,29 @@ def test_what_cannot_be_received_or_acknowledged_is_refused_with_its_code() -> N
         for handle in ("", "x", "1 2 3 4 0 broker-a 0 " + "9" * 30):
             acks = AckMessageRequest(group=READERS, topic=NAMED, entries=[AckMessageEntry(receipt_handle=handle)])
             assert await code("AckMessage", acks, AckMessageResponse) == Code.INVALID_RECEIPT_HANDLE
+
+    play(story, proxies=["p1"])
+
+
+def test_a_group_that_is_set_to_consume_in_order_receives_so_whatever_its_clients_say():
+    async def story(cluster: Cluster) -> None:
+        group = ConsumerGroup(name="readers", consumes_in_order=True)
+        command = RemotingCommand.request(
+            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=json.dumps(group.as_json()).encode()
+        )
+        assert await cluster.ask("b1", command) == "SUCCESS"
+        for body in "abc":
+            await send(cluster, letter(body))
+        for client_id, name in (("client-1", "readers"), ("client-2", "readers"), ("client-3", "others")):
+            stream = await cluster.grpc.open("p1:8081", f"{SERVICE}Telemetry", {"x-mq-client-id": client_id})
+            wanted = Subscription(group=Resource(name=name), subscriptions=[SubscriptionEntry(topic=NAMED)])
+            await stream.send(TelemetryCommand(settings=Settings(subscription=wanted)).encode())
+            told = TelemetryCommand.decode(await stream.receive())
+            assert told.settings.subscription.fifo is (name == "readers")
+        first = await receive(cluster, batch_size=2)
+        assert [message.body for message in first] == [b"a", b"b"]
+        assert await receive(cluster, client_id="client-2") == []
+        assert await acknowledge(cluster, *first) == [Code.OK] * 2
+        assert [message.body for message in await receive(cluster, client_id="client-2")] == [b"c"]
 
     play(story, proxies=["p1"])

@@ -96,6 +96,16 @@ def test_where_the_logs_are_aligned_nothing_is_lost_either_way(order: tuple[str,
     play(story, *NEW_NAME_SERVERS, *pair())
 
 
+def test_a_slave_that_compares_no_logs_is_heard_while_there_is_nothing_to_send() -> None:
+    async def story(cluster: Deployed) -> None:
+        await cluster.sleep(60)
+        assert not cluster.said("b1", "slave_turned_away")
+        await cluster.publish("a")
+        await cluster.until_letters("b2", "a")
+
+    play(story, *(node(name, "nameserver", OLD) for name in NAMES), *pair(behavesAsVersion=4))
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_an_upgrade_of_all_nodes_one_after_the_other_loses_nothing_that_was_acknowledged(seed: int) -> None:
     """From version 4 throughout: NameServers roll, then the brokers, while a producer sends and kills strike."""

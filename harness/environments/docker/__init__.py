@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harness.environments.docker.containers import docker_environment
 from harness.environments.docker.engine import engine
-from harness.environments.docker.environment import ClientHosts, DockerEnvironment
 from harness.environments.docker.image import node_images
 from harness.environments.docker.leftovers import cleanup
 
-__all__ = ["ClientHosts", "DockerEnvironment", "cleanup", "engine", "node_images"]
+__all__ = ["cleanup", "docker_environment", "engine", "node_images"]

@@ -6,7 +6,6 @@ import fcntl
 import hashlib
 import io
 import os
-import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import docker
 import requests
 
 from harness.environments.docker.engine import speaking
+from harness.environments.remote.packed import tar_of
 
 Say = Callable[[str], None]
 
@@ -74,13 +74,7 @@ def forget_old(client: Any, repository: str) -> None:
 
 def context_of(files: Mapping[str, bytes]) -> bytes:
     """A build context: the same bytes for the same files."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name, data in sorted(files.items()):
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(data), 0o755
-            archive.addfile(entry, io.BytesIO(data))
-    return packed.getvalue()
+    return tar_of(files, mode=0o755)
 
 
 def content_hash(*parts: bytes) -> str:

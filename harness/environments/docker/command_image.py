@@ -13,7 +13,7 @@ from harness.environments.docker.base_image import EQUIPPED
 from harness.environments.docker.building import Say, build, content_hash, context_of, forget_old, is_here, pull
 from harness.environments.docker.engine import speaking
 from harness.errors import HarnessError
-from harness.program import DebianPackages, Dockerfile, Image, NamedImage
+from harness.program import DebianPackages, Dockerfile, Image, Installed, NamedImage
 
 REPOSITORY = "stormproof-command"
 PACKAGES_RECIPE = """ARG BASE
@@ -36,6 +36,8 @@ def command_image(client: Any, image: Image, base: str, say: Say) -> str:
             if not is_here(client, name) and (why_not := pull(name)):
                 raise HarnessError(f"the image {name} is not here and cannot be pulled: {why_not}")
             return _equipped(client, name, say)
+        case Installed():
+            raise HarnessError("containers need an image, and a command that is to find itself installed names none")
 
 
 def _built(client: Any, files: dict[str, bytes], base: str, say: Say, words: str) -> str:

@@ -13,6 +13,7 @@ import docker
 from harness.environments.docker.engine import LABEL_NODE, speaking
 from harness.environments.docker.network import free_ports, is_port_taken
 from harness.environments.remote import agent
+from harness.environments.remote.packed import tar_of
 from harness.environments.remote.shell import Finished
 from harness.errors import HarnessError
 
@@ -22,8 +23,8 @@ CAPABILITIES = ["NET_ADMIN", "SYS_PTRACE"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a run's containers live."""
+class Setup:
+    """What a run's containers have in common."""
 
     run: str
     labels: Mapping[str, str]
@@ -50,7 +51,7 @@ class ContainerShell:
 
     def put(self, files: Mapping[str, bytes]) -> None:
         with speaking(f"writing {', '.join(files)} in {self.name}"):
-            self.container.put_archive("/", _tar(files))
+            self.container.put_archive("/", tar_of(files))
 
     def fetch(self, path: str) -> bytes:
         with speaking(f"fetching {path} from {self.name}"):
@@ -69,7 +70,7 @@ class Container:
     """A container that sleeps, for a node's program to come and go in."""
 
     client: Any
-    place: Place
+    setup: Setup
     name: str
     image: str
     ports: Sequence[int]
@@ -100,34 +101,24 @@ class Container:
         )
 
     def _made(self, ports: Mapping[int, int]) -> Any:
-        api, place, name = self.client.api, self.place, self.name
+        api, setup, name = self.client.api, self.setup, self.name
         made = api.create_container(
             self.image,
             entrypoint=["sleep"],
             command=["1d"],
-            name=f"{place.run}-{name}",
+            name=f"{setup.run}-{name}",
             hostname=name,
-            labels={**place.labels, LABEL_NODE: name},
+            labels={**setup.labels, LABEL_NODE: name},
             ports=list(ports),
             volumes=[agent.NODE],
             host_config=api.create_host_config(
                 port_bindings={port: ("127.0.0.1", here) for port, here in ports.items()},
                 cap_add=CAPABILITIES,
                 # Names resolve without a server, so that looking up a node that is down never stalls.
-                extra_hosts=dict(place.ips),
+                extra_hosts=dict(setup.ips),
             ),
             networking_config=api.create_networking_config(
-                {place.network: api.create_endpoint_config(ipv4_address=place.ips[name])}
+                {setup.network: api.create_endpoint_config(ipv4_address=setup.ips[name])}
             ),
         )
         return self.client.containers.get(made["Id"])
-
-
-def _tar(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name, data in files.items():
-            entry = tarfile.TarInfo(name.lstrip("/"))
-            entry.size, entry.mode = len(data), 0o644
-            archive.addfile(entry, io.BytesIO(data))
-    return packed.getvalue()

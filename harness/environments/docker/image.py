@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,7 @@ from harness.environments.docker.building import (
 )
 from harness.environments.docker.command_image import command_image
 from harness.environments.docker.engine import speaking
-from harness.environments.remote.launch import RUNNER
-from harness.environments.remote.sources import sources
+from harness.environments.remote.launch import python_files
 from harness.errors import HarnessError
 from harness.lifetime import guarded, scratch
 from harness.program import Program, PythonProgram
@@ -50,6 +49,10 @@ def node_images(client: Any, nodes: Sequence[NodeSpec], *, base: str | None, say
         base_tag = base_image(client, base, say)
         made: dict[object, str] = {}
         for spec in nodes:
+            if spec.upgraded is not None and _content(spec.upgraded) != _content(spec.program):
+                raise HarnessError(
+                    f"{spec.name} cannot be upgraded in its container: its other version needs another image"
+                )
             if (wanted := _content(spec.program)) in made:
                 continue
             if isinstance(spec.program, PythonProgram):
@@ -77,11 +80,6 @@ def _python_image(client: Any, program: PythonProgram, base: str, say: Say) -> s
         build(client, tag, context, {"BASE": base})
         forget_old(client, PYTHON_REPOSITORY)
     return tag
-
-
-def python_files(program: PythonProgram) -> Mapping[str, bytes]:
-    """What the program and its runner import, by path."""
-    return sources((program.main.partition(":")[0], RUNNER), program.requirements)
 
 
 def _installed(client: Any, requirements: Sequence[str], base: str) -> dict[str, bytes]:

@@ -2,10 +2,10 @@
 
     python3 agent.py VERB [JSON]        prints one line of JSON
 
-A container outlives the node's program: its first process only sleeps. So a killed program leaves its network
-namespace behind, as a dead process leaves its machine: connections to it are reset or refused, and what is cut
-stays cut without a gap while it boots. Pausing is SIGSTOP of the program, not the freezing of the container, for
-a frozen container takes no verbs, and links of a paused node must be cut and healed as well.
+The machine or container outlives the node's program (a container's first process only sleeps). So a killed program
+leaves its network namespace behind: connections to it are reset or refused, and what is cut stays cut without a gap
+while it boots. Pausing is SIGSTOP of the program, not the freezing of a container, for a frozen container takes no
+verbs, and links of a paused node must be cut and healed as well.
 
 Each life of a program has a supervisor, which adopts whatever its processes leave behind: a program is all
 processes beneath it, daemons that left their session included, and it has ended when the last of them has.
@@ -29,17 +29,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-NODE = "/node"
+HOME = "/var/lib/stormproof"
+"""All files that are brought here or written by the node lie below it, but those that a command names."""
+NODE = f"{HOME}/node"
 """What a node leaves: `config.json`, `node.log`, and `data/` with a Python program's disk and events."""
 LOG = f"{NODE}/node.log"
-STATE = "/dev/shm"
+HOSTS = f"{HOME}/hosts"
+STATE = "/dev/shm/stormproof"
 """In memory: the clock's file is rewritten a hundred times a second while a clock drifts."""
 SUPERVISOR, PROGRAM, EXIT = f"{STATE}/supervisor", f"{STATE}/program", f"{STATE}/exit"
 DRIFT, CLOCK = f"{STATE}/drift", f"{STATE}/clock"
-CHAIN = "STORM"
+CHAIN, GATE = "STORM", "STORMGATE"
+"""The chain in which cuts stand, and the one that leads there all but what is never cut."""
 LIBFAKETIME = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib/*/faketime/libfaketime.so.1")
+SHARED_BY_LIBFAKETIME = ("/dev/shm/faketime_shm_[0-9]*", "/dev/shm/sem.faketime_sem_[0-9]*")
 BUILT_BY_GO = b"\xff Go buildinf:"
 PR_SET_CHILD_SUBREAPER = 36
+CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
 PATIENCE_S = 10.0
 DRIFT_STEP_S = 0.01
 LAST_WORDS_BYTES = 4096
@@ -144,7 +150,10 @@ def _send(pid: int, number: int) -> None:
 
 
 def boot(arguments: Answer) -> Answer:
-    """Start the program under a supervisor of its own; answers when it runs, or why it could not be started."""
+    """Start the program under a supervisor of its own; answers when it runs, or why it could not be started.
+
+    `names`: node -> address, for names that this machine does not resolve by itself.
+    """
     before = _state()
     if before == "gone":
         with contextlib.suppress(FileNotFoundError):
@@ -153,7 +162,7 @@ def boot(arguments: Answer) -> Answer:
         started, failed = os.pipe()
         if os.fork() == 0:
             os.close(started)
-            _supervise(arguments["argv"], environment, failed)
+            _supervise(arguments["argv"], environment, arguments["names"], failed)
         os.close(failed)
         with os.fdopen(started, encoding="utf-8") as words:
             if why := words.read():
@@ -161,9 +170,12 @@ def boot(arguments: Answer) -> Answer:
     return {"before": before, "after": _state()}
 
 
-def _supervise(argv: Sequence[str], environment: Mapping[str, str], failed: int) -> NoReturn:
+def _supervise(argv: Sequence[str], environment: Mapping[str, str], names: Mapping[str, str], failed: int) -> NoReturn:
     """Start the program, adopt what it leaves behind, keep its exit code, and end with the last of its processes."""
     os.setsid()
+    if names and (why_not := _resolve_alone(names)):
+        os.write(failed, why_not.encode())
+        os._exit(127)
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.makedirs(NODE, exist_ok=True)
     log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -185,6 +197,28 @@ def _supervise(argv: Sequence[str], environment: Mapping[str, str], failed: int)
             if pid == program:
                 _write(EXIT, str(os.waitstatus_to_exitcode(status)))
     os._exit(0)
+
+
+def _resolve_alone(names: Mapping[str, str]) -> str:
+    """Let this process and what it starts, and nobody else here, resolve these names; why that failed, or empty.
+
+    A view of the file system of its own ends with the last of these processes: the machine's /etc/hosts is not touched.
+    """
+    try:
+        with open("/etc/hosts", encoding="utf-8", errors="replace") as file:
+            others = file.read()
+        _write(HOSTS, "".join(f"{address} {name}\n" for name, address in names.items()) + others)
+        libc = ctypes.CDLL(None, use_errno=True)
+        for call, *arguments in (
+            (libc.unshare, CLONE_NEWNS),
+            (libc.mount, b"none", b"/", None, MS_REC | MS_PRIVATE, None),
+            (libc.mount, HOSTS.encode(), b"/etc/hosts", None, MS_BIND, None),
+        ):
+            if call(*arguments):
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    except OSError as error:
+        return f"names of nodes cannot be resolved by a view of /etc/hosts of the program's own: {error.strerror}"
+    return ""
 
 
 def kill(_: Answer) -> Answer:
@@ -222,10 +256,22 @@ def look(_: Answer) -> Answer:
     return {"state": state, "exit_code": exit_code, "last_words": _last_words()}
 
 
+def usage(_: Answer) -> Answer:
+    """Resident memory and open files of all processes of the program, together."""
+    memory, handles, processes = 0, 0, 0
+    for pid in _processes():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+                memory += int(file.read().split()[1]) * mmap.PAGESIZE
+            handles += len(os.listdir(f"/proc/{pid}/fd"))
+            processes += 1
+    return {"processes": processes, "memory_bytes": memory, "handles": handles}
+
+
 def listens(arguments: Answer) -> Answer:
-    """Whether a connection to a port of this node comes about, on whichever address the program listens."""
+    """Whether a connection to a port of this node comes about, at the address at which other nodes reach it."""
     try:
-        socket.create_connection((socket.gethostname(), arguments["port"]), 1.0).close()
+        socket.create_connection((arguments["address"], arguments["port"]), 1.0).close()
     except OSError:
         return {"listens": False}
     return {"listens": True}
@@ -252,15 +298,40 @@ def _tool(*arguments: str, given: str | None = None) -> str:
     return tool.stdout
 
 
-def guard(_: Answer) -> Answer:
-    """Make the chain in which cuts stand, before anything that the kernel would let pass; also gives the time here."""
+def guard(arguments: Answer) -> Answer:
+    """Make the chain in which cuts stand, before anything that the kernel would let pass; also gives the time here.
+
+    `spared_ports`: what goes to or comes from them is never cut.
+    """
+    unguard({})
     family = "iptables"
     if subprocess.run(["iptables", "-w", "-S"], capture_output=True, check=False).returncode:
         family = "iptables-legacy"
+    os.makedirs(STATE, exist_ok=True)
     _write(f"{STATE}/iptables", family)
     _tool(family, "-w", "-N", CHAIN)
-    _tool(family, "-w", "-I", "INPUT", "1", "-j", CHAIN)
+    _tool(family, "-w", "-N", GATE)
+    for port in arguments["spared_ports"]:
+        for end in ("--dport", "--sport"):
+            _tool(family, "-w", "-A", GATE, "-p", "tcp", end, str(port), "-j", "RETURN")
+    _tool(family, "-w", "-A", GATE, "-j", CHAIN)
+    _tool(family, "-w", "-I", "INPUT", "1", "-j", GATE)
     return {"monotonic_ns": time.monotonic_ns()}
+
+
+def unguard(_: Answer) -> Answer:
+    """Take the chains away again, and with them every cut; whether there were any."""
+    try:
+        with open(f"{STATE}/iptables", encoding="ascii") as file:
+            family = file.read()
+    except OSError:
+        return {"guarded": False}
+    _tool(family, "-w", "-D", "INPUT", "-j", GATE)
+    for chain in (GATE, CHAIN):
+        _tool(family, "-w", "-F", chain)
+        _tool(family, "-w", "-X", chain)
+    os.remove(f"{STATE}/iptables")
+    return {"guarded": True}
 
 
 def drop(arguments: Answer) -> Answer:
@@ -285,14 +356,14 @@ def drop(arguments: Answer) -> Answer:
 
 
 def _faked() -> dict[str, str]:
-    """What the program's wall clock reads is in a file, looked into at every reading.
+    """What the program's wall clock reads is in a file, looked into at every reading. Empty without libfaketime.
 
     Rates are not left to libfaketime: it would stretch the time-outs of poll and epoll with them, so that a
     wrong wall clock slowed down timers that are on monotonic time. A process moves the offset instead.
     """
     found = next((path for pattern in LIBFAKETIME for path in sorted(glob.glob(pattern))), None)
     if found is None:
-        raise SystemExit("the image has no libfaketime")
+        return {}
     if not os.path.exists(CLOCK):
         _write(CLOCK, "+0\n")
     return {
@@ -317,6 +388,8 @@ def clock_error_s() -> float:
 
 
 def set_clock(arguments: Answer) -> Answer:
+    if not _faked():
+        raise SystemExit("libfaketime is not installed here, without which no clock can be wrong for one program alone")
     before_s = clock_error_s()
     drifting = _alive(DRIFT)
     if drifting is not None:
@@ -364,8 +437,47 @@ def _write_clock(offset_s: float) -> None:
     _write(CLOCK, f"{offset_s:+.9f}\n")
 
 
+# The end
+
+
+def leave(_: Answer) -> Answer:
+    """End the program and what moves its clock, heal the network, and forget all of that."""
+    before = _state()
+    kill({})
+    drifting = _alive(DRIFT)
+    if drifting is not None:
+        _send(drifting, signal.SIGKILL)
+    guarded = unguard({})["guarded"]
+    for place in (SUPERVISOR, PROGRAM, EXIT, DRIFT, CLOCK, *_orphans_of_libfaketime()):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(place)
+    return {"before": before, "after": _state(), "guarded": guarded}
+
+
+def _orphans_of_libfaketime() -> list[str]:
+    """What it shared among processes by the number of one that was killed, and so did not remove it."""
+    shared = [path for pattern in SHARED_BY_LIBFAKETIME for path in sorted(glob.glob(pattern))]
+    return [path for path in shared if _stat(int(path.rpartition("_")[2])) is None]
+
+
 VERBS: Mapping[str, Callable[[Answer], Answer]] = {
-    verb.__name__: verb for verb in (boot, kill, pause, resume, terminate, look, listens, guard, drop, set_clock, drift)
+    verb.__name__: verb
+    for verb in (
+        boot,
+        kill,
+        pause,
+        resume,
+        terminate,
+        look,
+        usage,
+        listens,
+        guard,
+        unguard,
+        drop,
+        set_clock,
+        drift,
+        leave,
+    )
 }
 
 if __name__ == "__main__":

@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.environments.remote import agent
-from harness.program import Command, Probe, PythonProgram, Succeeding, filled, places
-from harness.system import NodeSpec
+from harness.environments.remote.sources import sources
+from harness.program import Command, Probe, Program, PythonProgram, Succeeding, filled, places
 
 RUNNER = "system_under_test.runtime.real"
 """Runs a Python program on a real `Host`: `python3 -m RUNNER package.module:function CONFIG`. Named as text, as the
 simulator's seam is: the harness imports nothing of the system."""
 CONFIG = f"{agent.NODE}/config.json"
+
+
+def python_files(program: PythonProgram) -> Mapping[str, bytes]:
+    """What the program and its runner import, by path. Raises HarnessError."""
+    return sources((program.main.partition(":")[0], RUNNER), program.requirements)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,20 +30,23 @@ class Launch:
     ready: Probe | None = None
 
 
-def launch_of(spec: NodeSpec, addresses: Mapping[str, str]) -> Launch:
-    """`addresses`: node -> where other nodes reach it. Raises UsageError for a text that names what is not there."""
-    match spec.program:
+def launch_of(name: str, program: Program, addresses: Mapping[str, str]) -> Launch:
+    """How the node of this name starts a program. `addresses`: node -> where other nodes reach it.
+
+    Raises UsageError for a text that names what is not there.
+    """
+    match program:
         case PythonProgram(main=main, config=config):
-            settings = {"name": spec.name, "data": f"{agent.NODE}/data", "config": dict(config)}
+            settings = {"name": name, "data": f"{agent.NODE}/data", "config": dict(config)}
             return Launch(argv=("python3", "-m", RUNNER, main, CONFIG), files={CONFIG: json.dumps(settings).encode()})
         case Command() as command:
-            names = places(spec.name, addresses)
+            names = places(name, addresses, agent.NODE)
             ready = command.ready
             if isinstance(ready, Succeeding):
                 ready = Succeeding(tuple(filled(word, names) for word in ready.argv))
             return Launch(
                 argv=tuple(filled(word, names) for word in command.argv),
-                files={path: filled(text, names).encode() for path, text in command.files.items()},
+                files={filled(path, names): filled(text, names).encode() for path, text in command.files.items()},
                 environment={name: filled(text, names) for name, text in command.environment.items()},
                 ready=ready,
             )

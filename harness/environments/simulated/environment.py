@@ -104,6 +104,8 @@ class _Node:
     spec: NodeSpec
     main: Main
     config: Mapping[str, Any]
+    upgraded: PythonProgram | None
+    """None where there is no other version, or it runs already."""
     log: NodeLog
     ended_by_disk: bool = False
     """Its process ended because its disk failed, and nothing has struck or booted it since."""
@@ -117,9 +119,11 @@ class SimulatedEnvironment:
 
     name = "simulated"
     faults = frozenset(
-        {"partition", "kill", "pause", "clock", "power"}
+        {"partition", "kill", "pause", "clock", "power", "upgrade"}
         | {impairment.kind for impairment in (*LINK_IMPAIRMENTS, *NODE_IMPAIRMENTS)}
     )
+
+    usage = None
 
     def __init__(
         self,
@@ -153,7 +157,7 @@ class SimulatedEnvironment:
         for spec in nodes:
             if spec.name in self._machines:
                 raise HarnessError(f"two hosts are called {spec.name!r}")
-            if not isinstance(spec.program, PythonProgram):
+            if not isinstance(spec.program, PythonProgram) or not isinstance(spec.upgraded, PythonProgram | None):
                 raise HarnessError(f"the simulator runs Python programs alone; {spec.name} is a command")
             main = _resolve(spec.program.main)
             directory = None if logs is None else logs / spec.name
@@ -161,7 +165,12 @@ class SimulatedEnvironment:
                 directory.mkdir(parents=True, exist_ok=True)
             log = NodeLog(directory)
             self._nodes[spec.name] = _Node(
-                machine=self._machine(spec.name), spec=spec, main=main, config=spec.program.config, log=log
+                machine=self._machine(spec.name),
+                spec=spec,
+                main=main,
+                config=spec.program.config,
+                upgraded=spec.upgraded,
+                log=log,
             )
         for spec in nodes:
             self._boot(self._nodes[spec.name])
@@ -261,6 +270,33 @@ class SimulatedEnvironment:
         for node in booted:
             self._boot(node)
         return self._effect("boot", [node.spec.name for node in booted], "no node that was down")
+
+    async def upgrade(self, nodes: Sequence[str]) -> Effect:
+        upgraded = []
+        for node in self._named(nodes):
+            if node.upgraded is not None:
+                upgraded.append(node.spec.name)
+                node.main, node.config, node.upgraded = _resolve(node.upgraded.main), node.upgraded.config, None
+                self._boot_after_clean_stop(node)
+        return self._effect("upgrade", upgraded, "no node with another version to run")
+
+    def _boot_after_clean_stop(self, node: _Node) -> None:
+        """At once where nothing runs. Whoever is killed while it stops is down, until somebody boots it."""
+        process = node.machine.process
+        if process is None or not process.alive or process.root is None:
+            self._boot(node)
+            return
+
+        def is_over() -> None:
+            if process.alive:
+                self._end(node.machine, "killed: it did not stop in time", "killed")
+                self._boot(node)
+
+        process.resume()
+        # A boot enters the kernel's own context.
+        process.root.add_done_callback(lambda _: self._boot(node), context=self._kernel.copy())
+        process.root.cancel()
+        self._loop.call_later(CLEAN_STOP_S, is_over, context=self._kernel.copy())
 
     async def pause(self, nodes: Sequence[str]) -> Effect:
         paused = [p for p in self._running(nodes) if not p.paused]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from harness.environments.environment import Environment
-from harness.environments.kind import Setting
+from harness.environments.kind import Setting, refuse_inventory
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.program import PythonProgram
+from harness.system import NodeSpec
 from harness.trace import Trace
 
 T = TypeVar("T")
@@ -25,6 +26,9 @@ class Simulated:
     has_moments: bool = True
     programs: tuple[type, ...] = (PythonProgram,)
     about: str = "deterministic simulator in virtual time; needs nothing"
+
+    def require_placed(self, nodes: Sequence[NodeSpec], inventory: str) -> None:
+        refuse_inventory(self.name, inventory)
 
     def run(
         self, main: Callable[[Environment], Coroutine[Any, Any, T]], setting: Setting

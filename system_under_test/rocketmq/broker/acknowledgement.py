@@ -20,7 +20,6 @@ def send_on(host: Host, mastership: AnyMastership, end_offset: int) -> asyncio.F
     `end_offset` is replicated as configured, false if the role is lost before."""
     host.reached("put-appended", end=end_offset, in_sync=mastership.in_sync)
     replicated = mastership.replicated(end_offset)
-    mastership.appended()
     host.reached("put-sent-on")
     return replicated
 

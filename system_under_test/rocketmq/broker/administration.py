@@ -1,4 +1,5 @@
-"""What administrators ask of a broker: topics and groups of consumers made, changed, deleted and listed.
+"""What administrators ask of a broker: topics and groups of consumers made, changed, deleted and listed, and which
+groups pop which topics.
 
 Only the master changes anything. What it has changed is durable when it answers; its slaves copy it a little later (see
 `slave_sync`), and NameServers hear of it at once. So a topic that was changed or deleted right before a failover may be
@@ -8,7 +9,8 @@ as it was before; one that was made then is there, if it has messages that the n
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
@@ -17,8 +19,10 @@ from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
 from system_under_test.rocketmq.broker.request_handler import Handlers, text_field
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.static_topics import StaticTopics
+from system_under_test.rocketmq.broker.tables import MAX_REQUEST_MODES, Tables, mode_key
 from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
+from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX, RequestModeSetting
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_system_topic, topic_after
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.message_store import MessageStore
@@ -29,19 +33,30 @@ KNOWN_VERSION = "knownVersion"
 VERSION = "version"
 MASTER_EPOCH = "masterEpoch"
 """Header field: only the master of this epoch is to answer."""
+MODES_VERSION = "messageRequestModeVersion"
+"""Header field beside the groups of consumers, where any request mode is set: hardly anybody sets one, and a slave asks
+for them only then."""
 FORGOTTEN = "forgottenTopics"
 OFFSETS = "offsetTable"
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Administration:
     """`on_topics` is called when the topics have changed."""
 
     def __init__(
-        self, host: Host, store: MessageStore, tables: Tables, ha: Replication, on_topics: Callable[[], None]
+        self,
+        host: Host,
+        store: MessageStore,
+        tables: Tables,
+        static: StaticTopics,
+        ha: Replication,
+        on_topics: Callable[[], None],
     ) -> None:
         self._host = host
         self._store = store
         self._tables = tables
+        self._static = static
         self._ha = ha
         self._on_topics = on_topics
         self._being_deleted: set[str] = set()
@@ -53,8 +68,11 @@ class Administration:
             RequestCode.DELETE_TOPIC_IN_BROKER: self._delete_topic,
             RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self._create_group,
             RequestCode.DELETE_SUBSCRIPTIONGROUP: self._delete_group,
+            RequestCode.SET_MESSAGE_REQUEST_MODE: self._set_request_mode,
             RequestCode.GET_ALL_TOPIC_CONFIG: self._list_topics,
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self._list_groups,
+            RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: self._list_request_modes,
+            RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: self._show_group,
             RequestCode.GET_ALL_CONSUMER_OFFSET: self._list_offsets,
             RequestCode.GET_ALL_DELAY_OFFSET: self._list_delay_progress,
             RequestCode.GET_TIMER_CHECK_POINT: self._show_timer_progress,
@@ -62,7 +80,7 @@ class Administration:
 
     def topic(self, name: str) -> TopicConfig:
         """Raises RemotingError (TOPIC_NOT_EXIST)."""
-        topic = self._tables.topics.get(name)
+        topic = self._static.config(name) or self._tables.topics.get(name)
         if topic is None or name in self._being_deleted:
             raise RemotingError(ResponseCode.TOPIC_NOT_EXIST, f"topic {name!r} does not exist")
         return topic
@@ -117,6 +135,7 @@ class Administration:
 
     async def _put_topic(self, topic: TopicConfig) -> None:
         mastership, topics = self._mastership(), self._tables.topics
+        self._check_ordinary(topic.name)
         if topic.name in self._being_deleted:
             raise RemotingError(ResponseCode.SYSTEM_BUSY, f"topic {topic.name} is being deleted")
         if topic.name not in topics.entries and len(topics.entries) >= MAX_TOPICS:
@@ -129,6 +148,7 @@ class Administration:
         mastership = self._mastership()
         if is_system_topic(name):
             raise _wrong(f"topic {name} belongs to the system")
+        self._check_ordinary(name)
         if name in self._being_deleted:
             raise RemotingError(ResponseCode.SYSTEM_BUSY, f"topic {name} is being deleted")
         if name in self._tables.topics.entries:
@@ -140,6 +160,11 @@ class Administration:
                 self._being_deleted.discard(name)
             self._on_topics()
         return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def _check_ordinary(self, name: str) -> None:
+        """Raises RemotingError."""
+        if self._static.get(name) is not None:
+            raise _wrong(f"topic {name} is static: its queues move, but it is neither changed nor deleted")
 
     async def _forget_and_remove(self, mastership: AnyMastership, name: str) -> None:
         """In this order: a topic that is gone with its messages left would show them when it is made again."""
@@ -169,6 +194,20 @@ class Administration:
             await self._done(mastership, self._store.forget_group(name))
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
+    async def _set_request_mode(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        setting, modes = RequestModeSetting.decode(command), self._tables.request_modes
+        mastership = self._mastership()
+        if setting.topic.startswith(RETRY_PREFIX):
+            raise RemotingError(ResponseCode.NO_PERMISSION, "retry topic is not allowed to set mode")
+        self.topic(setting.topic)
+        if self._tables.group(setting.group) is None:
+            raise RemotingError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {setting.group!r} does not exist")
+        key = mode_key(setting.topic, setting.group)
+        if key not in modes.entries and len(modes.entries) >= MAX_REQUEST_MODES:
+            raise _wrong(f"there are {MAX_REQUEST_MODES} request modes already")
+        await self._done(mastership, modes.put({key: setting}, mastership.master_epoch))
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
     # lists
 
     def _list_topics(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
@@ -176,12 +215,26 @@ class Administration:
         return self.listed(command, str(topics.version), lambda: topics.encode(**{FORGOTTEN: dict(forgotten)}))
 
     def _list_groups(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        return self.listed(command, str(self._tables.groups.version), self._tables.groups.encode)
+        groups, modes = self._tables.groups, self._tables.request_modes
+        beside = {MODES_VERSION: str(modes.version)} if modes.entries else {}
+        return self.listed(command, str(groups.version), groups.encode, beside)
+
+    def _list_request_modes(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        return self.listed(command, str(self._tables.request_modes.version), self._tables.request_modes.encode)
+
+    def _show_group(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
+        name = text_field(command, "group")
+        group = self._tables.group(name)
+        if group is None:
+            raise RemotingError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {name!r} does not exist")
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(group.as_json()).encode())
 
     def _list_offsets(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         return self.listed(command, str(self._store.consumer_offsets.version), self._encoded_offsets)
 
-    def listed(self, command: RemotingCommand, version: str, encode: Callable[[], bytes]) -> RemotingCommand:
+    def listed(
+        self, command: RemotingCommand, version: str, encode: Callable[[], bytes], beside: Mapping[str, str] = NOTHING
+    ) -> RemotingCommand:
         """A table for whoever asks; for a slave only if this is the master that it follows. Raises RemotingError."""
         fields = command.ext_fields
         mastership = self._ha.mastership
@@ -189,7 +242,7 @@ class Administration:
         if wanted_epoch is not None and (mastership is None or str(mastership.master_epoch) != wanted_epoch):
             raise RemotingError(ResponseCode.NOT_MASTER, f"this broker is not the master of epoch {wanted_epoch}")
         body = b"" if fields.get(KNOWN_VERSION) == version else encode()
-        return RemotingCommand.response(ResponseCode.SUCCESS, {VERSION: version}, body)
+        return RemotingCommand.response(ResponseCode.SUCCESS, {VERSION: version, **beside}, body)
 
     def _list_delay_progress(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         self._store.settle_delay_progress()

@@ -68,9 +68,11 @@ class Broker:
             compresses=config.compresses_registration,
         )
         self._services = Services(
-            host, self.store, self.tables, config, self.ha, parts, self.roles, self._name_servers.changed
+            host, self.store, self.tables, config, self.ha, parts, self.roles, self._address, self._name_servers.changed
         )
-        processor = Processor(host, self.store, self.tables, config, self.roles, self._services.handlers)
+        processor = Processor(
+            host, self.store, self.tables, config, self.roles, self._services.put_rate, self._services.handlers
+        )
         self._server = RemotingServer(host, processor.handle, self._services.closed, translate=told_publicly)
         self._opened = False
 
@@ -105,6 +107,7 @@ class Broker:
         if role_id is None or not self._has_had_role():
             return None
         name, _, _ = self._address.rpartition(":")
+        static = self._services.static
         return Registration(
             cluster=self._config.cluster,
             broker_name=self._config.group,
@@ -112,7 +115,8 @@ class Broker:
             address=self._address,
             ha_address=f"{name}:{self._config.ha_listen_port}",
             version=replace(self.tables.topics.version, state_version=self.roles.acted_master_epoch),
-            topics=self.tables.topics.entries,
+            topics={**self.tables.topics.entries, **static.configs()},
+            mappings=static.infos(),
             version_of_broker=self._config.version,
         )
 

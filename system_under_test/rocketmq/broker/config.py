@@ -11,6 +11,7 @@ from typing import Any
 from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayDelivery, DelayLevels, DelaySettings
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
 from system_under_test.rocketmq.broker.timer_messages import TimerSettings
+from system_under_test.rocketmq.consumer_protocol import RequestMode
 from system_under_test.rocketmq.settings import Settings
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
 from system_under_test.rocketmq.version import Version
@@ -67,6 +68,12 @@ class BrokerConfig:
     auto_create_groups: bool = True
     """Groups of consumers that nobody made may consume."""
 
+    request_mode: RequestMode = RequestMode.PULL
+    """How groups consume for which nobody has set that."""
+    pop_shared_queues: int = -1
+    divides_queues: bool = True
+    """Members that ask for their queues are told their part; off: all of them."""
+
     flush_mode: FlushMode = FlushMode.ASYNC
     all_ack_in_sync_state_set: bool = False
     in_sync_replicas: int = 1
@@ -93,6 +100,8 @@ class BrokerConfig:
 
     flush_wait_s: float = 5.0
     replication_wait_s: float = 3.0
+    batch_push: bool = False
+    """A master sends its slaves together what it writes in one go, instead of each message by itself."""
     ha_batch_bytes: int = 32 * 1024
     ha_window_bytes: int = 4 * 1024 * 1024
     """Sent to one slave and not yet acked by it, at most (give or take one batch)."""
@@ -119,8 +128,14 @@ class BrokerConfig:
     client_expires_s: float = 120.0
     """A member of a group that has sent no heartbeat for so long is none any more."""
     scan_clients_s: float = 10.0
+    route_lives_s: float = 30.0
+    """So long a broker divides queues by what a NameServer has said of them."""
     lock_lives_s: float = 60.0
     """So long a member alone may consume a queue after it last asked for that."""
+    strict_locks: bool = False
+    """A member has a queue only if most of the group's replicas have given it."""
+    total_replicas: int = 1
+    """So many brokers the group has; only strict locks ask."""
     retry_s: float = 0.5
     """Between two tries of anything that failed."""
     store_path: str = "store"
@@ -209,6 +224,14 @@ class _Settings(Settings):
             is_forced=self.flag("cleanFileForciblyEnable", True),
             files_at_once=self.integer("deleteFileBatchMax", 10, minimum=1),
         )
+
+    def request_mode(self) -> RequestMode:
+        name = self.text("defaultMessageRequestMode", RequestMode.PULL.value)
+        if name not in RequestMode.__members__:
+            raise ValueError(
+                f"defaultMessageRequestMode: expected {' or '.join(RequestMode.__members__)}, got {name!r}"
+            )
+        return RequestMode[name]
 
     def delays(self) -> DelaySettings:
         try:
@@ -309,6 +332,7 @@ def _replication(settings: _Settings) -> dict[str, Any]:
         copies_anew_when_expired=settings.flag("copyAnewWhenExpired", False),
         ack_after_flush=settings.flag("ackAfterFlush", False),
         replication_wait_s=settings.seconds_from_ms("slaveTimeout", 3_000),
+        batch_push=settings.flag("enableBatchPush", False),
         ha_batch_bytes=settings.integer("haTransferBatchSize", 32 * 1024, minimum=1, maximum=MAX_TRANSFER_BODY_BYTES),
         ha_window_bytes=settings.integer("haTransferWindowSize", 4 * 1024 * 1024, minimum=1),
         ha_max_gap_bytes=settings.integer("haMaxGapNotInSync", 256 * 1024 * 1024, minimum=1),
@@ -341,6 +365,10 @@ def _messages(settings: _Settings) -> dict[str, Any]:
     return dict(
         topics=settings.topics("topics"),
         auto_create_topics=settings.flag("autoCreateTopicEnable", False),
+        request_mode=settings.request_mode(),
+        pop_shared_queues=settings.integer("defaultPopShareQueueNum", -1, minimum=-1),
+        divides_queues=settings.flag("serverLoadBalancerEnable", True),
+        route_lives_s=settings.seconds_from_ms("loadBalancePollNameServerInterval", 30_000),
         filters_by_properties=settings.flag("enablePropertyFilter", True),
         auto_create_groups=settings.flag("autoCreateSubscriptionGroup", True),
         slave_reads=settings.flag("slaveReadEnable", False),
@@ -352,4 +380,6 @@ def _messages(settings: _Settings) -> dict[str, Any]:
         client_expires_s=settings.seconds_from_ms("channelExpiredTimeout", 120_000),
         scan_clients_s=settings.seconds_from_ms("scanNotActiveChannelInterval", 10_000),
         lock_lives_s=settings.seconds_from_ms("rebalanceLockMaxLiveTime", 60_000),
+        strict_locks=settings.flag("lockInStrictMode", False),
+        total_replicas=settings.integer("totalReplicas", 1, minimum=1),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.rocketmq.broker.assignment import Assign, assigned
 from system_under_test.rocketmq.broker.classic.log_comparison import end_in_common
 from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
 from system_under_test.rocketmq.broker.config import BrokerConfig
@@ -16,13 +17,16 @@ from system_under_test.rocketmq.broker.group_members import GroupMembers
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.master_connection import batch_end, holds_a_part, is_possible_ack
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.locking import Locking
 from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.broker.queue_locks import QueueLocks
 from system_under_test.rocketmq.broker.retries import WhatBecomes, what_becomes_of
+from system_under_test.rocketmq.broker.static_topics import Accept, StaticTopics
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
 from system_under_test.rocketmq.broker.transactions import Transactions
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
 from system_under_test.rocketmq.message_protocol import PullRequest
+from system_under_test.rocketmq.static_topic.acceptance import accepted
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
@@ -127,8 +131,12 @@ class BrokerParts:
     pop_service: type[PopService] = PopService
     group_members: type[GroupMembers] = GroupMembers
     queue_locks: type[QueueLocks] = QueueLocks
+    assign: Assign = assigned
+    locking: type[Locking] = Locking
     what_becomes_of: WhatBecomes = what_becomes_of
     end_in_common: Callable[[MessageStore, RemotingClient, str, float], Awaitable[int | None]] = end_in_common
     classic_mastership: type[ClassicMastership] = ClassicMastership
     committed_by_pull: Callable[[PullRequest, int], int | None] = committed_by_pull
     known_progress: Callable[[int | None, int], int | None] = known_progress
+    static_topics: type[StaticTopics] = StaticTopics
+    accept_mapping: Accept = accepted

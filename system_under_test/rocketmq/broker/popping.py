@@ -69,7 +69,7 @@ class Pops:
     @property
     def handlers(self) -> Handlers:
         return {
-            RequestCode.POP_MESSAGE: lambda command, _: self._pop(command),
+            RequestCode.POP_MESSAGE: self._pop,
             RequestCode.PEEK_MESSAGE: self._peek,
             RequestCode.ACK_MESSAGE: lambda command, _: self._acknowledge(command),
             RequestCode.BATCH_ACK_MESSAGE: lambda command, _: self._acknowledge_batch(command),
@@ -103,11 +103,11 @@ class Pops:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
         return service
 
-    async def _pop(self, command: RemotingCommand) -> RemotingCommand:
+    async def _pop(self, command: RemotingCommand, peer: Peer) -> RemotingCommand | None:
         request = PopRequest.decode(command)
         wanted = subscribed(self._config, request.expression, request.expression_type)
         until_ns = self._waits_until_ns(request)
-        while True:
+        while not peer.closed:
             service = self._serving()
             topic = self._readable(request.topic, request.consumer_group, request.queue_id)
             answer = await service.pop(request, topic.read_queues, wanted)
@@ -118,6 +118,8 @@ class Pops:
             if self._polls.is_full:
                 return _nothing(request, ResponseCode.POLLING_FULL)
             await self._wait(request, until_ns)
+        # Nobody is there any more: what came meanwhile would be invisible for nothing.
+        return None
 
     def _waits_until_ns(self, request: PopRequest) -> int:
         return self._host.clock.monotonic_ns() + int(min(request.poll_ms / 1000, MAX_WAIT_S) * 1e9)

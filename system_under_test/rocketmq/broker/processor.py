@@ -8,6 +8,7 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.put_rate import PutRate
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.runtime_info import RuntimeInfo
@@ -26,6 +27,7 @@ class Processor:
         tables: Tables,
         config: BrokerConfig,
         roles: Roles,
+        put_rate: PutRate,
         services: Handlers,
     ) -> None:
         self._store = store
@@ -33,7 +35,7 @@ class Processor:
         self._roles = roles
         self._handlers: Handlers = {
             **services,
-            **RuntimeInfo(host, store, tables, config, roles).handlers,
+            **RuntimeInfo(host, store, tables, config, roles, put_rate).handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
             **roles.handlers,
         }

@@ -14,6 +14,7 @@ from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.acknowledgement import acknowledged, send_on
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
+from system_under_test.rocketmq.broker.put_rate import PutRate
 from system_under_test.rocketmq.message_id import message_id
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.errors import LogTruncated, MessageTooLarge
@@ -40,6 +41,7 @@ class Puts:
         self._host = host
         self._store = store
         self._config = config
+        self.rate = PutRate(host.clock)
 
     def put(self, mastership: AnyMastership, *messages: NewMessage) -> Pending:
         """Write them as one: they stay or go together.
@@ -58,6 +60,7 @@ class Puts:
             raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         except DiskFull as error:
             raise RemotingError(ResponseCode.DISK_FULL, str(error)) from error
+        self.rate.note(len(puts))
         replicated = send_on(self._host, mastership, puts[-1].end_offset)
         return Pending(mastership, puts, replicated)
 
@@ -86,4 +89,11 @@ class Puts:
                 return False
             pending.mastership.advance()
             break
-        return await pending.replicated
+        replicated = pending.replicated
+        while await replicated:
+            if pending.mastership.enough_in_sync():
+                return True
+            # It was replicated while more were, and became durable only now: once they are more again. Waits are for
+            # ascending offsets, and others may wait for later ones already.
+            replicated = pending.mastership.replicated(self._store.max_offset)
+        return False

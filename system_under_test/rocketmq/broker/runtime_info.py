@@ -6,6 +6,7 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.put_rate import PutRate
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.tables import Tables
@@ -15,12 +16,21 @@ from system_under_test.storage.message_store import MessageStore
 
 
 class RuntimeInfo:
-    def __init__(self, host: Host, store: MessageStore, tables: Tables, config: BrokerConfig, roles: Roles) -> None:
+    def __init__(
+        self,
+        host: Host,
+        store: MessageStore,
+        tables: Tables,
+        config: BrokerConfig,
+        roles: Roles,
+        put_rate: PutRate,
+    ) -> None:
         self._boot_ms = host.clock.wall_ns() // 1_000_000
         self._store = store
         self._tables = tables
         self._config = config
         self._roles = roles
+        self._put_rate = put_rate
 
     @property
     def handlers(self) -> Handlers:
@@ -42,6 +52,7 @@ class RuntimeInfo:
             "confirmOffset": store.confirm_offset,
             "dispatchBehindBytes": store.max_offset - store.dispatched_offset,
             "topics": len(self._tables.topics.entries),
+            "putTps": self._put_rate,
             "consumerGroups": len(self._tables.groups.entries),
         }
         shown = {name: "none" if value is None else str(value) for name, value in table.items()}

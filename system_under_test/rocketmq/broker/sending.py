@@ -13,12 +13,15 @@ from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.broker.retries import topic_after_tries
+from system_under_test.rocketmq.broker.static_topics import StaticTopics, not_here
 from system_under_test.rocketmq.broker.transactions import Transactions, is_half
 from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX
 from system_under_test.rocketmq.message_batch import BatchedMessage, decode_batch
 from system_under_test.rocketmq.message_id import host_bytes
 from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_FLAGS, SendAnswer, SendRequest
+from system_under_test.rocketmq.static_topic.logic_queue import Segment
+from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.rocketmq.transaction_protocol import HALF_MESSAGE, UNIQUE_KEY
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message import decode_properties
@@ -37,6 +40,7 @@ class Sends:
         transactions: Transactions,
         ha: Replication,
         administration: Administration,
+        static: StaticTopics,
     ) -> None:
         self._host = host
         self._config = config
@@ -45,6 +49,7 @@ class Sends:
         self._transactions = transactions
         self._ha = ha
         self._administration = administration
+        self._static = static
 
     @property
     def handlers(self) -> Handlers:
@@ -65,15 +70,19 @@ class Sends:
         if not topic.is_writable:
             raise RemotingError(ResponseCode.NO_PERMISSION, f"topic {topic.name} takes no messages")
         if request.queue_id < 0:
-            request = replace(request, queue_id=self._host.random.randrange(topic.write_queues))
-        check_queue(topic, request.queue_id, topic.write_queues)
-        messages = [_new_message(request, each, host_bytes(peer.remote)) for each in _batched(request)]
-        pending = self._puts.put(mastership, *(self._placed(request, message) for message in messages))
+            request = replace(request, queue_id=self._chosen_queue(topic))
+        # Nothing is waited for from here to the put: a queue that is frozen takes no message behind that.
+        segment = self._static.leading(topic.name, request.queue_id)
+        own = request if segment is None else replace(request, queue_id=segment.queue_id)
+        check_queue(topic, own.queue_id, topic.write_queues)
+        messages = [_new_message(own, each, host_bytes(peer.remote)) for each in _batched(request)]
+        pending = self._puts.put(mastership, *(self._placed(own, message, segment) for message in messages))
         code, remark = await self._puts.acknowledged(pending)
+        first = pending.puts[0].queue_offset
         answer = SendAnswer(
             message_id=",".join(self._puts.message_id(put) for put in pending.puts),
             queue_id=request.queue_id,
-            queue_offset=pending.puts[0].queue_offset,
+            queue_offset=first if segment is None else segment.logic(first),
             transaction_id=messages[0].properties.get(UNIQUE_KEY, ""),
         )
         return answer.encode(code, remark)
@@ -91,11 +100,25 @@ class Sends:
         await self._administration.make_topic_of_group(topic, 1)
         return replace(request, topic=topic, queue_id=0)
 
-    def _placed(self, request: SendRequest, message: NewMessage) -> NewMessage:
+    def _chosen_queue(self, topic: TopicConfig) -> int:
+        """One that takes messages here. Raises RemotingError (NOT_LEADER_FOR_QUEUE)."""
+        if self._static.get(topic.name) is None:
+            return self._host.random.randrange(topic.write_queues)
+        led = self._static.led(topic.name)
+        if not led:
+            raise not_here(topic.name, -1, self._config.group)
+        return self._host.random.choice(led)
+
+    def _placed(self, request: SendRequest, message: NewMessage, segment: Segment | None) -> NewMessage:
         """As it is to be written now. Raises RemotingError."""
+        if segment is not None and is_half(message):
+            raise _illegal("messages to a static topic cannot be of a transaction")
         if is_half(message):
             return self._transactions.half(message, request.producer_group)
         placed = self._waiting.place(message)
+        if segment is not None and placed.topic != request.topic:
+            # By the time it comes out its queue may be another group's.
+            raise _illegal("messages to a static topic cannot be delayed")
         if request.is_batch and placed.topic != request.topic:
             raise _illegal("messages of a batch cannot be delayed")
         return placed

@@ -8,12 +8,13 @@ from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
+from system_under_test.rocketmq.broker.assignment import Assignments
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.delay_service import DelayService
 from system_under_test.rocketmq.broker.delivery import Deliveries
 from system_under_test.rocketmq.broker.ha.replication import Replication
-from system_under_test.rocketmq.broker.locking import Locking
+from system_under_test.rocketmq.broker.logic_queues import LogicQueues
 from system_under_test.rocketmq.broker.membership import Membership
 from system_under_test.rocketmq.broker.offset_reset import OffsetReset
 from system_under_test.rocketmq.broker.parts import BrokerParts
@@ -22,12 +23,14 @@ from system_under_test.rocketmq.broker.producers import Producers
 from system_under_test.rocketmq.broker.pulling import Pulls
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.querying import Queries
+from system_under_test.rocketmq.broker.replicas import Replicas
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
 from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.sending import Sends
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.broker.timer_service import TimerService
+from system_under_test.rocketmq.broker.topic_routes import TopicRoutes
 from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
@@ -36,7 +39,7 @@ from system_under_test.storage.message_store import MessageStore
 class Services:
     """`handlers` answers requests; some of the parts have tasks of their own, while the broker is master or always.
 
-    `on_topics` is called when the topics have changed.
+    `own_address` is the one that NameServers tell; `on_topics` is called when the topics have changed.
     """
 
     def __init__(
@@ -48,12 +51,17 @@ class Services:
         ha: Replication,
         parts: BrokerParts,
         roles: Roles,
+        own_address: str,
         on_topics: Callable[[], None],
     ) -> None:
         self._ha = ha
         self._on_topics = on_topics
         puts = Puts(host, store, config)
-        administration = Administration(host, store, tables, ha, self._topics_changed)
+        self.put_rate = puts.rate
+        self.static = parts.static_topics(
+            host, store, tables, config, ha, puts, parts.accept_mapping, self._topics_changed
+        )
+        administration = Administration(host, store, tables, self.static, ha, self._topics_changed)
         progress = ConsumerProgress(store, ha, administration, parts.known_progress)
         deliveries, waiting = Deliveries(host, store, tables, puts), WaitingRooms(host, config)
         self._producers = Producers(host)
@@ -63,36 +71,33 @@ class Services:
             TimerService(host, store, config, deliveries, parts.timer_place),
             transactions,
         )
-        self._pulls = Pulls(
-            host,
-            store,
-            tables.groups,
-            config,
-            ha,
-            administration,
-            progress,
-            parts.committed_by_pull,
-            lambda: roles.role_id,
-        )
+        role_id, by_pull = lambda: roles.role_id, parts.committed_by_pull
+        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, by_pull, role_id)
         self._pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
         members = parts.group_members()
         self._membership = Membership(host, config, tables, ha, administration, members)
         self._pulls.subscription_of = self._membership.wanted
-        self.handlers: Handlers = {
+        self._routes = TopicRoutes(host, config)
+        locks = parts.queue_locks(config.lock_lives_s)
+        self._locking = parts.locking(host, config, ha, locks, Replicas(host, config, own_address))
+        ordinary: Handlers = {
             **administration.handlers,
-            **Sends(host, config, puts, waiting, transactions, ha, administration).handlers,
+            **self.static.handlers,
+            **Sends(host, config, puts, waiting, transactions, ha, administration, self.static).handlers,
             **ReturnedMessages(host, store, tables, ha, administration, puts, waiting, parts.what_becomes_of).handlers,
             **self._pulls.handlers,
             **self._pops.handlers,
             **progress.handlers,
             **OffsetReset(store, config, ha, administration, progress, members).handlers,
-            **Locking(host, ha, parts.queue_locks(config.lock_lives_s)).handlers,
+            **self._locking.handlers,
+            **Assignments(config, tables, members, self._routes, parts.assign).handlers,
             **Queries(store, administration).handlers,
             **transactions.handlers,
             **self._membership.handlers,
             RequestCode.HEART_BEAT: self._heartbeat,
             RequestCode.UNREGISTER_CLIENT: self._unregister,
         }
+        self.handlers = LogicQueues(self.static, config.group).handlers(ordinary)
 
     def start(self) -> None:
         self._membership.start()
@@ -113,6 +118,8 @@ class Services:
         """Before the log is closed."""
         self._pops.stop()
         self._membership.stop()
+        self._routes.close()
+        self._locking.stop()
 
     def _heartbeat(self, command: RemotingCommand, peer: Peer) -> Answer:
         """Of a client that may be producer and consumer at once. Raises RemotingError."""

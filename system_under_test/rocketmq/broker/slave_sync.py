@@ -1,5 +1,5 @@
-"""A slave's copy of what its master keeps beside its log: topics, groups of consumers, how far these have read, and
-how far delayed messages are delivered.
+"""A slave's copy of what its master keeps beside its log: topics, groups of consumers, which of them pop, how far these
+have read, and how far delayed messages are delivered.
 
 Asked for when the slave begins to follow and periodically from then on; a table travels only if its version is not the
 one that was copied last, or if something else than copying has changed the own one since: a cut of the log lowers
@@ -13,7 +13,7 @@ slave became master and wrote others there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
@@ -23,6 +23,7 @@ from system_under_test.rocketmq.broker.administration import (
     FORGOTTEN,
     KNOWN_VERSION,
     MASTER_EPOCH,
+    MODES_VERSION,
     OFFSETS,
     VERSION,
 )
@@ -86,12 +87,15 @@ class SlaveSync:
 
     async def _copy(self) -> None:
         await self._copy_one(RequestCode.GET_ALL_TOPIC_CONFIG, self._take_topics)
-        await self._copy_one(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, self._take_groups)
+        beside = await self._copy_one(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, self._take_groups)
+        if MODES_VERSION in beside:
+            await self._copy_one(RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, self._take_request_modes)
         await self._copy_one(RequestCode.GET_ALL_CONSUMER_OFFSET, self._take_offsets)
         await self._copy_one(RequestCode.GET_ALL_DELAY_OFFSET, self._take_delay_progress)
         await self._copy_one(RequestCode.GET_TIMER_CHECK_POINT, self._take_timer_progress)
 
-    async def _copy_one(self, code: RequestCode, take: Callable[[bytes], Awaitable[bool]]) -> None:
+    async def _copy_one(self, code: RequestCode, take: Callable[[bytes], Awaitable[bool]]) -> Mapping[str, str]:
+        """What the master says beside the table."""
         known, left = self._copied.get(code, (None, None))
         if left != self._own(code):
             known = None
@@ -102,7 +106,7 @@ class SlaveSync:
             raise NotTheMaster(answer.remark)
         version = answer.ext_fields[VERSION]
         if version == known or self._task is None:
-            return
+            return answer.ext_fields
         self._copied.pop(code, None)
         self._is_taking = True
         try:
@@ -110,6 +114,7 @@ class SlaveSync:
                 self._copied[code] = version, self._own(code)
         finally:
             self._is_taking = False
+        return answer.ext_fields
 
     def _own(self, code: RequestCode) -> object:
         """Which state the own table is in."""
@@ -117,6 +122,8 @@ class SlaveSync:
             return self._tables.topics.version, self._store.forgotten_topics
         if code is RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG:
             return self._tables.groups.version
+        if code is RequestCode.GET_ALL_MESSAGE_REQUEST_MODE:
+            return self._tables.request_modes.version
         if code is RequestCode.GET_ALL_DELAY_OFFSET:
             return self._store.delay_progress.version
         if code is RequestCode.GET_TIMER_CHECK_POINT:
@@ -131,6 +138,10 @@ class SlaveSync:
 
     async def _take_groups(self, body: bytes) -> bool:
         await self._tables.groups.take(body)
+        return True
+
+    async def _take_request_modes(self, body: bytes) -> bool:
+        await self._tables.request_modes.take(body)
         return True
 
     async def _take_offsets(self, body: bytes) -> bool:

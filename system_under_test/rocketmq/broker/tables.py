@@ -1,10 +1,15 @@
-"""The tables of one broker: its topics and its groups of consumers, in the files in which RocketMQ keeps them."""
+"""The tables of one broker, in the files in which RocketMQ keeps them: its topics, its groups of consumers, and which
+groups pop which topics."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.versioned_table import VersionedTable
 from system_under_test.rocketmq.consumer_group import ConsumerGroup, groups_as_json, groups_from_json
+from system_under_test.rocketmq.consumer_protocol import RequestModeSetting
 from system_under_test.rocketmq.topic import (
     DEFAULT_TOPIC,
     INHERIT,
@@ -41,6 +46,15 @@ class Tables:
             read=groups_from_json,
             initial={},
         )
+        self.request_modes = VersionedTable[RequestModeSetting](
+            host,
+            f"{config.store_path}/config/messageRequestMode.json",
+            label="messageRequestModeMap",
+            write=_modes_as_json,
+            read=_modes_from_json,
+            initial={},
+        )
+        """By `mode_key`."""
 
     def group(self, name: str) -> ConsumerGroup | None:
         """What was made of this name, or what one is that nobody made, if there may be such; None if not."""
@@ -56,6 +70,7 @@ class Tables:
         """Raises StorageCorrupt."""
         self.topics.load()
         self.groups.load()
+        self.request_modes.load()
         if self._auto_create_topics:
             self.topics.assume({DEFAULT_TOPIC: _DEFAULT})
 
@@ -69,3 +84,28 @@ class Tables:
         if missing:
             room = MAX_TOPICS - len(self.topics.entries)
             await self.topics.put({topic.name: topic for topic in missing[:room]}, master_epoch)
+
+
+MAX_REQUEST_MODES = 10_000
+"""All of them have to fit a frame."""
+
+
+def mode_key(topic: str, group: str) -> str:
+    """Names have no `@`."""
+    return f"{topic}@{group}"
+
+
+def _modes_as_json(settings: Mapping[str, RequestModeSetting]) -> dict[str, Any]:
+    """Topic -> group -> what is set."""
+    table: dict[str, dict[str, Any]] = {}
+    for setting in settings.values():
+        table.setdefault(setting.topic, {})[setting.group] = setting.as_json()
+    return table
+
+
+def _modes_from_json(value: Mapping[str, Any]) -> dict[str, RequestModeSetting]:
+    """Raises ValueError, KeyError, TypeError, AttributeError."""
+    settings = [RequestModeSetting.from_json(one) for groups in value.values() for one in groups.values()]
+    if len(settings) > MAX_REQUEST_MODES:
+        raise ValueError(f"{len(settings)} request modes, at most {MAX_REQUEST_MODES} are possible")
+    return {mode_key(setting.topic, setting.group): setting for setting in settings}

@@ -16,9 +16,11 @@ from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
+from system_under_test.rocketmq.consumer_protocol import RequestModeSetting
 from system_under_test.rocketmq.controller.protocol import json_body
 from system_under_test.rocketmq.message_protocol import QueueRequest
 from system_under_test.rocketmq.nameserver.route import TopicRoute
+from system_under_test.rocketmq.static_topic.mapping import StaticTopic
 from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
@@ -114,6 +116,24 @@ class AdminClient:
     async def delete_topic(self, broker: str, topic: str) -> None:
         await self._ask(broker, RemotingCommand.request(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": topic}))
 
+    async def static_topic(self, broker: str, topic: str) -> StaticTopic | None:
+        """What its group knows of it, for certain; None of a topic that is not static, or that it does not have."""
+        try:
+            answer = await self._ask(broker, RemotingCommand.request(RequestCode.GET_TOPIC_CONFIG, {"topic": topic}))
+        except AdminRefusal as refusal:
+            if refusal.response_code == ResponseCode.TOPIC_NOT_EXIST:
+                return None
+            raise
+        return _decoded(broker, lambda: _mapping(answer.body))
+
+    async def change_static_topic(self, broker: str, group: str, change: StaticTopic) -> None:
+        """Tell the master of a group of new states of queues. They are safe there when this returns."""
+        fields = TopicConfig.of(change.name, change.physical_queues).as_fields()
+        command = RemotingCommand.request(
+            RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC, {**fields, "force": "false"}, change.encode(group)
+        )
+        await self._ask(broker, command)
+
     async def queue_range(self, broker: str, topic: str, queue_id: int) -> tuple[int, int]:
         """The least offset, and the one behind the greatest."""
         request = QueueRequest(topic=topic, queue_id=queue_id)
@@ -131,6 +151,10 @@ class AdminClient:
     async def delete_consumer_group(self, broker: str, group: str, *, with_offsets: bool) -> None:
         fields = {"groupName": group, "cleanOffset": "true" if with_offsets else "false"}
         await self._ask(broker, RemotingCommand.request(RequestCode.DELETE_SUBSCRIPTIONGROUP, fields))
+
+    async def set_request_mode(self, broker: str, setting: RequestModeSetting) -> None:
+        """Only masters do."""
+        await self._ask(broker, setting.encode())
 
     async def _ask(self, address: str, command: RemotingCommand) -> RemotingCommand:
         try:
@@ -151,6 +175,11 @@ def _decoded(node: str, read: Callable[[], T]) -> T:
         return read()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ClientError("outcome-unknown", False, f"malformed answer: {error!r}", node) from error
+
+
+def _mapping(body: bytes) -> StaticTopic | None:
+    detail = decode_json(body).get("mappingDetail")
+    return None if detail is None else StaticTopic.from_json(detail)
 
 
 def broker_groups_from_json(info: Mapping[str, Any]) -> list[BrokerGroup]:

@@ -46,6 +46,7 @@ _REFUSALS: dict[int, tuple[str, bool]] = {
     ResponseCode.SERVICE_NOT_AVAILABLE: ("service-not-available", True),
     ResponseCode.NO_PERMISSION: ("service-not-available", True),
     ResponseCode.SYSTEM_BUSY: ("service-not-available", True),
+    ResponseCode.NOT_LEADER_FOR_QUEUE: ("not-leader", True),
     ResponseCode.REQUEST_CODE_NOT_SUPPORTED: ("service-not-available", True),
     ResponseCode.MESSAGE_ILLEGAL: ("message-illegal", True),
     ResponseCode.INVALID_PARAMETER: ("message-illegal", True),
@@ -271,7 +272,7 @@ class MessageClient:
             raise self._refused(topic, broker, response)
         try:
             answer = PullAnswer.decode(response)
-            messages = _messages(answer.data)
+            messages = tuple((offset + answer.offset_delta, body) for offset, body in _messages(answer.data))
         except (RemotingError, MessageInvalid, NotCompressed) as error:
             raise self._failed(topic, "outcome-unknown", False, f"malformed answer: {error}", broker) from error
         return PullResult(
@@ -293,7 +294,9 @@ class MessageClient:
                 return status
         except (ConnectFailed, ConnectionClosed, TimeoutError, ValueError) as error:
             raise ClientError("outcome-unknown", False, str(error), broker) from error
-        raise ClientError("service-not-available", True, f"{response.code} {response.remark}", broker)
+        is_unknown = response.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+        code = "not-supported" if is_unknown else "service-not-available"
+        raise ClientError(code, True, f"{response.code} {response.remark}", broker)
 
     async def find(
         self, topic: str, key: str, address: str | None = None, *, broker_name: str | None = None

@@ -49,6 +49,9 @@ class PoppedMessage:
     reconsume_times: int
     """How often it came before and was not acknowledged."""
     handle: ReceiptHandle
+    physical_offset: int
+    born_timestamp_ms: int
+    store_timestamp_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +177,9 @@ def _messages(topic: str, answer: PopAnswer, broker_name: str) -> tuple[PoppedMe
                 properties=dict(message.properties),
                 reconsume_times=counts.get((handle.queue_id, handle.offset), message.reconsume_times),
                 handle=handle,
+                physical_offset=message.physical_offset,
+                born_timestamp_ms=message.born_timestamp_ms,
+                store_timestamp_ms=message.store_timestamp_ms,
             )
         )
     if position != len(answer.data):

@@ -16,6 +16,7 @@ from typing import Any, Final
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.compression import inflated
 from system_under_test.rocketmq.data_version import DataVersion
+from system_under_test.rocketmq.static_topic.mapping import MappingInfo
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
 
 """Of what a body may grow to: ten thousand topics with all attributes that they may have take less."""
@@ -23,24 +24,39 @@ _LENGTH: Final = struct.Struct(">i")
 _WORDS: Final = 5
 
 
-def compress(version: DataVersion, topics: Mapping[str, TopicConfig]) -> bytes:
+def compress(
+    version: DataVersion, topics: Mapping[str, TopicConfig], mappings: Mapping[str, MappingInfo], broker_name: str
+) -> bytes:
     pieces = [_piece(json.dumps(version.as_json(), separators=(",", ":"))), _LENGTH.pack(len(topics))]
     for topic in topics.values():
         words = f"{topic.name} {topic.read_queues} {topic.write_queues} {topic.permission} SINGLE_TAG {{}}"
         pieces.append(_piece(words))
-    pieces += _piece("[]"), _LENGTH.pack(0)
+    pieces += _piece("[]"), _LENGTH.pack(len(mappings))
+    pieces += [_piece(json.dumps(one.as_json(broker_name), separators=(",", ":"))) for one in mappings.values()]
     return zlib.compress(b"".join(pieces), 9)
 
 
-def decompress(body: bytes) -> tuple[DataVersion, dict[str, TopicConfig]]:
-    """What comes behind the topics has no meaning here. Raises ValueError, KeyError, TypeError, AttributeError."""
+def decompress(body: bytes) -> tuple[DataVersion, dict[str, TopicConfig], dict[str, MappingInfo]]:
+    """Filter servers have no meaning here. Raises ValueError, KeyError, TypeError, AttributeError."""
     reader = _Reader(inflated(body))
     version = DataVersion.from_json(decode_json(reader.piece()))
     count = reader.number()
     if not 0 <= count <= MAX_TOPICS:
         raise ValueError(f"{count} topics, at most {MAX_TOPICS} are possible")
     topics = [_topic(reader.piece().decode()) for _ in range(count)]
-    return version, {topic.name: topic for topic in topics}
+    return version, {topic.name: topic for topic in topics}, _mappings(reader)
+
+
+def _mappings(reader: _Reader) -> dict[str, MappingInfo]:
+    """Brokers before 5.0 end with the filter servers, or before them."""
+    if reader.is_at_end:
+        return {}
+    reader.piece()
+    count = 0 if reader.is_at_end else reader.number()
+    if not 0 <= count <= MAX_TOPICS:
+        raise ValueError(f"{count} static topics, at most {MAX_TOPICS} are possible")
+    mappings = [MappingInfo.from_json(decode_json(reader.piece())) for _ in range(count)]
+    return {mapping.topic: mapping for mapping in mappings}
 
 
 def _topic(line: str) -> TopicConfig:
@@ -60,6 +76,10 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._at == len(self._data)
 
     def number(self) -> int:
         """Raises ValueError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from zlib import crc32
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
@@ -12,6 +12,7 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.nameserver.compressed_registration import compress, decompress
+from system_under_test.rocketmq.static_topic.mapping import MappingInfo, mappings_as_json, mappings_from_json
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
 from system_under_test.rocketmq.version import Version
 
@@ -33,6 +34,8 @@ class Registration:
     ha_address: str
     version: DataVersion
     topics: Mapping[str, TopicConfig]
+    mappings: Mapping[str, MappingInfo] = field(default_factory=dict)
+    """Of the static ones among the topics: which queues the group leads."""
     expiry_ms: int | None = None
     version_of_broker: Version = Version.V5
 
@@ -49,12 +52,17 @@ class Registration:
             "topicConfigSerializeWrapper": {
                 "dataVersion": version,
                 "topicConfigTable": topics_as_json(self.topics),
+                **(
+                    {"topicQueueMappingInfoMap": mappings_as_json(self.mappings, self.broker_name)}
+                    if self.mappings
+                    else {}
+                ),
             },
         }
         return self._command(json.dumps(body, separators=(",", ":")).encode(), "false")
 
     def encode_compressed(self) -> RemotingCommand:
-        return self._command(compress(self.version, self.topics), "true")
+        return self._command(compress(self.version, self.topics, self.mappings, self.broker_name), "true")
 
     def _command(self, body: bytes, compressed: str) -> RemotingCommand:
         fields = {
@@ -81,7 +89,7 @@ class Registration:
             if crc != 0 and crc != _crc(command.body):
                 raise RemotingError(ResponseCode.SYSTEM_ERROR, "crc32 not match")
             is_compressed = fields.get("compressed", "false").lower() == "true"
-            version, topics = (decompress if is_compressed else _read_body)(command.body)
+            version, topics, mappings = (decompress if is_compressed else _read_body)(command.body)
             expiry = fields.get("heartbeatTimeoutMillis")
             return cls(
                 cluster=fields["clusterName"],
@@ -91,6 +99,7 @@ class Registration:
                 ha_address=fields["haServerAddr"],
                 version=version,
                 topics=topics,
+                mappings=mappings,
                 expiry_ms=None if expiry is None else int(expiry),
                 version_of_broker=Version.V5 if "enableActingMaster" in fields else Version.V4,
             )
@@ -98,16 +107,17 @@ class Registration:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, f"not a registration: {error!r}") from error
 
 
-def _read_body(body: bytes) -> tuple[DataVersion, dict[str, TopicConfig]]:
+def _read_body(body: bytes) -> tuple[DataVersion, dict[str, TopicConfig], dict[str, MappingInfo]]:
     """Brokers before 3.0.11 send the topics alone, and such as know of none nothing at all.
 
     Raises ValueError, KeyError, TypeError, AttributeError.
     """
     if not body:
-        return DataVersion(), {}
+        return DataVersion(), {}, {}
     value = decode_json(body)
     wrapper = value.get("topicConfigSerializeWrapper", value)
-    return DataVersion.from_json(wrapper["dataVersion"]), topics_from_json(wrapper["topicConfigTable"])
+    mappings = mappings_from_json(wrapper.get("topicQueueMappingInfoMap") or {})
+    return DataVersion.from_json(wrapper["dataVersion"]), topics_from_json(wrapper["topicConfigTable"]), mappings
 
 
 def _crc(body: bytes) -> int:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID
+from system_under_test.rocketmq.static_topic.mapping import MappingInfo, mappings_from_json
 from system_under_test.rocketmq.topic import READ_WRITE
 
 _NUMERIC_KEY: Final = re.compile(rb'"([0-9]+)":')
@@ -26,6 +27,8 @@ class GroupRoute:
     write_queues: int
     permission: int = READ_WRITE
     system_flag: int = 0
+    mapping: MappingInfo | None = None
+    """Of a static topic: which of its queues the group leads."""
 
     @property
     def master(self) -> str | None:
@@ -38,8 +41,25 @@ class TopicRoute:
 
     groups: tuple[GroupRoute, ...]
 
+    def leaders(self) -> dict[int, str]:
+        """Of a static topic: queue -> the group that leads it, by the greatest epoch that one claims it with."""
+        claims: dict[int, tuple[int, str]] = {}
+        for group in self.groups:
+            mapping = group.mapping
+            if mapping is None:
+                continue
+            for queue_id in mapping.led:
+                claim = mapping.queue_epochs.get(queue_id, mapping.epoch), group.broker_name
+                claims[queue_id] = max(claims.get(queue_id, claim), claim)
+        return {queue_id: name for queue_id, (_, name) in sorted(claims.items())}
+
     def encode(self) -> bytes:
         """As RocketMQ's TopicRouteData, in standard JSON."""
+        mappings = {
+            group.broker_name: group.mapping.as_json(group.broker_name)
+            for group in self.groups
+            if group.mapping is not None
+        }
         return encode_json(
             {
                 "brokerDatas": [group_as_json(group) for group in self.groups],
@@ -54,6 +74,7 @@ class TopicRoute:
                     }
                     for group in self.groups
                 ],
+                **({"topicQueueMappingByBroker": mappings} if mappings else {}),
             }
         )
 
@@ -68,6 +89,7 @@ class TopicRoute:
         try:
             data = decode_json(body)
             queues = {entry["brokerName"]: entry for entry in data["queueDatas"]}
+            mappings = mappings_from_json(data.get("topicQueueMappingByBroker") or {})
             groups = [
                 GroupRoute(
                     cluster=entry["cluster"],
@@ -77,6 +99,7 @@ class TopicRoute:
                     write_queues=int(queues[entry["brokerName"]]["writeQueueNums"]),
                     permission=int(queues[entry["brokerName"]].get("perm", READ_WRITE)),
                     system_flag=int(queues[entry["brokerName"]].get("topicSysFlag", 0)),
+                    mapping=mappings.get(entry["brokerName"]),
                 )
                 for entry in data["brokerDatas"]
                 if entry["brokerName"] in queues

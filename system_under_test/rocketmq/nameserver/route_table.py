@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID, Registration
 from system_under_test.rocketmq.nameserver.route import GroupRoute, TopicRoute, encode_json, group_as_json
+from system_under_test.rocketmq.static_topic.mapping import MappingInfo
 from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.rocketmq.version import Version
 
@@ -42,6 +43,7 @@ class RouteTable:
         self._expiry_ns = int(expiry_s * 1e9)
         self._records: dict[str, _Record] = {}
         self._topics: dict[str, dict[str, TopicConfig]] = {}
+        self._mappings: dict[str, dict[str, MappingInfo]] = {}
         self._encoded_routes: dict[str, bytes] = {}
 
     def register(self, registration: Registration, peer: object, now_ns: int) -> bool:
@@ -59,6 +61,7 @@ class RouteTable:
         self._records[registration.address] = _Record(registration, peer, now_ns + self._expiry(registration))
         if registration.broker_id == MASTER_ID or self._counts_of_slave(registration):
             self._topics[registration.broker_name] = dict(registration.topics)
+            self._mappings[registration.broker_name] = dict(registration.mappings)
         if before is None or before.registration != registration:
             self._encoded_routes.clear()
         return True
@@ -149,6 +152,7 @@ class RouteTable:
             write_queues=0 if topic is None else topic.write_queues,
             permission=0 if topic is None else topic.permission,
             system_flag=0 if topic is None else topic.system_flag,
+            mapping=None if topic is None else self._mappings.get(broker_name, {}).get(topic.name),
         )
 
     def _expiry(self, registration: Registration) -> int:
@@ -168,3 +172,4 @@ class RouteTable:
             name = record.registration.broker_name
             if not self._members(name):
                 self._topics.pop(name, None)
+                self._mappings.pop(name, None)

@@ -28,6 +28,8 @@ class ProxyConfig:
     renew_every_s: float = 20.0
     """While a client that asked for it holds messages, their time is renewed at this pace."""
     max_receive_count: int = 32
+    producer_attempts: int = 3
+    """So often clients are told to send a message that could not be sent, the first time included."""
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> ProxyConfig:
@@ -51,4 +53,5 @@ class ProxyConfig:
             max_invisible_s=settings.seconds_from_ms("maxInvisibleTimeMills", 12 * 3_600_000),
             renew_every_s=settings.seconds_from_ms("renewSliceTimeMillis", 20_000),
             max_receive_count=settings.integer("grpcClientConsumerLongPollingBatchSize", 32, minimum=1),
+            producer_attempts=settings.integer("grpcClientProducerMaxAttempts", 3, minimum=1),
         )

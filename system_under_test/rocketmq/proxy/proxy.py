@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 from system_under_test.grpc.protobuf import Message
@@ -11,6 +12,7 @@ from system_under_test.grpc.server import Call, GrpcServer, Handler
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.rocketmq.proxy.brokers import Brokers
 from system_under_test.rocketmq.proxy.config import ProxyConfig
+from system_under_test.rocketmq.proxy.groups import consumes_in_order
 from system_under_test.rocketmq.proxy.messages import group_of
 from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.reading import Reading
@@ -68,7 +70,7 @@ class Proxy:
         self._config = config
         self._remoting = RemotingClient(host, on_request=lambda address, command: self._asked(address, command))
         self._brokers = Brokers(host, config, self._remoting)
-        self._sessions = Sessions(config)
+        self._sessions = Sessions(config, partial(consumes_in_order, self._brokers))
         self._transactions = ProxyTransactions(host, self._brokers, self._sessions)
         self._asked = self._transactions.asked
         self._parts = parts

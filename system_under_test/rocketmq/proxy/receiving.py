@@ -11,6 +11,7 @@ from system_under_test.rocketmq.consumer_protocol import SendBackRequest
 from system_under_test.rocketmq.filter.subscription import SQL92, TAG
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.pop_protocol import (
+    ANY_QUEUE,
     MAX_POPPED,
     ChangedInvisibleTime,
     HandleRequest,
@@ -165,7 +166,8 @@ class Receiving:
             topic=topic,
             consumer_group=group_of(request.group),
             invisible_ms=invisible_ms,
-            queue_id=queue_id,
+            # Of a queue, but for reading in order, only the broker counts: simple consumers name one at random.
+            queue_id=queue_id if session.is_fifo else ANY_QUEUE,
             max_count=min(max(request.batch_size, 1), self._config.max_receive_count, MAX_POPPED),
             poll_ms=round(polling_s * 1_000),
             born_ms=self._host.clock.wall_ns() // 1_000_000,

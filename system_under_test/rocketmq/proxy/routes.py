@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from system_under_test.rocketmq.nameserver.route import TopicRoute
+from system_under_test.rocketmq.pop_protocol import ANY_QUEUE
 from system_under_test.rocketmq.proxy.brokers import Brokers
 from system_under_test.rocketmq.proxy.messages import group_of, topic_of
 from system_under_test.rocketmq.proxy.refusals import OK, Refused
@@ -24,8 +25,6 @@ from system_under_test.rocketmq.proxy.v2 import (
 )
 from system_under_test.rocketmq.topic import READ, READ_WRITE, WRITE
 
-ANY_QUEUE = -1
-"""The queue id by which a consumer asks for messages of any queue of a broker."""
 _TAKEN = [MessageType.NORMAL, MessageType.FIFO, MessageType.DELAY, MessageType.TRANSACTION]
 
 

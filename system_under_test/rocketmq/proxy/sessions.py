@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from system_under_test.grpc.errors import StreamEnded
@@ -26,7 +27,6 @@ MAX_SESSIONS = 100_000
 EXPIRES_NS = 120 * 10**9
 """A client that has been silent so long, and has no stream, is forgotten."""
 MAX_TOPICS_A_CLIENT = 100
-PRODUCER_ATTEMPTS = 3
 RETRY_DELAYS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
 """After which a message that was not consumed comes again: RocketMQ's levels, from the third on for clients."""
 CONSUMER_ATTEMPTS = 17
@@ -51,8 +51,10 @@ class Session:
 class Sessions:
     """By client id. In memory only: clients tell a new proxy all of it again."""
 
-    def __init__(self, config: ProxyConfig) -> None:
+    def __init__(self, config: ProxyConfig, in_order: Callable[[Subscription], Awaitable[bool]]) -> None:
         self._config = config
+        self._in_order = in_order
+        """Whether brokers say that a group consumes in order."""
         self._sessions: dict[str, Session] = {}
 
     def of(self, call: Call, now_ns: int) -> Session:
@@ -89,7 +91,7 @@ class Sessions:
             del self._sessions[name]
         return silent
 
-    def settled(self, session: Session, told: Settings) -> Settings:
+    async def settled(self, session: Session, told: Settings) -> Settings:
         """What a client says of itself, with what the proxy decides. Raises Refused."""
         if told.publishing is None and told.subscription is None:
             raise Refused(Code.UNRECOGNIZED_CLIENT_TYPE, "a client either publishes or subscribes")
@@ -98,7 +100,7 @@ class Sessions:
                 topics=told.publishing.topics, max_body_size=self._config.max_body_bytes, validate_message_type=True
             )
             told.backoff_policy = RetryPolicy(
-                max_attempts=PRODUCER_ATTEMPTS,
+                max_attempts=self._config.producer_attempts,
                 exponential_backoff=ExponentialBackoff(
                     initial=Duration(nanos=10_000_000), max=Duration(seconds=1), multiplier=2.0
                 ),
@@ -108,7 +110,7 @@ class Sessions:
             told.subscription = Subscription(
                 group=given.group,
                 subscriptions=given.subscriptions,
-                fifo=bool(given.fifo),
+                fifo=bool(given.fifo) or await self._in_order(given),
                 receive_batch_size=self._config.max_receive_count,
                 long_polling_timeout=Duration(seconds=int(self._config.max_polling_s)),
             )
@@ -129,16 +131,16 @@ class Sessions:
             while (data := await call.receive()) is not None:
                 command = TelemetryCommand.decode(data)
                 if command.settings is not None:
-                    await call.send(self._answer(session, command.settings).encode())
+                    await call.send((await self._answer(session, command.settings)).encode())
         except StreamEnded:
             pass
         finally:
             if session.stream is call:
                 session.stream = None
 
-    def _answer(self, session: Session, told: Settings) -> TelemetryCommand:
+    async def _answer(self, session: Session, told: Settings) -> TelemetryCommand:
         try:
-            return TelemetryCommand(status=OK, settings=self.settled(session, told))
+            return TelemetryCommand(status=OK, settings=await self.settled(session, told))
         except Refused as refused:
             return TelemetryCommand(status=refused.status)
 

@@ -87,6 +87,8 @@ ruun => unknown command 'ruun'; did you mean run
 doctor extra => Got unexpected extra argument (extra)
 doctor --nope => No such option '--nope'
 cleanup extra => Got unexpected extra argument (extra)
+cleanup --inventory nowhere => inventory nowhere cannot be read: No such file
+cleanup --inventory text => text: not TOML
 cleanup --nope => No such option '--nope'
 """
 

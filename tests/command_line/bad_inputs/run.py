@@ -17,7 +17,23 @@ rocketmq<ESC> => system takes printable text, got 'rocketmq\\x1b'
 rocketmq --workload chat => unknown workload 'chat'; known are: bank, causal,
 rocketmq --workload ../log => unknown workload '../log'; did you mean log?
 rocketmq --workload '' => what follows --workload is empty
-rocketmq --environment mars => unknown environment 'mars'; known are: docker, simulated
+rocketmq --environment mars => unknown environment 'mars'; known are: docker, simulated, ssh
+rocketmq --environment ssh => environment 'ssh' needs machines: say --inventory
+rocketmq --environment ssh --inventory '' => what follows --inventory is empty
+rocketmq --environment ssh --inventory nowhere => inventory nowhere cannot be read: No such file
+rocketmq --environment ssh --inventory folder => inventory folder cannot be read: it is a directory
+rocketmq --environment ssh --inventory /dev/zero => inventory /dev/zero cannot be read: it is a device
+rocketmq --environment ssh --inventory text => text: not TOML
+rocketmq --environment ssh --inventory good.toml => good.toml: defaults: unknown key 'system' of the defaults
+rocketmq --environment docker --inventory text => leave --inventory out, or say --environment ssh
+rocketmq --inventory text => environment 'simulated' makes what its nodes run on; leave --inventory out
+rocketmq --workload log+lug => unknown workload 'lug'; did you mean log?
+rocketmq --workload log+ => empty name of a workload
+rocketmq --workload log+log => workload log is named twice in log+log; name each once
+rocketmq --workload log+causal-reverse => does not serve workload 'causal-reverse'
+rocketmq --workload log+pop --concurrency 3 => needs 2 clients for each of its workloads; set --concurrency to
+rocketmq --workload register+set+log => workloads register and set cannot run at once: they use the same keys
+rocketmq --workload log+queue --set client=grpc => client=grpc means nothing here: of log, queue none can go
 rocketmq --environment <ESC> => environment takes printable text
 rocketmq --mutant nope => unknown mutant 'nope' of rocketmq
 rocketmq --mutant <xxxx> => mutant takes at most 1000 characters
@@ -57,11 +73,25 @@ rocketmq --set in_sync_replicas=: 4 => in_sync_replicas=4 can never be met by 3 
 rocketmq --set min_in_sync_replicas=: 0 => setting min_in_sync_replicas takes a whole number from 1 to 100, got
 rocketmq --set min_in_sync_replicas=: 4 => min_in_sync_replicas=4 can never be met by 3 brokers
 rocketmq --set learners=: -1 100 => setting learners takes a whole number from 0 to 99, got
+rocketmq --set client=grpc --workload log => workload 'log' cannot be run with these settings: client=grpc goes through
+rocketmq --set client=grpc --workload pop --set groups=2 --environment docker => takes one group of brokers, got 2
+rocketmq --set requests=: none all,public => setting requests takes one of all, public, got
+rocketmq --set requests=public --workload register => about the controllers' key-value store, which no public request
+rocketmq --set begins_as_version=: 3 6 x => setting begins_as_version takes a whole number from 4 to 5, got
+rocketmq --set begins_as_version=4 => with deployment=controller: that version knows no controllers; choose another
+rocketmq --workload log+pop --set queues=: 0 17 x => setting queues
+rocketmq --workload log+pop --set colours=3 => unknown setting 'colours'
 rocketmq --set learners=: 3 => learners must be less than brokers (3), got 3
 rocketmq --set topic_queues=: 1 3 => set queues to at most
 rocketmq --set topic_queues=: 0 1001 x => setting topic_queues takes a whole number from 1 to 1000, got
 rocketmq --set segment_bytes=: 1 0 -1 1023 1e9 1073741825 => segment_bytes takes a whole number from 1024 to 1073741824
 rocketmq --set time_scale=: 0 -1 nan inf 101 x => setting time_scale takes a number from 0.01 to 100, got
+rocketmq --set installed=rocketmq => installed takes the directory of a RocketMQ where nodes run, an absolute path
+rocketmq --set installed=/opt --set client=grpc => client is no setting of an installed RocketMQ
+rocketmq --set installed=/opt --mutant dispatch-to-max => nothing is planted in a RocketMQ that is installed
+rocketmq --set installed=/opt --workload register => cannot be run with these settings
+rocketmq --set installed=/opt => environment 'simulated' cannot run rocketmq: its node c1 is a command
+rocketmq --set image=x => image is about a RocketMQ that is installed
 rocketmq --set flush=: maybe SYNC 1 => setting flush takes one of sync, async, got
 rocketmq --set all_ack=: 1 yes => setting all_ack takes true or false, got
 rocketmq --set queues=: 0 17 x nan => setting queues takes a whole number from 1 to 16, got
@@ -74,6 +104,8 @@ rocketmq --workload counter --set initial=: 5 -1 => run of counter: expected 0, 
 rocketmq --workload causal --set initial=: 7 => setting initial in a run of causal: expected 0, which no transaction
 rocketmq --workload bank --set accounts=: 1 0 -5 1001 => setting accounts in a run of bank: expected from 2 to 1000, as
 rocketmq --workload bank --set total=: 100 0 => expected 80, which 8 accounts of 10 hold together, got
+rocketmq --workload consumption --set popping=true --set orderly=: true => expected popping alone, for what is popped is
+rocketmq --set assignment=: proxy 1 => setting assignment takes one of client, broker, got
 rocketmq --nemesis kill --set interval_s=: 0 -1 0.1 nan inf 1e9 => interval_s takes a number from 0.5 to 86400
 rocketmq --nemesis kill --set shortest_fault_s=: 0 -1 nan => shortest_fault_s takes a number from 0.01 to 86400
 rocketmq --nemesis kill --set longest_fault_s=: 0 inf => setting longest_fault_s takes a number from 0.01 to 86400, got
@@ -97,6 +129,7 @@ rocketmq --workload register --set queues=2 => unknown setting 'queues'
 
 FAULTS = """
 rocketmq --nemesis meteor => unknown nemesis 'meteor'
+rocketmq --nemesis upgrades => nemesis 'upgrades' upgrades nodes, but rocketmq has no other version of any, as it is set
 rocketmq --nemesis '' => what follows --nemesis is empty
 rocketmq --nemesis , => empty nemesis in ','
 rocketmq --nemesis kill,,pause => empty nemesis in 'kill,,pause'

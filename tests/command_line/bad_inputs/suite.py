@@ -8,7 +8,7 @@ from tests.command_line.bad_inputs.shared import SOUND_SUITE
 TYPED = """
 => Missing argument 'FILE.toml'
 nowhere => no suite file nowhere; give a TOML file, or one of: nightly, smoke
-smok => no suite file smok; give a TOML file, or one of: nightly, smoke; did you mean smoke?
+smok => no suite file smok; give a TOML file, or one of: nightly, smoke, soak; did you mean
 ../smoke => no suite file ../smoke
 folder => suite file folder cannot be read: it is a directory, a file or a pipe is expected
 /dev/zero => suite file /dev/zero cannot be read: it is a device

@@ -302,7 +302,7 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     listed = json.loads(capsys.readouterr().out)
     assert [entry["name"] for entry in listed["systems"]] == ["rocketmq"]
     assert {"partition", "kill", "pause", "clock", "power"} <= {entry["name"] for entry in listed["nemeses"]}
-    assert [entry["name"] for entry in listed["suites"]] == ["nightly", "smoke"]
+    assert [entry["name"] for entry in listed["suites"]] == ["nightly", "smoke", "soak"]
     assert all(entry["breaks"] for entry in listed["mutants"])
     assert {"flush-lie", "dispatch-to-max"} <= {entry["name"] for entry in listed["mutants"]}
     assert "shapes" not in listed

@@ -52,7 +52,11 @@ def test_every_run_in_a_block_of_commands_names_what_there_is() -> None:
             continue
         nemesis = nemesis_names(options["nemesis"])
         scenario = Scenario(
-            system=options["system"], workload=options["workload"], nemesis=nemesis, mutant=options["mutant"]
+            system=options["system"],
+            workload=options["workload"],
+            nemesis=nemesis,
+            mutant=options["mutant"],
+            settings=dict(map(registry.parse_setting, options["settings"])),
         )
         registry.environment_of(scenario, registry.resolve(scenario))
 

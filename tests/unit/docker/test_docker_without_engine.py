@@ -9,10 +9,12 @@ from typing import cast
 import pytest
 
 from harness.cli.main import run
-from harness.environments.docker import DockerEnvironment, engine, kind
-from harness.environments.docker.image import python_files
-from harness.environments.docker.kind import DOCKER
+from harness.environments.docker import engine
+from harness.environments.docker.kind import DOCKER, DONE, REMEDY
 from harness.environments.docker.network import free_ports, is_port_taken
+from harness.environments.remote.carrying_out import remove
+from harness.environments.remote.environment import RemoteEnvironment
+from harness.environments.remote.launch import python_files
 from harness.errors import HarnessError
 from harness.lifetime import interruption
 from harness.program import PythonProgram
@@ -52,7 +54,7 @@ def test_a_nemesis_of_power_is_refused_before_anything_starts(
 
 def test_the_environment_is_found_by_its_name() -> None:
     assert registry.environment("docker") is DOCKER
-    assert DOCKER.faults == {"partition", "kill", "pause", "clock"}
+    assert DOCKER.faults == {"partition", "kill", "pause", "clock", "upgrade"}
 
 
 def test_free_ports_are_free_and_different() -> None:
@@ -131,11 +133,11 @@ def test_an_interrupted_run_says_whether_all_was_removed_and_what_removes_the_re
 
     interruption.forget_words()
     with pytest.raises(HarnessError):
-        kind._remove(cast(DockerEnvironment, Refusing()))
+        remove(cast(RemoteEnvironment, Refusing()), done=DONE, remedy=REMEDY)
     assert interruption.described() == (
         "interrupted: not all of it could be removed (network n could not be removed: it has active endpoints); "
         "when the engine answers: stormproof cleanup"
     )
-    kind._remove(cast(DockerEnvironment, Obliging()))
+    remove(cast(RemoteEnvironment, Obliging()), done=DONE, remedy=REMEDY)
     assert interruption.described() == "interrupted: faults were healed, containers and their network are removed"
     interruption.forget_words()

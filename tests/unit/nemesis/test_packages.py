@@ -145,6 +145,11 @@ strobe
 1.0 strobe clocks of active-controller
 2.0 strobe clocks of one of brokers
 1.0 strobe clocks of minority of controllers
+upgrades
+3.0 upgrade one of brokers
+3.0 upgrade one of controllers
+1.0 upgrade brokers
+1.0 upgrade controllers
 """
 OF_A_LEADERLESS_SYSTEM = """
 partition
@@ -194,6 +199,11 @@ restarts
 1.5 rolling restart of gates
 strobe
 2.0 strobe clocks of one of stores
+upgrades
+3.0 upgrade one of stores
+3.0 upgrade one of gates
+1.0 upgrade stores
+1.0 upgrade gates
 """
 OF_MEMO = """
 partition
@@ -267,6 +277,9 @@ restarts
 strobe
 2.0 strobe clocks of primary
 2.0 strobe clocks of one of memos
+upgrades
+3.0 upgrade one of memos
+1.0 upgrade memos
 """
 
 

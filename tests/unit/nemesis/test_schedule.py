@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from harness.generator import Context
+from harness.operation import Operation
 from harness.seed import Seed
 from nemesis import package
 from nemesis.cluster import Cluster
 from nemesis.schedule import Entry, NemesisSettings, Schedule, Scheduled
-from nemesis.shape import Isolate, MajoritiesRing, OneWay, RandomHalves, between
+from nemesis.shape import Isolate, MajoritiesRing, OneWay, RandomHalves, between, kill
 from nemesis.target import Majority, Minority, Role
 from tests.unit.nemesis.systems import ROCKETMQ
 
@@ -112,3 +113,21 @@ def test_asking_a_schedule_twice_does_not_put_it_off() -> None:
     assert first is not None
     assert second is not None
     assert first[0].time == second[0].time == 1_000 + due[0].at_ns  # type: ignore[union-attr]
+
+
+def test_a_fault_whose_end_has_passed_is_left_out_with_its_stop() -> None:
+    entries = tuple(
+        Entry(at_ns=at, until_ns=until, package="kill", number=number, shape=kill(PRIMARY))
+        for number, (at, until) in enumerate(((100, 200), (150, 900), (300, 400), (950, 990)))
+    )
+    due = Schedule(entries, 1_000).due()
+    generator, times = Scheduled(due, start_ns=0), []
+    context = Context.start(concurrency=1, nemesis=True, time=0)
+    while (emission := generator.op(context)) is not None:
+        operation, generator = emission
+        assert isinstance(operation, Operation) and operation.value is not None
+        one = due[operation.value["due"]]
+        times.append((one.entry.number, one.starts))
+        # Each takes so long that the next one's time has come.
+        context = context.at(max(operation.time, context.time) + 350)
+    assert times == [(0, True), (1, True), (0, False), (1, False)]

@@ -365,7 +365,7 @@ def test_every_kind_of_fault_can_strike_in_the_midst_of_a_step(form: Form, tmp_p
 
     async def course(environment: SimulatedEnvironment) -> None:
         program = PythonProgram(main="tests.unit.simulated.lending:lend")
-        nodes = [NodeSpec(name=name, groups=(), program=program) for name in ("a", "b", "c")]
+        nodes = [NodeSpec(name=name, groups=(), program=program, upgraded=program) for name in ("a", "b", "c")]
         nemesis = Nemesis(
             environment=environment,
             groups=vocabulary.groups,

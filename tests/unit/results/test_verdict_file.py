@@ -30,6 +30,7 @@ def test_the_keys_are_the_documented_ones(tmp_path: Path) -> None:
         "operations",
         "faults",
         "points",
+        "usage",
         "versions",
         "checked",
     ]

@@ -7,7 +7,7 @@ from hashlib import md5
 
 import pytest
 
-from system_under_test.rocketmq.client.consumer.allocation import (
+from system_under_test.rocketmq.allocation import (
     Allocation,
     averagely,
     averagely_by_circle,

@@ -8,13 +8,14 @@ replicate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.client import Client
 from harness.errors import UsageError
 from harness.invariants import Breaches
 from harness.record.fault_log import FaultWindow
+from harness.record.node_reports import NoReports
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
@@ -23,16 +24,23 @@ from system_under_test.rocketmq.controller.protocol import GroupState
 from system_under_test.rocketmq.mutants import mutant as find_mutant
 from system_under_test.rocketmq.mutants import mutant_names
 from system_under_test.rocketmq.nameserver.route import GroupRoute
+from system_under_test.runtime.real import RealHost
 from workloads.systems.rocketmq.clients.connect import message_client
 from workloads.systems.rocketmq.clients.consumption import ConsumptionClient
 from workloads.systems.rocketmq.clients.delayed import DelayedClient
 from workloads.systems.rocketmq.clients.log import LogClient
+from workloads.systems.rocketmq.clients.moving_log import MovingLogClient
 from workloads.systems.rocketmq.clients.pop import PopWorkloadClient
 from workloads.systems.rocketmq.clients.pop_by_proxy import PopByProxyClient
+from workloads.systems.rocketmq.clients.public.pop import PopByPublicClient, until_reached
+from workloads.systems.rocketmq.clients.public.process import require_installed
 from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.clients.register import RegisterClient
+from workloads.systems.rocketmq.clients.slaves import is_parted, is_transferring, replication_status
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.clients.transactional import TransactionalClient
+from workloads.systems.rocketmq.explored import DEPLOYMENTS, PACES, explored, explored_together
+from workloads.systems.rocketmq.installed import installed_node, until_topic_is_made
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
@@ -41,9 +49,7 @@ from workloads.systems.rocketmq.points import POINTS
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
     CONTROLLER_PORT,
-    EXPLORED,
-    EXPLORED_WITHOUT_CONTROLLERS,
-    PACES,
+    ON_BROKERS,
     TOPIC,
     BrokerGroup,
     RocketmqSettings,
@@ -54,12 +60,13 @@ from workloads.systems.rocketmq.settings import (
     node_of,
     proxy_names,
 )
+from workloads.systems.rocketmq.static_readiness import until_led
+from workloads.systems.rocketmq.static_settings import require_fitting_moves
 from workloads.systems.rocketmq.watch import QUORUM_OF_THREE, RocketmqWatch
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-ON_BROKERS = ("log", "queue", "consumption", "pop", "delayed", "transactional")
 BY_PROXY = ("pop",)
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 """Four times what healthy storms took at most, of which most passes in periods that scale."""
@@ -86,7 +93,10 @@ class Rocketmq:
     def nodes(self, settings: RocketmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
         if mutant is not None:
             find_mutant(mutant)
-        return node_specs(settings, {"mutant": mutant} if mutant else {})
+            if settings.installed:
+                raise UsageError(f"nothing is planted in a RocketMQ that is installed; leave mutant {mutant} or it out")
+        nodes = node_specs(settings, {"mutant": mutant} if mutant else {})
+        return tuple(installed_node(node, settings) for node in nodes) if settings.installed else nodes
 
     def cluster(self, settings: RocketmqSettings) -> Declaration:
         return Declaration(
@@ -98,29 +108,69 @@ class Rocketmq:
             contagious=CONTAGIOUS,
             lasting_damage=LASTING_DAMAGE,
             spare="dispensable",
-            explored=EXPLORED if settings.has_controllers else EXPLORED_WITHOUT_CONTROLLERS,
+            deployments=DEPLOYMENTS,
+            explored=explored(settings),
+            explored_together=explored_together(settings),
             paces=PACES,
         )
 
     def require_fitting(self, settings: RocketmqSettings, workload_settings: Any) -> None:
         queues, groups = getattr(workload_settings, "queues", 0), len(broker_groups(settings))
+        require_fitting_moves(settings, workload_settings)
+        if settings.static_queues:
+            return
         if queues > settings.topic_queues * groups:
             raise UsageError(
                 f"the workload uses {queues} queues of a topic that has {settings.topic_queues * groups}; "
                 f"set queues to at most {settings.topic_queues * groups}, or topic_queues to at least "
                 f"{-(-queues // groups)}"
             )
+        if settings.client == "grpc" and getattr(workload_settings, "orderly", False):
+            raise UsageError(
+                "client=grpc with orderly: expected client=remoting, for messages say through proxies only by their "
+                "group of consumers whether they come in order, and a master that is new may not know the group yet"
+            )
+
+    def shared(self, settings: RocketmqSettings, workloads: tuple[str, ...]) -> RocketmqSettings:
+        if settings.client == "grpc" and not set(workloads) & set(BY_PROXY):
+            raise UsageError(f"client=grpc means nothing here: of {', '.join(workloads)} none can go through proxies")
+        in_store = [workload for workload in workloads if workload not in ON_BROKERS]
+        if len(in_store) > 1:
+            raise UsageError(
+                f"workloads {' and '.join(in_store)} cannot run at once: they use the same keys of the controllers' "
+                "store; leave out all but one"
+            )
+        if settings.static_queues:
+            raise UsageError(
+                f"static_queues={settings.static_queues} is for the workload log alone, got "
+                f"{' and '.join(workloads)}; leave it out, or run log by itself"
+            )
+        return replace(settings, topic_each=True)
+
+    def require_clients(self, settings: RocketmqSettings, environment: str) -> None:
+        """In the simulator clients that speak gRPC are our own: sockets and threads are impossible there."""
+        if settings.client == "remoting" or environment == "simulated":
+            return
+        require_installed()
+        if len(broker_groups(settings)) > 1:
+            raise UsageError(
+                f"client=grpc in environment {environment!r} takes one group of brokers, got "
+                f"{len(broker_groups(settings))}: the public client does not say which it asks, so nobody knows when "
+                "all are empty; leave groups out, choose another deployment, or run in the simulator"
+            )
 
     def client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:
         if workload == "log":
-            return LogClient(host, settings)
+            return MovingLogClient(host, settings) if settings.static_queues else LogClient(host, settings)
         if workload == "queue":
             return QueueClient(host, settings)
         if workload == "consumption":
             return ConsumptionClient(host, settings, process)
         if workload == "pop":
-            by_proxy = settings.client == "grpc"
-            return PopByProxyClient(host, settings, process) if by_proxy else PopWorkloadClient(host, settings)
+            if settings.client == "remoting":
+                return PopWorkloadClient(host, settings)
+            by_grpc = PopByPublicClient if _is_public(settings, host) else PopByProxyClient
+            return by_grpc(host, settings, process)
         if workload == "delayed":
             return DelayedClient(host, settings)
         if workload == "transactional":
@@ -135,7 +185,11 @@ class Rocketmq:
         if settings.has_controllers:
             await _until_elected(settings, host, workload)
         if workload in ON_BROKERS:
-            await _until_routed(settings, host)
+            if settings.installed:
+                await until_topic_is_made(settings, host)
+            await _until_serving(settings, host)
+        if workload in BY_PROXY and _is_public(settings, host):
+            await until_reached(host, settings)
 
     async def serves_without(
         self, settings: RocketmqSettings, host: Any, workload: str, damaged: frozenset[str]
@@ -143,7 +197,7 @@ class Rocketmq:
         if not settings.has_controllers:
             if _is_needed(settings, damaged):
                 return False
-            await _until_routed(settings, host, damaged)
+            await _until_serving(settings, host, damaged)
             return True
         if len(damaged.intersection(controller_names(settings))) > (settings.controllers - 1) // 2:
             return False
@@ -155,10 +209,13 @@ class Rocketmq:
                 except ClientError:
                     serves = None
                 if serves is not None:
-                    return serves
+                    break
                 await host.clock.sleep(0.1)
         finally:
             controllers.close()
+        if serves and settings.static_queues and workload in ON_BROKERS:
+            await until_led(settings, host)
+        return serves
 
     async def roles(self, settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         if not settings.has_controllers:
@@ -193,7 +250,12 @@ class Rocketmq:
     def legal_loss(
         self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
     ) -> LegalLoss:
-        return legal_loss(settings, struck, reports)
+        return legal_loss(settings, struck, NoReports() if settings.requests == "public" else reports)
+
+
+def _is_public(settings: RocketmqSettings, host: Any) -> bool:
+    """Whether clients on this host are RocketMQ's own."""
+    return settings.client == "grpc" and isinstance(host, RealHost)
 
 
 def _is_part_for_s(settings: RocketmqSettings) -> float:
@@ -206,13 +268,18 @@ def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) ->
     others = [group for group, names in optional.items() if names]
     on_controllers = [workload for workload in workloads if workload not in ON_BROKERS]
     if settings.has_controllers:
+        ours = "its requests are those of the controllers that come with Stormproof; leave installed out"
         return {
             "groups": ("brokers", "controllers", *others),
             "data": ("brokers",),
             "voters": ("controllers",),
             "roles": {"primary": "brokers", "active-controller": "controllers"},
             "serving": {workload: ("controllers",) for workload in on_controllers},
-            "unserved": _not_by_proxies(settings, workloads),
+            "unserved": {
+                **_not_by_proxies(settings, workloads),
+                **_not_public(settings, on_controllers),
+                **(dict.fromkeys(on_controllers, ours) if settings.installed else {}),
+            },
         }
     why = f"it runs on the controllers' key-value store, and deployment={settings.deployment} has no controllers"
     return {
@@ -223,9 +290,18 @@ def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) ->
     }
 
 
+def _not_public(settings: RocketmqSettings, in_store: list[str]) -> dict[str, str]:
+    """Workloads that need requests which only the RocketMQ that comes with Stormproof knows, with the reason."""
+    if settings.requests != "public":
+        return {}
+    why = "it is about the controllers' key-value store, which no public request reaches; leave requests out"
+    return dict.fromkeys(in_store, why)
+
+
 def _not_by_proxies(settings: RocketmqSettings, workloads: tuple[str, ...]) -> dict[str, str]:
-    """Workloads that ask for what proxies do not do, as sending to a queue by its number, with the reason."""
-    if settings.client != "grpc":
+    """Workloads that ask for what proxies do not do, as sending to a queue by its number, with the reason. Beside
+    others that do not, they go to the brokers themselves."""
+    if settings.client != "grpc" or settings.topic_each:
         return {}
     why = "client=grpc goes through proxies, which do not let clients choose queues; leave client out"
     return {workload: why for workload in workloads if workload not in BY_PROXY}
@@ -251,6 +327,12 @@ async def _until_elected(settings: RocketmqSettings, host: Any, workload: str) -
         controllers.close()
 
 
+async def _until_serving(settings: RocketmqSettings, host: Any, without: frozenset[str] = frozenset()) -> None:
+    if settings.static_queues:
+        await until_led(settings, host)
+    await _until_routed(settings, host, without)
+
+
 async def _until_routed(settings: RocketmqSettings, host: Any, without: frozenset[str] = frozenset()) -> None:
     """Clients are led to every group, and configured slaves follow their masters, or are parted from them for good;
     nothing is asked of brokers that are left out."""
@@ -258,9 +340,11 @@ async def _until_routed(settings: RocketmqSettings, host: Any, without: frozense
     try:
         while True:
             try:
-                route = {group.broker_name: group for group in (await client.route(TOPIC)).groups}
+                found = await client.route(TOPIC)
+                route = {group.broker_name: group for group in found.groups}
                 has_masters = all(route[g.name].master for g in broker_groups(settings) if g.name in route)
                 is_whole = has_masters and len(route) == len(broker_groups(settings))
+                is_whole = is_whole and len(found.leaders()) == settings.static_queues
                 if is_whole and (not settings.has_slaves or await _slaves_follow(settings, client, route, without)):
                     return
             except ClientError:
@@ -288,8 +372,8 @@ async def _slaves_follow(
         if not set(slaves) <= set(route[group.name].brokers.values()):
             return False
         for slave in slaves:
-            status = await client.ha_status(slave)
-            if status.get("haClientRuntimeInfo", {}).get("state") not in ("TRANSFER", "SUSPEND"):
+            status = await replication_status(client, slave)
+            if status is not None and not (is_transferring(status) or is_parted(status)):
                 return False
     return True
 

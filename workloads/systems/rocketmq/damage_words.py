@@ -27,6 +27,7 @@ AWAY = {
     "partition": "cut off",
     "restart-loop": "killed again and again",
     "rolling-restart": "restarted",
+    "upgrade": "restarted",
     "short-files": "killed",
     "old-disk": "killed",
     "lost-disk": "killed",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.errors import GENERAL, ErrorCode
+from harness.errors import GENERAL, OUTCOME_UNKNOWN, ErrorCode
+from system_under_test.rocketmq.proxy.v2 import Code
 
 FLUSH_DISK_TIMEOUT = ErrorCode("flush-disk-timeout", definite=False)
 FLUSH_SLAVE_TIMEOUT = ErrorCode("flush-slave-timeout", definite=False)
@@ -34,3 +35,16 @@ CODES = {
     )
 }
 """Code -> error."""
+
+_SAID_FOR_CERTAIN = {
+    Code.INVALID_RECEIPT_HANDLE: NOT_HELD,
+    Code.TOPIC_NOT_FOUND: NO_ROUTE,
+    Code.BAD_REQUEST: MESSAGE_ILLEGAL,
+    Code.ILLEGAL_INVISIBLE_TIME: MESSAGE_ILLEGAL,
+}
+"""By proxies."""
+
+
+def of_status(code: int) -> ErrorCode:
+    """Of what a proxy answers other than OK: after any other code the request may have taken effect."""
+    return {int(known): error for known, error in _SAID_FOR_CERTAIN.items()}.get(code, OUTCOME_UNKNOWN)

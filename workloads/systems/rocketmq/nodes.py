@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from harness.program import PythonProgram
 from harness.record.scenario import SettingValue
@@ -12,9 +13,9 @@ from workloads.systems.rocketmq.settings import (
     CONTROLLER_PORT,
     HA_PORT,
     NAMESERVER_PORT,
+    NEWEST_VERSION,
     PROXY_PORT,
     RAFT_PORT,
-    TOPIC,
     BrokerGroup,
     RocketmqSettings,
     addresses,
@@ -25,6 +26,7 @@ from workloads.systems.rocketmq.settings import (
     name_server_names,
     proxy_names,
     raft_milliseconds,
+    topics,
 )
 
 TIMERS: Mapping[str, int] = {"timerPrecisionMs": 100, "timerWheelSlots": 160, "timerRollWindowSlot": 40}
@@ -43,7 +45,17 @@ def node_specs(settings: RocketmqSettings, planted: Mapping[str, str]) -> tuple[
     name_servers = (_name_server(name, planted) for name in lone_name_servers(settings))
     brokers = (_broker(name, group, settings, planted) for group in broker_groups(settings) for name in group.brokers)
     proxies = (_proxy(name, settings, planted) for name in proxy_names(settings))
-    return (*controllers, *name_servers, *brokers, *proxies)
+    if settings.begins_as_version == NEWEST_VERSION:
+        return (*controllers, *name_servers, *brokers, *proxies)
+    older = (_beginning_as(settings.begins_as_version, node) for node in (*name_servers, *brokers))
+    return (*controllers, *older, *proxies)
+
+
+def _beginning_as(version: int, node: NodeSpec) -> NodeSpec:
+    """The node as one of an older version, with itself as what it is upgraded to."""
+    assert isinstance(node.program, PythonProgram)
+    config = {**node.program.config, "behavesAsVersion": version}
+    return replace(node, program=replace(node.program, config=config), upgraded=node.program)
 
 
 def _controller(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -> NodeSpec:
@@ -84,6 +96,7 @@ def _proxy(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) ->
         "rocketMQClusterName": CLUSTER,
         "grpcServerPort": PROXY_PORT,
         "minInvisibleTimeMillsForRecv": 1,
+        "grpcClientProducerMaxAttempts": 1,
         **planted,
     }
     program = PythonProgram(main="system_under_test.rocketmq.node:proxy", config=config)
@@ -106,6 +119,7 @@ def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: 
                 **roles,
                 "flushDiskType": "SYNC_FLUSH" if settings.flush == "sync" else "ASYNC_FLUSH",
                 "ackAfterFlush": settings.ack_durable,
+                "enableBatchPush": settings.batch_push,
                 "mappedFileSizeCommitLog": settings.file_bytes,
                 "syncFromLastFile": settings.sync_from_last_file,
                 "slaveReadEnable": True,
@@ -113,14 +127,18 @@ def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: 
                 **_cleaning(settings),
                 "maxHashSlotNum": 1_000,
                 "maxIndexNum": 4_000,
-                "topics": {TOPIC: settings.topic_queues},
+                # A static topic is made by an administrator.
+                "topics": {} if settings.static_queues else dict.fromkeys(topics(settings), settings.topic_queues),
                 "haSendHeartbeatInterval": milliseconds(5_000, settings),
                 "haHousekeepingInterval": milliseconds(20_000, settings),
                 "slaveSynchronizePeriod": milliseconds(10_000, settings),
                 "registerNameServerPeriod": milliseconds(30_000, settings),
                 "channelExpiredTimeout": milliseconds(120_000, settings),
                 "scanNotActiveChannelInterval": milliseconds(10_000, settings),
+                "loadBalancePollNameServerInterval": milliseconds(30_000, settings),
                 "rebalanceLockMaxLiveTime": milliseconds(60_000, settings),
+                "lockInStrictMode": settings.strict_locks,
+                "totalReplicas": len(group.brokers),
                 "transactionTimeOut": milliseconds(6_000, settings),
                 "transactionCheckInterval": milliseconds(10_000, settings),
                 "transactionCheckMax": CHECK_MAX,

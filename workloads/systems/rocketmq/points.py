@@ -144,4 +144,18 @@ _POP: Mapping[str, str] = {
     "pop-revived": "a master has put popped messages where they come again; no slave was sent them",
 }
 
-POINTS: Mapping[str, str] = {**_RAFT, **_CONTROLLER, **_ROLES, **_SET, **_REPLICATION, **_STORE, **_POP}
+_STATIC: Mapping[str, str] = {
+    "about-to-change-mapping": "a master is about to write a new state of a static topic's queue; it obeys the old one",
+    "mapping-changed": "a master has written a new state of a static topic's queue, and obeys it; no slave was sent it",
+}
+
+POINTS: Mapping[str, str] = {
+    **_RAFT,
+    **_CONTROLLER,
+    **_ROLES,
+    **_SET,
+    **_REPLICATION,
+    **_STORE,
+    **_POP,
+    **_STATIC,
+}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from string import ascii_lowercase
 from typing import Annotated, Literal
 
 from harness.bounds import Bounds
 from harness.errors import UsageError
-from harness.record.scenario import SettingValue
 
 Deployment = Literal["controller", "single", "masters", "async-slaves", "dual-write"]
 
@@ -44,6 +42,8 @@ class RocketmqSettings:
     flush: Literal["sync", "async"] = "sync"
     ack_durable: bool = False
     """Slaves acknowledge only what they have fsynced."""
+    batch_push: bool = False
+    """A master sends its slaves together what it writes in one go, instead of each message by itself."""
     unclean_election: bool = False
     read_uncommitted: bool = False
     """Consumers see what is not acknowledged by the SyncStateSet yet; only where not all of it has to."""
@@ -56,6 +56,8 @@ class RocketmqSettings:
     """Of each group."""
     segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = SEGMENT_BYTES
     """Of each file of the log; where messages expire, 4 KiB unless another size is set."""
+    static_queues: Annotated[int, Bounds(0, 64)] = 0
+    """Of the topic, if it is a static one: its queues are not the groups' own, but move between them. 0: it is not."""
     retention_s: Annotated[float, Bounds(0, 1_000_000)] = 0.0
     """For so long a file of the log is kept once it is full, as long as its broker runs; 0: for ever. Scaled as all
     periods are."""
@@ -66,10 +68,29 @@ class RocketmqSettings:
     time_scale: Annotated[float, Bounds(0.01, 100)] = 0.3
     snapshot_threshold: Annotated[int, Bounds(1, 1_000_000)] = 1_000
     """So many entries the controllers' Raft log holds until a snapshot takes their place."""
+    strict_locks: bool = False
+    """Of queues that are consumed in order: a member has one only if most replicas have given it."""
+    assignment: Literal["client", "broker"] = "client"
+    """Who divides queues among the members of a group that neither consumes in order nor broadcasts. Whoever pops is
+    always told by brokers what."""
     client: Literal["remoting", "grpc"] = "remoting"
     """How the harness's clients reach brokers: themselves, or through proxies."""
+    requests: Literal["all", "public"] = "all"
+    """Which the harness's clients send: `public` are those that every RocketMQ knows. Then the controllers' key-value
+    store is out of reach, and nothing that nodes report of themselves excuses a loss."""
     proxies: Annotated[int, Bounds(0, 20)] = 0
     """Proxies in front of the brokers. 0 is as usual: none, or two where clients speak gRPC."""
+    installed: str = ""
+    """The directory of a RocketMQ that is installed where nodes run, as /opt/rocketmq: its programs are put on trial
+    instead of those that come with Stormproof."""
+    image: str = ""
+    """The image that has it, where nodes run in containers."""
+    java_options: str = ""
+    """For the virtual machines of what is installed, such as `-Xms1g -Xmx1g`; its scripts take 8 GiB for a broker."""
+    begins_as_version: Annotated[int, Bounds(4, 5)] = 5
+    """Of RocketMQ, which NameServers and brokers behave as until the nemesis upgrades them to version 5."""
+    topic_each: bool = False
+    """Each workload has a topic of its own, as it needs beside others; on where several run at once."""
     sparse_heartbeats: bool = False
     """Brokers and controllers send two heartbeats or three until they count as dead, instead of five or ten."""
 
@@ -78,10 +99,33 @@ class RocketmqSettings:
         return SMALL_SEGMENT_BYTES if self.retention_s and self.segment_bytes == SEGMENT_BYTES else self.segment_bytes
 
     def __post_init__(self) -> None:
+        self._require_installed_possible()
+        if self.static_queues and self.client == "grpc":
+            raise UsageError("client=grpc goes through proxies, which know no static topics; leave static_queues out")
         if self.deployment == "controller":
+            if self.begins_as_version != NEWEST_VERSION:
+                raise UsageError(
+                    f"begins_as_version={self.begins_as_version} with deployment=controller: that version knows no "
+                    "controllers; choose another deployment"
+                )
             self._require_possible_set()
         else:
             self._require_no_controllers()
+
+    def _require_installed_possible(self) -> None:
+        if not self.installed:
+            for name in ("image", "java_options"):
+                if getattr(self, name):
+                    raise UsageError(f"{name} is about a RocketMQ that is installed: say where it is, as installed")
+            return
+        if not self.installed.startswith("/"):
+            raise UsageError(
+                "installed takes the directory of a RocketMQ where nodes run, an absolute path as /opt/rocketmq, got "
+                f"{self.installed!r}"
+            )
+        for field in fields(self):
+            if field.name in OURS_ALONE and getattr(self, field.name) != field.default:
+                raise UsageError(f"{field.name} is no setting of an installed RocketMQ; leave it or installed out")
 
     def _require_possible_set(self) -> None:
         if self.learners >= self.brokers:
@@ -144,6 +188,9 @@ class RocketmqSettings:
         return 2 if self.deployment == "dual-write" else 1
 
 
+ON_BROKERS = ("log", "queue", "consumption", "pop", "delayed", "transactional")
+"""The workloads that are about messages; all others are about the controllers' key-value store."""
+
 OF_CONTROLLER_MODE = (
     "controllers",
     "controllers_alone",
@@ -157,7 +204,20 @@ OF_CONTROLLER_MODE = (
     "learners",
     "snapshot_threshold",
 )
+OURS_ALONE = (
+    "ack_durable",
+    "read_uncommitted",
+    "delay_delivery",
+    "retention_s",
+    "snapshot_threshold",
+    "client",
+    "static_queues",
+    "proxies",
+    "sparse_heartbeats",
+)
+"""What an installed RocketMQ has no setting for, or has to be told in another way."""
 LEAST_WITH_SLAVES = 2
+NEWEST_VERSION = 5
 USUAL_NAME_SERVERS = 3
 USUAL_PROXIES = 2
 
@@ -174,35 +234,12 @@ class BrokerGroup:
     """Those that may be elected, or all."""
 
 
-EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
-    "ack_durable": (True,),
-    "all_ack": (False,),
-    "brokers": (1, 2, 4, 5),
-    "controllers": (1, 5),
-    "delay_delivery": ("single", "async"),
-    "flush": ("async",),
-    "in_sync_replicas": (2,),
-    "learners": (1,),
-    "min_in_sync_replicas": (1, 3),
-    "notify_role_changed": (False,),
-    "read_uncommitted": (True,),
-    "retention_s": (10.0, 30.0),
-    "segment_bytes": (4_096, 65_536),
-    "sync_from_last_file": (True,),
-    "unclean_election": (True,),
-}
-"""What storms are drawn from, beside the defaults."""
+def topic_of(settings: RocketmqSettings, workload: str) -> str:
+    return f"{TOPIC}-{workload}" if settings.topic_each else TOPIC
 
-EXPLORED_WITHOUT_CONTROLLERS: Mapping[str, tuple[SettingValue, ...]] = {
-    "flush": ("async",),
-    "retention_s": (10.0, 30.0),
-    "segment_bytes": (4_096, 65_536),
-}
 
-PACES: Mapping[str, tuple[SettingValue, ...]] = {
-    "sparse_heartbeats": (True,),
-    "time_scale": (0.1, 0.1, 0.15, 0.2, 0.3),
-}
+def topics(settings: RocketmqSettings) -> tuple[str, ...]:
+    return (TOPIC, *(topic_of(settings, workload) for workload in ON_BROKERS)) if settings.topic_each else (TOPIC,)
 
 
 def controller_names(settings: RocketmqSettings) -> list[str]:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from system_under_test.rocketmq.broker.classic.wire import ACK_SIZE, decode_ack, encode_transfer
 from system_under_test.rocketmq.broker.config import BrokerConfig, BrokerRole
+from system_under_test.rocketmq.broker.ha.batch_push import BatchPush
 from system_under_test.rocketmq.broker.ha.master_connection import LAGS_BYTES
 from system_under_test.rocketmq.broker.ha.replication import SlaveConnection
 from system_under_test.rocketmq.broker.ha.waiting_puts import WaitingPuts, never_replicated
@@ -49,6 +50,7 @@ class ClassicMastership:
         self._is_dual_write = config.role is BrokerRole.SYNC_MASTER
         self._connections: list[ClassicSlave] = []
         self._waiting = WaitingPuts()
+        self._push = BatchPush(host, self._pump).due if config.batch_push else self._pump
 
     @property
     def in_sync(self) -> int:
@@ -61,9 +63,6 @@ class ClassicMastership:
     def slave_available(self) -> bool:
         return not self._is_dual_write or self._foremost_ack() is not None
 
-    def appended(self) -> None:
-        self.advance()
-
     def sendable_offset(self) -> int:
         """All before it may be sent to slaves."""
         return self._own_acked_offset(self.store, self.config)
@@ -71,15 +70,19 @@ class ClassicMastership:
     def advance(self) -> None:
         if self.ended:
             return
+        self._push()
         end = self.sendable_offset()
-        for connection in list(self._connections):
-            connection.pump(end)
         acked = self._foremost_ack()
         confirm_offset = self.confirmable_offset(end, acked)
         if confirm_offset > self.confirm_offset:
             self.confirm_offset = confirm_offset
             self.store.advance_confirm_offset(confirm_offset)
         self._waiting.release(self.replicated_offset(acked))
+
+    def _pump(self) -> None:
+        end = self.sendable_offset()
+        for connection in list(self._connections):
+            connection.pump(end)
 
     def confirmable_offset(self, end: int, acked: int | None) -> int:
         """How far consumers may see a log that may be sent up to `end`, while the foremost slave has acked `acked`;

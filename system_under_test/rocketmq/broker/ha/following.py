@@ -94,6 +94,9 @@ class Following:
             except ConnectFailed:
                 await host.clock.sleep(config.ha_reconnect_s)
                 continue
+            self.heard()
+            # Before the watch runs: a slave that compares no logs acks at once.
+            self.acked_offset = -1
             watch = host.spawn(self._watch(self._connection), "slave's watch")
             try:
                 await self._replicate(self._connection)
@@ -114,8 +117,6 @@ class Following:
     async def _watch(self, connection: Connection) -> None:
         """Repeat the ack from time to time, and give up a connection that has been silent for too long."""
         clock = self._host.clock
-        self.heard()
-        self.acked_offset = -1
         while not connection.closed:
             await clock.sleep(self._config.ha_heartbeat_s)
             if clock.monotonic_ns() - self._heard_ns > self._config.ha_housekeeping_s * 1e9:

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import acked_by, least_acked_offset, master_confirm_offset
+from system_under_test.rocketmq.broker.ha.batch_push import BatchPush
 from system_under_test.rocketmq.broker.ha.waiting_puts import WaitingPuts, never_replicated
 from system_under_test.rocketmq.broker.sync_state_set import SetView, SlaveProgress, wanted_members
 from system_under_test.runtime.host import Host
@@ -44,7 +45,7 @@ class SlaveConnection(Protocol):
 
 
 class Mastership:
-    """Acks come in by `acked`, the log's growth by `appended`; replies go out through `replicated`."""
+    """Acks come in by `acked`, the log's growth by `replicated`, whose results are what replies wait for."""
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class Mastership:
         self._connections: dict[int, SlaveConnection] = {}
         self._acked: dict[int, int] = {}
         self._waiting = WaitingPuts()
+        self._push = BatchPush(host, self._pump).due if config.batch_push else self._pump
         host.log("sync_state_set", members=list(view.members), epoch=view.confirmed.epoch)
         self.advance()
 
@@ -105,12 +107,6 @@ class Mastership:
     def slave_available(self) -> bool:
         """The SyncStateSet decides whom a put waits for; where its members are all that is needed, there is no lack."""
         return True
-
-    def appended(self) -> None:
-        """The log has grown: send it on at once."""
-        for connection in list(self._connections.values()):
-            connection.pump()
-        self.advance()
 
     def attach(self, connection: SlaveConnection) -> None:
         """A slave has shaken hands. Of two connections of one slave the newest counts."""
@@ -169,7 +165,8 @@ class Mastership:
         return self._must_ack
 
     def replicated(self, end_offset: int) -> asyncio.Future[bool]:
-        """True once all before `end_offset` is replicated as configured; False if the role is lost before.
+        """The log has grown up to `end_offset`: send it on. True once all before that is replicated as configured;
+        False if the role is lost before.
 
         To be called in the order of the offsets.
         """
@@ -177,7 +174,12 @@ class Mastership:
             return never_replicated()
         future = self._waiting.add(end_offset)
         self.advance()
+        self._push()
         return future
+
+    def _pump(self) -> None:
+        for connection in list(self._connections.values()):
+            connection.pump()
 
     def was_heard(self, broker_id: int, since_ns: int) -> bool:
         """Whether the slave was heard of after `since_ns`."""

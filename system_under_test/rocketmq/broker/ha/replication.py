@@ -52,14 +52,12 @@ class AnyMastership(Protocol):
         """Whether a put that was written can be replicated as configured as things stand."""
         ...
 
-    def appended(self) -> None:
-        """The log has grown."""
-
     def advance(self) -> None:
         """Look again at what is confirmed: more of the own log may be durable."""
 
     def replicated(self, end_offset: int) -> asyncio.Future[bool]:
-        """True once all before `end_offset` is replicated as configured; False if the role is lost before."""
+        """The log has grown up to `end_offset`: it is sent on. True once all before that is replicated as configured;
+        False if the role is lost before."""
         ...
 
     def tell_confirm_offset(self) -> None: ...

@@ -39,8 +39,14 @@ class OpenCheckpoint:
     place: Place
     due_ns: int
     left: list[int]
+    invisible_ms: dict[int, int]
     dues_ns: dict[int, int]
-    """Of what is popped in order, by offset: each may have another invisible time."""
+    """Both of what is popped in order, by offset: each may have been given another invisible time."""
+
+    @property
+    def last_due_ns(self) -> int:
+        """When nothing of it is invisible any more."""
+        return max((self.dues_ns[offset] for offset in self.left), default=self.due_ns)
 
     def is_blocking(self, now_ns: int) -> bool:
         """Whether any message is still invisible."""
@@ -88,13 +94,20 @@ class Ledger:
         known = self._open.get(checkpoint.key)
         if not checkpoint.offsets or known is not None:
             if known is not None and checkpoint.ordered is not None:
+                known.invisible_ms |= dict.fromkeys(checkpoint.offsets, checkpoint.invisible_ms)
                 known.dues_ns |= dict.fromkeys(checkpoint.offsets, due_ns)
-                self.put_off(known, due_ns)
+                self.put_off(known, known.last_due_ns)
             return [*settled, place]
         if checkpoint.ordered is not None:
             settled += self._end_ordered(checkpoint.key)
-        dues_ns = dict.fromkeys(checkpoint.offsets, due_ns)
-        self._open[checkpoint.key] = OpenCheckpoint(checkpoint, place, due_ns, list(checkpoint.offsets), dues_ns)
+        self._open[checkpoint.key] = OpenCheckpoint(
+            checkpoint,
+            place,
+            due_ns,
+            list(checkpoint.offsets),
+            dict.fromkeys(checkpoint.offsets, checkpoint.invisible_ms),
+            dict.fromkeys(checkpoint.offsets, due_ns),
+        )
         self.messages += len(checkpoint.offsets)
         heapq.heappush(self._due, (due_ns, place, checkpoint.key))
         return settled
@@ -126,8 +139,8 @@ class Ledger:
     def begin_anew(self, now_ns: int) -> None:
         """All invisible times begin now: the log was read, nobody knows how long ago it was written."""
         for found in self._open.values():
-            found.due_ns = now_ns + found.checkpoint.invisible_ms * 1_000_000
-            found.dues_ns = dict.fromkeys(found.checkpoint.offsets, found.due_ns)
+            found.dues_ns = {offset: now_ns + time_ms * 1_000_000 for offset, time_ms in found.invisible_ms.items()}
+            found.due_ns = found.last_due_ns
         self._due = [(found.due_ns, found.place, key) for key, found in self._open.items()]
         heapq.heapify(self._due)
 

@@ -34,10 +34,12 @@ class CheckpointKey(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """Of messages that are popped in order: how often each came before, and whose attempt this is, if it said so."""
+    """Of messages that are popped in order: how often each came before, whose attempt this is, if it said so, and where
+    the group goes on: before that place all others were settled already, also those behind the last of these."""
 
     times: tuple[int, ...]
     attempt_id: str
+    next_offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,8 @@ class Checkpoint:
     @property
     def next_offset(self) -> int:
         """Where the group goes on in the queue."""
+        if self.ordered is not None:
+            return self.ordered.next_offset
         return self.offsets[-1] + 1 if self.offsets else self.key.start_offset
 
 
@@ -111,7 +115,8 @@ def encode_record(record: Record) -> tuple[str, bytes]:
     if record.replaces is not None:
         value["replaces"] = {"so": record.replaces.start_offset, "pt": record.replaces.pop_time_ms}
     if record.ordered is not None:
-        value["ordered"] = {"n": list(record.ordered.times), "a": record.ordered.attempt_id}
+        ordered = record.ordered
+        value["ordered"] = {"n": list(ordered.times), "a": ordered.attempt_id, "e": ordered.next_offset}
     return CHECKPOINT_TAG, _written(value)
 
 
@@ -166,7 +171,9 @@ def _checkpoint(key: CheckpointKey, broker_name: str, value: Mapping[str, Any]) 
         replaces=None
         if replaced is None
         else key._replace(start_offset=_of(int, replaced["so"]), pop_time_ms=_of(int, replaced["pt"])),
-        ordered=None if ordered is None else Ordered(_offsets(ordered["n"]), _of(str, ordered["a"])),
+        ordered=None
+        if ordered is None
+        else Ordered(_offsets(ordered["n"]), _of(str, ordered["a"]), _of(int, ordered["e"])),
     )
 
 

@@ -100,7 +100,7 @@ class PopService:
             return
         for queue_id in range(REVIVE_QUEUES):
             for place, record in self._log.records(queue_id, self.first_unread(queue_id)):
-                self._replay(record, place)
+                self.replay(record, place)
         self._ledger.begin_anew(self._host.clock.monotonic_ns())
         for found in self._ledger.all_open():
             self._progress.found(found.place)
@@ -114,7 +114,8 @@ class PopService:
         """Where a new master begins to read a queue of the revive log."""
         return self._log.settled(queue_id)
 
-    def _replay(self, record: Record, place: Place) -> None:
+    def replay(self, record: Record, place: Place) -> None:
+        """Know what a predecessor has written."""
         if isinstance(record, Settlement):
             found = self._ledger.open(record.key)
             self._ledger.settle(record.key, self._log.really_settled(record))
@@ -161,7 +162,7 @@ class PopService:
         for key in self._turns(request, queues):
             last = self._ledger.ordered(*key)
             is_closed = request.is_ordered and (
-                key[1] != request.topic or (last is not None and self._is_blocked(last, request, now_ns))
+                key[1] != request.topic or (last is not None and self.is_blocked(last, request, now_ns))
             )
             if not is_closed and self._store.queue_range(key[1], key[2])[1] > self._position(key):
                 return True
@@ -232,7 +233,7 @@ class PopService:
         found = self._ledger.open(key)
         if found is not None and found.checkpoint.ordered is not None:
             times = found.times(offset) - 1
-            ordered = Ordered((times,), found.checkpoint.ordered.attempt_id)
+            ordered = found.checkpoint.ordered._replace(times=(times,))
             return replace(found.checkpoint, invisible_ms=invisible_ms, offsets=(offset,), ordered=ordered)
         name = key._replace(start_offset=offset)
         return Checkpoint(
@@ -292,12 +293,15 @@ class PopService:
 
     def _ordered_reads(self, request: PopRequest, queues: int, wanted: MessageFilter | None) -> list[QueueRead]:
         """Of queues of which nothing is given out that is still invisible: what is left, and what follows it. All that
-        is left comes again together, however much is asked for."""
+        is left comes again together, however much is asked for; where there is no room for that, with a later pop.
+        Raises DiskFull."""
         reads: list[QueueRead] = []
         count, size, now_ns = request.max_count, MAX_ANSWER_BYTES, self._host.clock.monotonic_ns()
         for key in self._turns(request, queues):
-            last = self._ledger.ordered(*key)
-            if key[1] != request.topic or (last is not None and self._is_blocked(last, request, now_ns)):
+            if key[1] != request.topic:
+                continue
+            last = self.last_ordered(key)
+            if last is not None and self.is_blocked(last, request, now_ns):
                 continue
             if count <= 0 or size <= 0:
                 break
@@ -306,14 +310,25 @@ class PopService:
                 begin = last.left[0]
                 most = last.checkpoint.next_offset - begin + max(0, count - len(last.left))
             read = read_queue(self._store, key, begin, wanted=wanted, is_retried=False, max_count=most, max_bytes=size)
-            if read is not None:
+            if read is not None and (last is None or read.next_offset >= last.checkpoint.next_offset):
                 read = read if last is None else _without_settled(read, last)
                 count -= len(read.offsets)
                 size -= sum(map(len, read.messages))
                 reads.append(read)
         return reads
 
-    def _is_blocked(self, last: OpenCheckpoint, request: PopRequest, now_ns: int) -> bool:
+    def last_ordered(self, key: QueueKey) -> OpenCheckpoint | None:
+        """What was popped in order of this queue and is not settled; what retention has deleted is. Raises DiskFull."""
+        last = self._ledger.ordered(*key)
+        least, _ = self._store.queue_range(key[1], key[2])
+        gone = () if last is None else tuple(offset for offset in last.left if offset < least)
+        if last is not None and gone:
+            put = self._append_settlement(last.checkpoint.key, gone)
+            send_on(self._host, self.mastership, put.end_offset)
+        return self._ledger.ordered(*key)
+
+    def is_blocked(self, last: OpenCheckpoint, request: PopRequest, now_ns: int) -> bool:
+        """Whether nothing of its queue may be given out for this request."""
         ordered = last.checkpoint.ordered
         assert ordered is not None
         is_same_attempt = request.attempt_id != "" and ordered.attempt_id == request.attempt_id
@@ -325,10 +340,11 @@ class PopService:
             return None
         last = self._ledger.ordered(*read.key)
         if last is None:
-            return Ordered((0,) * len(read.offsets), request.attempt_id)
+            return Ordered((0,) * len(read.offsets), request.attempt_id, read.next_offset)
         ordered = last.checkpoint.ordered
         again = 1 if ordered is not None and request.attempt_id and ordered.attempt_id == request.attempt_id else 0
-        return Ordered(tuple(max(0, last.times(offset) - again) for offset in read.offsets), request.attempt_id)
+        times = tuple(max(0, last.times(offset) - again) for offset in read.offsets)
+        return Ordered(times, request.attempt_id, read.next_offset)
 
     def _turns(self, request: PopRequest, queues: int) -> list[QueueKey]:
         """The queues in the order in which a pop looks into them: each begins at another one."""

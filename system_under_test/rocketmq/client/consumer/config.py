@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 
-from system_under_test.rocketmq.client.consumer.allocation import Allocation, averagely
+from system_under_test.rocketmq.allocation import Allocation, averagely
 from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage, FlowLimits
 from system_under_test.rocketmq.consumer_group import check_name
 from system_under_test.rocketmq.consumer_protocol import ConsumeFromWhere, MessageModel
@@ -30,6 +30,15 @@ class Mode(Enum):
     """One after the other; a message that fails is tried again before those behind it."""
 
 
+class DividedBy(Enum):
+    """Who divides the queues among the members of a group."""
+
+    MEMBERS = "members"
+    """Each member for itself, with its strategy."""
+    BROKERS = "brokers"
+    """Any broker that is asked; it also says whether queues are to be pulled or popped."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConsumerConfig:
     nameservers: tuple[str, ...]
@@ -42,7 +51,10 @@ class ConsumerConfig:
     model: MessageModel = MessageModel.CLUSTERING
     from_where: ConsumeFromWhere = ConsumeFromWhere.LAST_OFFSET
     """Where the group begins on a queue that it has never consumed."""
+    divided_by: DividedBy = DividedBy.MEMBERS
     allocation: Allocation = averagely
+    strategy: str = "AVG"
+    """By which brokers are to divide."""
     max_reconsume_times: int | None = None
     """After so many tries more than the first a message is a dead letter; None: as the group is configured at the
     brokers, and in order never."""
@@ -70,6 +82,10 @@ class ConsumerConfig:
     """Before a message that failed is tried again in order."""
     consume_again_s: float = 5.0
     """Before a message that failed, and could not be sent back, is tried again."""
+    pop_invisible_s: float = 60.0
+    """So long what was popped is this member's."""
+    pop_again_s: float = 10.0
+    """Before what was popped, and failed, comes again."""
     finish_s: float = 5.0
     """So long a shutdown waits for the listener."""
 
@@ -80,6 +96,8 @@ class ConsumerConfig:
             raise ValueError("a consumer needs at least one subscription, got none")
         if self.from_where is ConsumeFromWhere.TIMESTAMP:
             raise ValueError("from_where: expected LAST_OFFSET or FIRST_OFFSET, got TIMESTAMP, which is not supported")
+        if self.divided_by is DividedBy.BROKERS and (self.mode is Mode.ORDERLY or not self.divides_queues):
+            raise ValueError("divided_by: expected MEMBERS where a group consumes in order or broadcasts, got BROKERS")
         for name in ("pull_batch", "consume_batch", "consume_tasks"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected a number from 1 on, got {getattr(self, name)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from system_under_test.rocketmq.client.pop_client import PoppedMessage
 from system_under_test.rocketmq.consumer_protocol import RETRY_TOPIC, MessageQueue
 from system_under_test.storage.message import Message
 
@@ -36,6 +37,21 @@ class ConsumerMessage:
             topic=message.properties.get(RETRY_TOPIC) or message.topic,
             queue=queue,
             queue_offset=message.queue_offset,
+            physical_offset=message.physical_offset,
+            body=message.body,
+            properties=message.properties,
+            reconsume_times=message.reconsume_times,
+            born_timestamp_ms=message.born_timestamp_ms,
+            store_timestamp_ms=message.store_timestamp_ms,
+        )
+
+    @classmethod
+    def of_popped(cls, message: PoppedMessage, group: str) -> ConsumerMessage:
+        handle = message.handle
+        return cls(
+            topic=message.topic,
+            queue=MessageQueue(handle.topic(group, message.topic), handle.broker_name, handle.queue_id),
+            queue_offset=handle.offset,
             physical_offset=message.physical_offset,
             body=message.body,
             properties=message.properties,

@@ -19,18 +19,29 @@ from typing import Any
 
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, Listener, Mode, Outcome, wanted_tags
+from system_under_test.rocketmq.client.consumer.config import (
+    ConsumerConfig,
+    DividedBy,
+    Listener,
+    Mode,
+    Outcome,
+    wanted_tags,
+)
 from system_under_test.rocketmq.client.consumer.consuming import Concurrently, Consuming, Orderly
 from system_under_test.rocketmq.client.consumer.offset_store import LocalOffsets, OffsetStore, RemoteOffsets
+from system_under_test.rocketmq.client.consumer.popping import Popping
 from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage, ProcessQueue
 from system_under_test.rocketmq.client.consumer.requests import ConsumerRequests, Pulled
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.consumer_protocol import (
     RETRY_PREFIX,
+    Assignment,
+    AssignmentRequest,
     ConsumeFromWhere,
     ConsumerData,
     Heartbeat,
     MessageQueue,
+    RequestMode,
     Subscription,
     noticed_offsets,
     retry_topic,
@@ -60,6 +71,7 @@ class PushConsumer:
         consuming = Orderly if config.mode is Mode.ORDERLY else Concurrently
         self._listener = listener
         self._consuming: Consuming = consuming(host, config, self._requests, self._offsets, self._listened)
+        self._popping = Popping(host, config, self._requests, self._listened)
         self._topics = dict(config.subscriptions)
         if config.divides_queues:
             self._topics[retry_topic(config.group)] = "*"
@@ -93,7 +105,7 @@ class PushConsumer:
         for assigned in self._assigned.values():
             assigned.pulling.cancel()
         with suppress(TimeoutError):
-            await self._host.clock.within(self._config.finish_s, self._consuming.finish())
+            await self._host.clock.within(self._config.finish_s, self._finish())
         self._drop_all()
         await self._persist()
         if self._config.needs_locks:
@@ -111,7 +123,12 @@ class PushConsumer:
             assigned.pulling.cancel()
         self._drop_all()
         self._consuming.close()
+        self._popping.close()
         self._requests.close()
+
+    async def _finish(self) -> None:
+        await self._consuming.finish()
+        await self._popping.finish()
 
     async def _listened(self, messages: tuple[ConsumerMessage, ...]) -> Outcome:
         try:
@@ -199,19 +216,44 @@ class PushConsumer:
         is_settled = True
         for topic in self._topics:
             try:
-                queues = await self._requests.queues(topic)
-                own = self._config.allocation(
-                    self._config.client_id, sorted(queues), sorted(await self._members(topic))
-                )
+                own = await self._own(topic)
             except ClientError:
                 self._requests.forget_route(topic)
                 is_settled = False
                 continue
-            is_settled &= await self._give_up_others(topic, own if self._config.divides_queues else queues)
-            is_settled &= await self._take_over(
-                [queue for queue in (own if self._config.divides_queues else queues) if queue not in self._assigned]
-            )
+            pulled = [one.queue for one in own if one.mode is RequestMode.PULL]
+            is_settled &= await self._give_up_others(topic, pulled)
+            is_settled &= await self._take_over([queue for queue in pulled if queue not in self._assigned])
+            self._popping.assign(topic, [one.queue for one in own if one.mode is RequestMode.POP])
         return is_settled
+
+    async def _own(self, topic: str) -> Sequence[Assignment]:
+        """The queues that are to be this member's. Raises ClientError where that is not known."""
+        config = self._config
+        if config.divided_by is DividedBy.BROKERS:
+            return await self._told_queues(topic)
+        queues = await self._requests.queues(topic)
+        own = config.allocation(config.client_id, sorted(queues), sorted(await self._members(topic)))
+        return [Assignment(queue, RequestMode.PULL) for queue in (own if config.divides_queues else queues)]
+
+    async def _told_queues(self, topic: str) -> Sequence[Assignment]:
+        """As a broker says that knows this member. Raises ClientError."""
+        config = self._config
+        request = AssignmentRequest(
+            topic=topic, group=config.group, client_id=config.client_id, strategy=config.strategy, model=config.model
+        )
+        await self._members(topic)
+        error = ClientError("no-route", True, f"{topic} has no broker")
+        for address in self._addresses((await self._requests.route(topic)).groups):
+            try:
+                assignments = await self._requests.assignment(address, request)
+            except ClientError as failure:
+                error = failure
+                continue
+            if assignments is not None:
+                return assignments
+            error = ClientError("no-assignment", True, f"{address} does not know which queues are whose")
+        raise error
 
     async def _members(self, topic: str) -> tuple[str, ...]:
         """Who is in the group, as some broker knows. Raises ClientError if none tells."""

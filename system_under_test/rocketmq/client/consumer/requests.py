@@ -15,11 +15,15 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient, refusal
+from system_under_test.rocketmq.client.pop_client import PopClient
 from system_under_test.rocketmq.consumer_protocol import (
+    Assignment,
+    AssignmentRequest,
     Heartbeat,
     MessageQueue,
     QueueLockRequest,
     SendBackRequest,
+    assignments,
     locked_queues,
     members,
 )
@@ -66,6 +70,10 @@ class ConsumerRequests:
     def close(self) -> None:
         self._remoting.close()
         self._routes.close()
+
+    def pops(self, group: str) -> PopClient:
+        """To pop for a group; closed with this."""
+        return PopClient(self._host, self._routes, group)
 
     # routes
 
@@ -116,6 +124,10 @@ class ConsumerRequests:
         if answer.code == ResponseCode.SYSTEM_ERROR:
             return ()
         return self._decoded(address, answer, members)
+
+    async def assignment(self, address: str, request: AssignmentRequest) -> tuple[Assignment, ...] | None:
+        """None: this broker does not know."""
+        return self._decoded(address, await self._ask(address, request.encode()), assignments)
 
     # queues
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from harness.nearest import unknown
-from workloads.systems.rocketmq.admin import brokers, controllers, topics
+from workloads.systems.rocketmq.admin import brokers, controllers, static_topics, topics
 from workloads.systems.rocketmq.admin.session import PROGRAM, ExitCode, cannot_go_on, remark
 
 
@@ -23,7 +23,10 @@ class _Commands(click.Group):
 
 group = _Commands(
     PROGRAM,
-    {str(one.name): one for one in (*controllers.COMMANDS, *brokers.COMMANDS, *topics.COMMANDS)},
+    {
+        str(one.name): one
+        for one in (*controllers.COMMANDS, *brokers.COMMANDS, *topics.COMMANDS, *static_topics.COMMANDS)
+    },
     help="Ask and change a running RocketMQ system, with the commands and options of mqadmin.",
     epilog="Exit codes: 0 done; 1 not done; 2 unknown whether it was done; 254 wrong usage; 255 interrupted, or the "
     "command itself failed.",

@@ -9,22 +9,27 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.errors import PRECONDITION_FAILED, SERVICE_NOT_AVAILABLE, OperationError
 from harness.operation import Operation
-from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, Mode, Outcome
+from system_under_test.rocketmq.client.admin_client import AdminClient
+from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, DividedBy, Mode, Outcome
 from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage, FlowLimits
 from system_under_test.rocketmq.client.consumer.push_consumer import PushConsumer
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import (
     ConsumeFromWhere,
     MessageModel,
     MessageQueue,
+    RequestMode,
+    RequestModeSetting,
     dead_letter_topic,
     retry_topic,
 )
+from system_under_test.rocketmq.pop_protocol import retry_topic as pop_retry_topic
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client, request_timeout_s
 from workloads.systems.rocketmq.clients.queues import Queues
 from workloads.systems.rocketmq.settings import (
@@ -35,6 +40,7 @@ from workloads.systems.rocketmq.settings import (
     broker_groups,
     name_server_names,
     node_of,
+    topic_of,
 )
 
 PATIENCE_S = 0.7
@@ -45,6 +51,8 @@ TASKS = 4
 PULL_BATCH = 8
 WAITING = 16
 """Messages of one queue that a member has and has not begun."""
+POPPING = "popping"
+POP_AGAIN_S = 0.5
 RETRY_LEVEL = 1
 """What is sent back comes again after the shortest delay: a storm is too short for the usual ones."""
 READ_BATCH = 64
@@ -63,11 +71,14 @@ class ConsumptionClient:
         self._host = host
         self._settings = settings
         self._process = process
+        self._topic = topic_of(settings, "consumption")
         self._queues = Queues(settings)
         self._client = message_client(host, settings)
+        self._admin = AdminClient(host, request_timeout_s(settings))
         self._consumer: PushConsumer | None = None
         self._member = ""
         self._is_broadcast = False
+        self._is_popping = False
         self._deliveries: deque[_Delivery] = deque()
         self._came = asyncio.Event()
         self._in_hand: _Delivery | None = None
@@ -89,6 +100,7 @@ class ConsumptionClient:
     async def close(self) -> None:
         self._end()
         self._client.close()
+        self._admin.close()
 
     async def invoke(self, operation: Operation) -> Operation:
         return await carry_out(self._requests, operation)
@@ -96,7 +108,7 @@ class ConsumptionClient:
     async def _send(self, operation: Operation) -> Operation:
         value = _value(operation)
         group, queue = self._queues.of(operation)
-        sent = await self._client.send(TOPIC, queue, b"%d" % value["message"], broker_name=group.name)
+        sent = await self._client.send(self._topic, queue, b"%d" % value["message"], broker_name=group.name)
         return operation._replace(type="ok", value={**value, "offset": sent.queue_offset}, node=node_of(sent.broker))
 
     # a member
@@ -106,13 +118,20 @@ class ConsumptionClient:
         self._is_broadcast = value["model"] == "broadcasting"
         # Where each member keeps its own place, who comes back is the same one.
         self._member = self._host.name if self._is_broadcast else f"{self._host.name}@{self._process}"
-        mode = Mode(value["mode"])
+        self._is_popping = value["mode"] == POPPING
+        if self._is_popping:
+            await self._have_popped(value["group"], value["limit"])
+        mode = Mode.CONCURRENTLY if self._is_popping else Mode(value["mode"])
+        is_divided_by_brokers = self._is_popping or (
+            settings.assignment == "broker" and mode is Mode.CONCURRENTLY and not self._is_broadcast
+        )
         config = ConsumerConfig(
             nameservers=tuple(addresses(name_server_names(settings), NAMESERVER_PORT)),
             group=value["group"],
             client_id=self._member,
-            subscriptions={TOPIC: "*"},
+            subscriptions={self._topic: "*"},
             mode=mode,
+            divided_by=DividedBy.BROKERS if is_divided_by_brokers else DividedBy.MEMBERS,
             model=MessageModel.BROADCASTING if self._is_broadcast else MessageModel.CLUSTERING,
             from_where=ConsumeFromWhere.FIRST_OFFSET,
             max_reconsume_times=value["limit"],
@@ -123,9 +142,21 @@ class ConsumptionClient:
             limits=FlowLimits(messages=WAITING),
             request_timeout_s=request_timeout_s(settings),
         )
-        self._consumer = PushConsumer(self._host, config.paced(settings.time_scale), self._listen)
+        # The workload brings its checkers along, which are heavy: completing a name would wait for them.
+        from workloads.consumption import POP_INVISIBLE_S
+
+        paced = replace(config.paced(settings.time_scale), pop_invisible_s=POP_INVISIBLE_S, pop_again_s=POP_AGAIN_S)
+        self._consumer = PushConsumer(self._host, paced, self._listen)
         self._consumer.start()
         return operation._replace(type="ok", value={**value, "member": self._member})
+
+    async def _have_popped(self, group: str, limit: int) -> None:
+        """All masters are to know that this group pops, and how often. Raises ClientError."""
+        setting = RequestModeSetting(topic=self._topic, group=group, mode=RequestMode.POP)
+        for broker_group in broker_groups(self._settings):
+            master = await self._master(broker_group.name)
+            await self._admin.put_consumer_group(master, ConsumerGroup(name=group, retry_max_times=limit))
+            await self._admin.set_request_mode(master, setting)
 
     async def _listen(self, messages: tuple[ConsumerMessage, ...]) -> Outcome:
         delivery = _Delivery(messages, asyncio.get_running_loop().create_future())
@@ -199,7 +230,8 @@ class ConsumptionClient:
 
     def _queue_name(self, queue: MessageQueue, group: str) -> str:
         """As workloads call it."""
-        topic = f"retry/{group}" if queue.topic == retry_topic(group) else queue.topic
+        again = retry_topic(group), pop_retry_topic(group, self._topic)
+        topic = f"retry/{group}" if queue.topic in again else TOPIC
         return self._queues.name(topic, queue.broker_name, queue.queue_id)
 
     # how far groups have come
@@ -207,15 +239,20 @@ class ConsumptionClient:
     async def _committed(self, operation: Operation) -> Operation:
         value = _value(operation)
         group, queue = self._queues.of(operation)
-        offset = await self._client.query_offset(value["group"], TOPIC, queue, broker_name=group.name)
+        offset = await self._client.query_offset(value["group"], self._topic, queue, broker_name=group.name)
         return operation._replace(type="ok", value={**value, "offset": offset})
 
     async def _settled(self, operation: Operation) -> Operation:
         """Ok if the group, or this member of it, has consumed all that its queues hold."""
         consumer, value = self._joined(), _value(operation)
-        topics = {TOPIC: self._settings.topic_queues}
+        topics = {self._topic: self._settings.topic_queues}
         if not self._is_broadcast:
             topics[retry_topic(value["group"])] = 1
+        if self._is_popping:
+            if self._deliveries:
+                # What is popped counts as passed at once.
+                raise OperationError(PRECONDITION_FAILED, "this member has messages to consume")
+            topics[pop_retry_topic(value["group"], self._topic)] = 1
         groups = broker_groups(self._settings)
         masters = [await self._master(group.name) for group in groups]
         places = [
@@ -263,8 +300,8 @@ class ConsumptionClient:
         return operation._replace(type="ok", value={**value, "messages": found})
 
     async def _master(self, group_name: str) -> str:
-        self._client.forget_route(TOPIC)
-        for group in (await self._client.route(TOPIC)).groups:
+        self._client.forget_route(self._topic)
+        for group in (await self._client.route(self._topic)).groups:
             if group.broker_name == group_name and group.master is not None:
                 return group.master
         raise OperationError(SERVICE_NOT_AVAILABLE, f"{group_name} has no master")

@@ -7,7 +7,7 @@ from typing import Any
 from harness.operation import Operation
 from workloads.systems.rocketmq.clients.connect import carry_out
 from workloads.systems.rocketmq.clients.queue import QueueClient
-from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings, node_of
+from workloads.systems.rocketmq.settings import RocketmqSettings, node_of
 
 BATCH = 1024
 """When a message came out is known only once somebody looks: whoever does takes all there is."""
@@ -18,7 +18,7 @@ LEVELS_MS = {1_000: 1, 5_000: 2, 10_000: 3}
 class DelayedClient:
     def __init__(self, host: Any, settings: RocketmqSettings) -> None:
         self._clock = host.clock
-        self._queue = QueueClient(host, settings, batch=BATCH)
+        self._queue = QueueClient(host, settings, workload="delayed", batch=BATCH)
         self._requests = {
             "enqueue": self._enqueue,
             "dequeue": self._queue.dequeue,
@@ -39,7 +39,9 @@ class DelayedClient:
         body = b"%d" % operation.value["value"]
         properties = self._properties(operation.value["delay_ms"])
         group, queue = self._queue.queues.of(operation)
-        sent = await self._queue.messages.send(TOPIC, queue, body, properties=properties, broker_name=group.name)
+        sent = await self._queue.messages.send(
+            self._queue.topic, queue, body, properties=properties, broker_name=group.name
+        )
         return operation._replace(type="ok", node=node_of(sent.broker))
 
     def _properties(self, delay_ms: int) -> str:

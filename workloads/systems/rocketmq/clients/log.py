@@ -12,8 +12,8 @@ from system_under_test.rocketmq.message_batch import BatchedMessage
 from system_under_test.storage.message import encode_properties
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
 from workloads.systems.rocketmq.clients.queues import Queue, Queues
-from workloads.systems.rocketmq.clients.slaves import is_parted
-from workloads.systems.rocketmq.settings import BROKER_PORT, TOPIC, RocketmqSettings, node_of
+from workloads.systems.rocketmq.clients.slaves import is_parted, replication_status
+from workloads.systems.rocketmq.settings import BROKER_PORT, RocketmqSettings, node_of, topic_of
 
 BATCH = 32
 FILTERED_BATCH = 5
@@ -40,6 +40,7 @@ class LogClient:
     def __init__(self, host: Any, settings: RocketmqSettings) -> None:
         self._host = host
         self._client = message_client(host, settings)
+        self._topic = topic_of(settings, "log")
         self._queues = Queues(settings)
         self._reads_slaves = settings.has_slaves
         self._group = f"consumers-{host.name}"
@@ -71,7 +72,9 @@ class LogClient:
         group, queue = self._queues.of(operation)
         tag = operation.value.get("tag")
         properties = "" if tag is None else encode_properties(_properties(message, tag)).decode()
-        sent = await self._client.send(TOPIC, queue, b"%d" % message, properties=properties, broker_name=group.name)
+        sent = await self._client.send(
+            self._topic, queue, b"%d" % message, properties=properties, broker_name=group.name
+        )
         value = {**operation.value, "offset": sent.queue_offset}
         return operation._replace(type="ok", value=value, node=node_of(sent.broker))
 
@@ -83,7 +86,7 @@ class LogClient:
             BatchedMessage(b"%d" % message, {} if tags is None else _properties(message, message % tags))
             for message in (part["message"] for part in parts)
         ]
-        sent = await self._client.send_batch(TOPIC, queue, batch, broker_name=group.name)
+        sent = await self._client.send_batch(self._topic, queue, batch, broker_name=group.name)
         placed = [{**part, "offset": sent.queue_offset + place} for place, part in enumerate(parts)]
         value = {**operation.value, "txn": placed}
         return operation._replace(type="ok", value=value, node=node_of(sent.broker))
@@ -95,7 +98,7 @@ class LogClient:
         resumed = None
         if position is None:
             committed = await self._client.query_offset(
-                self._group, TOPIC, queue.queue_id, broker_name=queue.group.name
+                self._group, self._topic, queue.queue_id, broker_name=queue.group.name
             )
             resumed = position = committed or 0
         elif position != self._committed.get(key):
@@ -104,7 +107,7 @@ class LogClient:
         # What lies before the queue's beginning has expired; a queue that ends earlier may only lag.
         position = pulled.messages[-1][0] + 1 if pulled.messages else max(position, pulled.next_offset)
         self._positions[key] = position
-        value = _polled(position, pulled.messages) | {"group": self._group, "resumed": resumed}
+        value = polled(position, pulled.messages) | {"group": self._group, "resumed": resumed}
         return operation._replace(type="ok", value=value, node=node_of(pulled.broker))
 
     async def _pull(
@@ -115,9 +118,11 @@ class LogClient:
         if self._host.random.random() < SLAVE_READ_SHARE:
             replica = f"{self._host.random.choice(queue.group.brokers)}:{BROKER_PORT}"
             return await self._client.pull(
-                TOPIC, queue_id, position, most, group, replica, broker_name=name, **subscription
+                self._topic, queue_id, position, most, group, replica, broker_name=name, **subscription
             )
-        return await self._client.consume(TOPIC, queue_id, position, most, group, broker_name=name, **subscription)
+        return await self._client.consume(
+            self._topic, queue_id, position, most, group, broker_name=name, **subscription
+        )
 
     async def _commit(self, queue: Queue, position: int, group: str, key: str) -> None:
         """What earlier polls have returned: nobody may ever see what this one will.
@@ -125,7 +130,7 @@ class LogClient:
         A commit that fails means redelivery, which is legal.
         """
         try:
-            await self._client.update_offset(group, TOPIC, queue.queue_id, position, broker_name=queue.group.name)
+            await self._client.update_offset(group, self._topic, queue.queue_id, position, broker_name=queue.group.name)
         except ClientError:
             return
         self._committed[key] = position
@@ -138,13 +143,15 @@ class LogClient:
         key = f"{operation.key}/{tag}"
         position = self._positions.get(key)
         if position is None:
-            committed = await self._client.query_offset(group, TOPIC, queue.queue_id, broker_name=queue.group.name)
+            committed = await self._client.query_offset(
+                group, self._topic, queue.queue_id, broker_name=queue.group.name
+            )
             position = committed or 0
         elif position != self._committed.get(key):
             await self._commit(queue, position, group, key)
         pulled = await self._pull(queue, position, group, FILTERED_BATCH, self._by_tag(tag))
         reached = self._positions[key] = max(position, pulled.next_offset)
-        value = {**operation.value, **_polled(reached, pulled.messages), "resumed": position, "group": group}
+        value = {**operation.value, **polled(reached, pulled.messages), "resumed": position, "group": group}
         return operation._replace(type="ok", value=value, node=node_of(pulled.broker))
 
     async def _final_filtered_poll(self, operation: Operation) -> Operation:
@@ -156,11 +163,11 @@ class LogClient:
         if operation.node in queue.group.brokers:
             address = f"{operation.node}:{BROKER_PORT}"
             pulled = await self._client.pull(
-                TOPIC, queue.queue_id, position, BATCH, "final", address, **self._by_tag(tag)
+                self._topic, queue.queue_id, position, BATCH, "final", address, **self._by_tag(tag)
             )
             # It may begin later at this replica.
             reached, messages = max(position, pulled.next_offset, pulled.min_offset), pulled.messages
-        value = {**operation.value, **_polled(reached, messages), "resumed": position, "group": "final"}
+        value = {**operation.value, **polled(reached, messages), "resumed": position, "group": "final"}
         return operation._replace(type="ok", value=value)
 
     def _by_tag(self, tag: int) -> Subscription:
@@ -173,7 +180,7 @@ class LogClient:
     async def _look_up(self, operation: Operation) -> Operation:
         assert operation.value is not None and operation.node is not None
         message: int = operation.value["message"]
-        found = await self._client.find(TOPIC, key_of(message), f"{operation.node}:{BROKER_PORT}")
+        found = await self._client.find(self._topic, key_of(message), f"{operation.node}:{BROKER_PORT}")
         messages = [{"offset": offset, "message": int(body)} for offset, body in found]
         return operation._replace(type="ok", value={**operation.value, "messages": messages})
 
@@ -182,16 +189,16 @@ class LogClient:
         position: int = operation.value["offset"]
         queue = self._queues.of(operation)
         if operation.node not in queue.group.brokers:
-            return operation._replace(type="ok", value=_polled(position, ()))
+            return operation._replace(type="ok", value=polled(position, ()))
         replica = f"{operation.node}:{BROKER_PORT}"
-        pulled = await self._client.pull(TOPIC, queue.queue_id, position, BATCH, "final", replica)
+        pulled = await self._client.pull(self._topic, queue.queue_id, position, BATCH, "final", replica)
         while not pulled.messages and pulled.min_offset > position:
             # It begins later at this replica.
             position = pulled.min_offset
-            pulled = await self._client.pull(TOPIC, queue.queue_id, position, BATCH, "final", replica)
+            pulled = await self._client.pull(self._topic, queue.queue_id, position, BATCH, "final", replica)
         if pulled.messages:
             position = pulled.messages[-1][0] + 1
-        return operation._replace(type="ok", value=_polled(position, pulled.messages))
+        return operation._replace(type="ok", value=polled(position, pulled.messages))
 
     async def _caught_up(self, operation: Operation) -> Operation:
         """Ok only if the position is the end of the queue at the master and at this replica alike.
@@ -205,12 +212,12 @@ class LogClient:
             return operation._replace(type="ok")
         address = f"{operation.node}:{BROKER_PORT}"
         name, queue_id = queue.group.name, queue.queue_id
-        if self._reads_slaves and is_parted(await self._client.ha_status(address)):
-            own = await self._client.pull(TOPIC, queue_id, position, 1, "final", address)
+        if self._reads_slaves and is_parted(await replication_status(self._client, address)):
+            own = await self._client.pull(self._topic, queue_id, position, 1, "final", address)
             if not own.messages and own.max_offset == position:
                 return operation._replace(type="ok")
-        master = await self._client.pull(TOPIC, queue_id, position, 1, "final", None, broker_name=name)
-        replica = await self._client.pull(TOPIC, queue_id, position, 1, "final", address)
+        master = await self._client.pull(self._topic, queue_id, position, 1, "final", None, broker_name=name)
+        replica = await self._client.pull(self._topic, queue_id, position, 1, "final", address)
         if master.messages or replica.messages or master.max_offset != position or replica.max_offset != position:
             raise OperationError(
                 PRECONDITION_FAILED,
@@ -231,7 +238,7 @@ def _properties(message: int, tag: int) -> dict[str, str]:
     return {"TAGS": tag_name(tag), "KEYS": key_of(message)}
 
 
-def _polled(position: int, messages: tuple[tuple[int, bytes], ...]) -> dict[str, Any]:
+def polled(position: int, messages: tuple[tuple[int, bytes], ...]) -> dict[str, Any]:
     return {
         "message": None,
         "offset": position,

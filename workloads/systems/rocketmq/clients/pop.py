@@ -15,7 +15,7 @@ from system_under_test.rocketmq.client.pop_client import PopClient, PoppedMessag
 from system_under_test.rocketmq.pop_protocol import dead_letter_topic
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
 from workloads.systems.rocketmq.clients.queues import Queues
-from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings, broker_groups, node_of
+from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings, broker_groups, node_of, topic_of
 
 GROUP = "poppers"
 BATCH = 8
@@ -29,6 +29,7 @@ class PopWorkloadClient:
     def __init__(self, host: Any, settings: RocketmqSettings) -> None:
         self._host = host
         self._client = message_client(host, settings)
+        self._topic = topic_of(settings, "pop")
         self._queues = Queues(settings)
         self._groups = [group.name for group in broker_groups(settings)]
         self._pops = PopClient(host, self._client, GROUP)
@@ -53,27 +54,35 @@ class PopWorkloadClient:
 
     async def _send(self, operation: Operation) -> Operation:
         group, queue = self._queues.of(operation)
-        sent = await self._client.send(TOPIC, queue, b"%d" % message_of(operation), broker_name=group.name)
+        sent = await self._client.send(self._topic, queue, b"%d" % message_of(operation), broker_name=group.name)
         return operation._replace(type="ok", node=node_of(sent.broker))
 
     async def _pop(self, operation: Operation) -> Operation:
         assert operation.value is not None
         waits = operation.f == "pop" and self._host.random.random() < POLL_SHARE
-        invisible_ms, poll_ms = operation.value["invisible_ms"], POLL_MS if waits else 0
-        popped = await self._pops.pop(TOPIC, invisible_ms, max_count=BATCH, poll_ms=poll_ms)
+        invisible_ms, is_ordered = operation.value["invisible_ms"], operation.value["in_order"] is True
+        popped = await self._pops.pop(
+            self._topic, invisible_ms, max_count=BATCH, poll_ms=POLL_MS if waits else 0, is_ordered=is_ordered
+        )
         for _ in self._groups[1:] if operation.f == "drain" else ():
             # Each group of brokers in its turn: nothing is left once all of them have nothing.
             if popped.messages:
                 break
-            popped = await self._pops.pop(TOPIC, invisible_ms, max_count=BATCH)
+            popped = await self._pops.pop(self._topic, invisible_ms, max_count=BATCH, is_ordered=is_ordered)
         deliveries = []
         for message in popped.messages:
             number = int(message.body)
             self._held[number] = message
-            deliveries.append({"message": number, "times": message.reconsume_times})
+            place = self._place(message) if is_ordered else {}
+            deliveries.append({"message": number, "times": message.reconsume_times, **place})
         return operation._replace(
             type="ok", value={**operation.value, "deliveries": deliveries}, node=node_of(popped.broker)
         )
+
+    def _place(self, message: PoppedMessage) -> dict[str, Any]:
+        handle = message.handle
+        topic = f"retry/{TOPIC}" if handle.is_retried else TOPIC
+        return {"queue": self._queues.name(topic, handle.broker_name, handle.queue_id), "offset": handle.offset}
 
     async def _ack(self, operation: Operation) -> Operation:
         broker = await self._pops.ack(self._held_by(operation))
@@ -93,8 +102,8 @@ class PopWorkloadClient:
 
     async def _dead_letters(self, operation: Operation) -> Operation:
         """All of them, from each master of the topic that they were sent to."""
-        masters = {group.broker_name: group.master for group in (await self._client.route(TOPIC)).groups}
-        deliveries: list[dict[str, int]] = []
+        masters = {group.broker_name: group.master for group in (await self._client.route(self._topic)).groups}
+        deliveries: list[dict[str, Any]] = []
         node = None
         for name in self._groups:
             master = masters.get(name)
@@ -110,7 +119,7 @@ class PopWorkloadClient:
         assert operation.value is not None
         return operation._replace(type="ok", value={**operation.value, "deliveries": deliveries}, node=node)
 
-    async def _read_dead_letters(self, master: str, deliveries: list[dict[str, int]]) -> None:
+    async def _read_dead_letters(self, master: str, deliveries: list[dict[str, Any]]) -> None:
         position = 0
         while True:
             pulled = await self._client.pull(dead_letter_topic(GROUP), 0, position, DEAD_LETTERS, GROUP, master)

@@ -44,18 +44,11 @@ from workloads.systems.rocketmq.clients.pop import (
     message_of,
     not_held,
 )
-from workloads.systems.rocketmq.errors import MESSAGE_ILLEGAL, NO_ROUTE, NOT_HELD
-from workloads.systems.rocketmq.settings import PROXY_PORT, TOPIC, RocketmqSettings, proxy_names
+from workloads.systems.rocketmq.errors import of_status
+from workloads.systems.rocketmq.settings import PROXY_PORT, RocketmqSettings, proxy_names
 
 ANY_QUEUE = -1
-_TOPIC, _GROUP = Resource(name=TOPIC), Resource(name=GROUP)
-_CODES = {
-    Code.INVALID_RECEIPT_HANDLE: NOT_HELD,
-    Code.TOPIC_NOT_FOUND: NO_ROUTE,
-    Code.BAD_REQUEST: MESSAGE_ILLEGAL,
-    Code.ILLEGAL_INVISIBLE_TIME: MESSAGE_ILLEGAL,
-}
-"""What a proxy says for certain; after any other code the request may have taken effect."""
+_GROUP = Resource(name=GROUP)
 
 
 class PopByProxyClient(PopWorkloadClient):
@@ -78,7 +71,7 @@ class PopByProxyClient(PopWorkloadClient):
     async def _send(self, operation: Operation) -> Operation:
         number = message_of(operation)
         system = SystemProperties(message_id=f"message-{number}", message_type=MessageType.NORMAL)
-        message = UserMessage(topic=_TOPIC, body=b"%d" % number, system_properties=system)
+        message = UserMessage(topic=Resource(name=self._topic), body=b"%d" % number, system_properties=system)
         (answer,) = await self._ask("SendMessage", SendMessageRequest(messages=[message]), SendMessageResponse)
         self._require_ok(answer.status)
         return operation._replace(type="ok", node=self._proxy)
@@ -100,7 +93,7 @@ class PopByProxyClient(PopWorkloadClient):
         broker = Broker(name=self._groups[self._group_turn % len(self._groups)])
         request = ReceiveMessageRequest(
             group=_GROUP,
-            message_queue=MessageQueue(topic=_TOPIC, id=ANY_QUEUE, broker=broker),
+            message_queue=MessageQueue(topic=Resource(name=self._topic), id=ANY_QUEUE, broker=broker),
             batch_size=BATCH,
             invisible_duration=_duration(invisible_ms),
             long_polling_timeout=_duration(poll_ms),
@@ -120,7 +113,7 @@ class PopByProxyClient(PopWorkloadClient):
     async def _ack(self, operation: Operation) -> Operation:
         number = message_of(operation)
         entry = AckMessageEntry(message_id=f"message-{number}", receipt_handle=self._handle_of(number))
-        request = AckMessageRequest(group=_GROUP, topic=_TOPIC, entries=[entry])
+        request = AckMessageRequest(group=_GROUP, topic=Resource(name=self._topic), entries=[entry])
         (answer,) = await self._ask("AckMessage", request, AckMessageResponse)
         self._require_ok(answer.status)
         return operation._replace(type="ok", node=self._proxy)
@@ -130,7 +123,7 @@ class PopByProxyClient(PopWorkloadClient):
         number = message_of(operation)
         request = ChangeInvisibleDurationRequest(
             group=_GROUP,
-            topic=_TOPIC,
+            topic=Resource(name=self._topic),
             receipt_handle=self._handle_of(number),
             invisible_duration=_duration(operation.value["invisible_ms"]),
             message_id=f"message-{number}",
@@ -172,7 +165,7 @@ class PopByProxyClient(PopWorkloadClient):
     def _require_ok(self, status: Status | None) -> None:
         """Raises OperationError."""
         if status is None or status.code != Code.OK:
-            code = OUTCOME_UNKNOWN if status is None else _CODES.get(Code(status.code), OUTCOME_UNKNOWN)
+            code = OUTCOME_UNKNOWN if status is None else of_status(status.code)
             raise OperationError(code, "no status" if status is None else status.message, node=self._proxy)
 
 

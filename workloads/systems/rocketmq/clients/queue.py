@@ -14,14 +14,14 @@ from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
 from workloads.systems.rocketmq.clients.queues import Queues
-from workloads.systems.rocketmq.clients.slaves import is_parted
+from workloads.systems.rocketmq.clients.slaves import is_parted, replication_status
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
-    TOPIC,
     BrokerGroup,
     RocketmqSettings,
     addresses,
     node_of,
+    topic_of,
 )
 
 REQUEST_TIMEOUT_S = 1.5
@@ -32,9 +32,10 @@ DRAIN_BATCH = 1024
 
 
 class QueueClient:
-    def __init__(self, host: Any, settings: RocketmqSettings, *, batch: int = BATCH) -> None:
-        """`batch`: so many messages a dequeue takes at most."""
+    def __init__(self, host: Any, settings: RocketmqSettings, *, workload: str = "queue", batch: int = BATCH) -> None:
+        """`workload`: whose topic it is; `batch`: so many messages a dequeue takes at most."""
         self._batch = batch
+        self.topic = topic_of(settings, workload)
         self.messages = message_client(host, settings, REQUEST_TIMEOUT_S)
         self.queues = Queues(settings)
         self._has_slaves = settings.has_slaves
@@ -53,14 +54,14 @@ class QueueClient:
         assert operation.value is not None
         group, queue = self.queues.of(operation)
         body = b"%d" % operation.value["value"]
-        sent = await self.messages.send(TOPIC, queue, body, broker_name=group.name)
+        sent = await self.messages.send(self.topic, queue, body, broker_name=group.name)
         return operation._replace(type="ok", node=node_of(sent.broker))
 
     async def dequeue(self, operation: Operation) -> Operation:
         """What comes next. Raises ClientError."""
         group, queue = self.queues.of(operation)
-        position = await self.messages.query_offset(GROUP, TOPIC, queue, broker_name=group.name) or 0
-        pulled = await self.messages.pull(TOPIC, queue, position, self._batch, GROUP, broker_name=group.name)
+        position = await self.messages.query_offset(GROUP, self.topic, queue, broker_name=group.name) or 0
+        pulled = await self.messages.pull(self.topic, queue, position, self._batch, GROUP, broker_name=group.name)
         if pulled.messages:
             await self._commit(group.name, queue, pulled.messages[-1][0] + 1)
         elif pulled.next_offset > position:
@@ -71,7 +72,7 @@ class QueueClient:
     async def _commit(self, broker_name: str, queue: int, position: int) -> None:
         """One that fails means redelivery."""
         try:
-            await self.messages.update_offset(GROUP, TOPIC, queue, position, broker_name=broker_name)
+            await self.messages.update_offset(GROUP, self.topic, queue, position, broker_name=broker_name)
         except ClientError:
             return
 
@@ -82,10 +83,10 @@ class QueueClient:
         """
         group, queue = self.queues.of(operation)
         parted = await self._of_parted_slaves(group, queue) if self._has_slaves else ()
-        position = await self.messages.query_offset(GROUP, TOPIC, queue, broker_name=group.name) or 0
+        position = await self.messages.query_offset(GROUP, self.topic, queue, broker_name=group.name) or 0
         messages: tuple[tuple[int, bytes], ...] = ()
         while True:
-            pulled = await self.messages.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP, broker_name=group.name)
+            pulled = await self.messages.pull(self.topic, queue, position, DRAIN_BATCH, GROUP, broker_name=group.name)
             if not pulled.messages and position >= pulled.max_offset:
                 delivered = _delivered(operation, (*parted, *messages))
                 return operation._replace(type="ok", value=delivered, node=node_of(pulled.broker))
@@ -95,11 +96,11 @@ class QueueClient:
     async def _of_parted_slaves(self, group: BrokerGroup, queue: int) -> tuple[tuple[int, bytes], ...]:
         messages: tuple[tuple[int, bytes], ...] = ()
         for slave in addresses(list(group.brokers[1:]), BROKER_PORT):
-            if not is_parted(await self.messages.ha_status(slave)):
+            if not is_parted(await replication_status(self.messages, slave)):
                 continue
             position = 0
             while True:
-                pulled = await self.messages.pull(TOPIC, queue, position, DRAIN_BATCH, GROUP, slave)
+                pulled = await self.messages.pull(self.topic, queue, position, DRAIN_BATCH, GROUP, slave)
                 if not pulled.messages and pulled.min_offset <= position:
                     break
                 messages += pulled.messages

@@ -18,7 +18,6 @@ from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.errors import ROLLED_BACK
 from workloads.systems.rocketmq.settings import (
     NAMESERVER_PORT,
-    TOPIC,
     RocketmqSettings,
     addresses,
     name_server_names,
@@ -34,7 +33,7 @@ COMMITS, ROLLS_BACK = b" commits", b" rolls back"
 
 class TransactionalClient:
     def __init__(self, host: Any, settings: RocketmqSettings) -> None:
-        self._queue = QueueClient(host, settings)
+        self._queue = QueueClient(host, settings, workload="transactional")
         self._producer = TransactionProducer(
             host,
             addresses(name_server_names(settings), NAMESERVER_PORT),
@@ -50,7 +49,7 @@ class TransactionalClient:
         }
 
     async def open(self) -> None:
-        self._producer.start(TOPIC)
+        self._producer.start(self._queue.topic)
 
     async def close(self) -> None:
         self._producer.close()
@@ -66,7 +65,7 @@ class TransactionalClient:
         body = b"%d" % value["value"] + (COMMITS if commits else ROLLS_BACK)
         try:
             group, queue = self._queue.queues.of(operation)
-            half = await self._producer.send_half(TOPIC, queue, body, broker_name=group.name)
+            half = await self._producer.send_half(self._queue.topic, queue, body, broker_name=group.name)
             if value["is_said"]:
                 # Who does not hear of it asks.
                 with suppress(ClientError):

@@ -1,7 +1,7 @@
 """How members of a group divide the queues of a topic among themselves: RocketMQ's strategies, as pure functions.
 
-Nobody deals queues out. Each member asks for the members, sorts them and the queues, and takes its part; as long as all
-see the same members and queues, each queue is one member's. While they do not, two may take one queue, or nobody.
+Each member asks for the members, sorts them and the queues, and takes its part, or a broker does so for it; as long as
+all see the same members and queues, each queue is one member's. While they do not, two may take one queue, or nobody.
 
 Each strategy is called with the own client id, all queues and all client ids, both sorted, and gives the own queues.
 One that is not among the members has none.
@@ -35,6 +35,10 @@ def averagely(own: str, queues: Sequence[MessageQueue], members: Sequence[str]) 
 def averagely_by_circle(own: str, queues: Sequence[MessageQueue], members: Sequence[str]) -> Queues:
     """Dealt out one by one."""
     return tuple(queues[members.index(own) :: len(members)]) if own in members else ()
+
+
+BY_NAME: Mapping[str, Allocation] = {"AVG": averagely, "AVG_BY_CIRCLE": averagely_by_circle}
+"""Those that RocketMQ's brokers know, under the names by which clients ask for them."""
 
 
 def by_config(assigned: Sequence[MessageQueue]) -> Allocation:

@@ -1,35 +1,28 @@
-"""Nodes in containers: real processes, packets and disks, on one machine with a Docker engine.
+"""Nodes that run somewhere else: real processes, packets and disks, in containers or on machines.
 
-The engine and its threads stay off the event loop, so that no verb holds up a client. Packets are dropped where
+The ways to them and their threads stay off the event loop, so that no verb holds up a client. Packets are dropped where
 they arrive, in the target's own network namespace, before anything else is asked of them: connections that
-exist fall silent as well. Clients come in through ports published on 127.0.0.1 and are outside of all partitions.
+exist fall silent as well. Clients are outside of all partitions.
 
-Not here: loss of power, for a container shares the page cache of its machine, and impairments; the simulator has them.
+Not here: loss of power and impairments; the simulator has them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.environments.docker import leftovers
-from harness.environments.docker.container import Container, Place
-from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
-from harness.environments.docker.network import make_network
-from harness.environments.environment import Effect, Link
+from harness.environments.environment import Effect, Link, Usage
 from harness.environments.impairment import LinkImpairment, NodeImpairment
 from harness.environments.monotonic_timeline import MonotonicTimeline
-from harness.environments.remote.launch import launch_of
-from harness.environments.remote.node import RemoteNode
+from harness.environments.remote.machines import Home, Machines
+from harness.environments.remote.node import RemoteNode, remote_node
 from harness.errors import HarnessError
-from harness.lifetime import scratch
 from harness.system import NodeSpec
 
 T = TypeVar("T")
@@ -42,72 +35,44 @@ READY_TIMEOUT_S = 60.0
 PROBE_EVERY_S = 0.1
 
 
-class DockerEnvironment:
-    """`Environment` of the harness. `run` names everything it makes."""
+class RemoteEnvironment:
+    """`Environment` of the harness, on machines of any kind."""
 
-    name = "docker"
-    faults = frozenset({"partition", "kill", "pause", "clock"})
+    faults = frozenset({"partition", "kill", "pause", "clock", "upgrade"})
     moments = None
 
-    def __init__(
-        self,
-        client: Any,
-        *,
-        image_of: Callable[[str], str],
-        client_hosts: ClientHosts,
-        run: str,
-        say: Callable[[str], None],
-    ) -> None:
-        """`image_of`: node -> the image of its container."""
+    def __init__(self, machines: Machines, *, client_hosts: ClientHosts) -> None:
         self.timeline = MonotonicTimeline()
-        self.run = run
-        self._client = client
-        self._image_of = image_of
+        self.machines = machines
         self._client_hosts = client_hosts
-        self._say = say
-        self._labels = labels(run, datetime.now(UTC).isoformat(timespec="seconds"))
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="docker")
-        self._open = contextlib.ExitStack()
-        self._scratch: Path | None = None
-        self._containers: dict[str, Container] = {}
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=machines.name)
         self._nodes: dict[str, RemoteNode] = {}
-        self._names: dict[str, str] = {}
+        self._addresses: Mapping[str, str] = {}
         self._hosts: dict[str, Any] = {}
         self._logs: Path | None = None
         self._cut: set[Link] = set()
         self._dropped: dict[Link, int] = {}
         self._rates: dict[str, float] = {}
-        self._clock_ahead_ns = 0
+        self._clocks_ahead_ns: dict[str, int] = {}
+
+    @property
+    def name(self) -> str:
+        return self.machines.name
 
     # Life of the nodes ----------------------------------------------------------------------------------------
 
     async def start(self, nodes: Sequence[NodeSpec], logs: Path | None) -> None:
         if logs is None:
-            raise HarnessError("containers leave logs, so they need a directory for them")
-        if self._containers:
-            raise HarnessError("an environment of containers is started once")
+            raise HarnessError(f"{self.machines.kind} leave logs, so they need a directory for them")
+        if self._addresses:
+            raise HarnessError(f"an environment of {self.machines.kind} is started once")
         names = [spec.name for spec in nodes]
         if len(set(names)) < len(names):
             raise HarnessError(f"two nodes have the same name among {', '.join(names)}")
         self._logs = logs
-        network, ips = await self._in_thread(lambda: make_network(self._client, self.run, self._labels, names))
-        self._names = {ip: name for name, ip in ips.items()}
-        place = Place(run=self.run, labels=self._home(logs), network=network.name, ips=ips)
-        self._containers = {
-            spec.name: Container(
-                client=self._client,
-                place=place,
-                name=spec.name,
-                image=self._image_of(spec.name),
-                ports=spec.ports,
-                say=self._say,
-            )
-            for spec in nodes
-        }
-        clocks = await self._together([partial(self._prepare, spec) for spec in nodes])
-        self._clock_ahead_ns = min(clocks, key=abs, default=0)
-        if abs(self._clock_ahead_ns) < SAME_CLOCK_NS:
-            self._clock_ahead_ns = 0
+        home = Home(logs=logs, start_ns=self.timeline.start_ns)
+        self._addresses = await self._in_thread(lambda: self.machines.take(nodes, home))
+        await self._together([partial(self._prepare, spec) for spec in nodes])
         await self._on(names, RemoteNode.boot)
         await asyncio.gather(*map(self._until_ready, self._nodes.values()))
 
@@ -125,66 +90,62 @@ class DockerEnvironment:
         except TimeoutError:
             raise HarnessError(f"{node.name} is not ready after {READY_TIMEOUT_S:g} s: {node.launch.ready}") from None
 
-    def _prepare(self, spec: NodeSpec) -> int:
-        """Start a node's container; returns how far its CLOCK_MONOTONIC is ahead of this machine's, in ns."""
-        shell = self._containers[spec.name].start()
-        addresses = {name: ip for ip, name in self._names.items()}
-        self._nodes[spec.name] = node = RemoteNode(name=spec.name, shell=shell, launch=launch_of(spec, addresses))
-        return node.prepare() - time.monotonic_ns()
-
-    def _home(self, logs: Path) -> dict[str, str]:
-        """Labels by which clean-up brings logs home, if this process cannot."""
-        return {**self._labels, LABEL_LOGS: str(logs.absolute()), LABEL_START: str(self.timeline.start_ns)}
+    def _prepare(self, spec: NodeSpec) -> None:
+        """Make a node's machine ready, and bring its agent there."""
+        self._nodes[spec.name] = node = remote_node(spec, self.machines.open(spec), self._addresses)
+        self._clocks_ahead_ns[spec.name] = self.machines.clock_ahead_ns(spec.name, node.prepare())
 
     async def stop(self) -> None:
         try:
             for host in self._hosts.values():
                 await host.close()
+            if self._logs is not None:
+                _remove_empty(files_of_clients(self._logs))
         finally:
             self._hosts.clear()
             await self._end_nodes()
 
     async def _end_nodes(self) -> None:
-        self._open.close()
-        # A start that was cancelled may still be making containers in its threads.
+        # A start that was cancelled may still be making machines ready in its threads.
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="docker")
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=self.name)
         try:
-            await self._on(list(self._nodes), self._end)
+            await self._together([partial(self._end, node) for node in self._nodes.values()])
         finally:
             self._nodes.clear()
-            self._containers.clear()
             await asyncio.to_thread(self.remove)
             self._threads.shutdown(wait=False)
 
     def remove(self) -> None:
         """Remove whatever there still is of this run, at once; blocks. Raises HarnessError."""
         self._threads.shutdown(cancel_futures=True)
-        self._open.close()
-        leftovers.remove_run(self._client, self.run)
+        self.machines.release()
 
     def client_host(self, name: str) -> Any:
-        if name in self._containers:
+        if name in self._addresses:
             raise HarnessError(f"{name!r} is a node; a client needs a name of its own")
         if name not in self._hosts:
-            if self._scratch is None:
-                self._scratch = self._open.enter_context(scratch.directory())
-            addresses = {known: here for one in self._containers.values() for known, here in one.addresses.items()}
-            self._hosts[name] = self._client_hosts(name, self._scratch / name, addresses)
+            assert self._logs is not None, "clients come after nodes"
+            self._hosts[name] = self._client_hosts(name, files_of_clients(self._logs) / name, self.machines.reached())
         return self._hosts[name]
 
     def panics(self) -> Mapping[str, str]:
-        """Asks the engine, a few milliseconds a node: not for use while clients are served."""
+        """Asks each node, a few milliseconds a node: not for use while clients are served."""
+        self.machines.require_kept()
         for node in self._nodes.values():
             node.look()
         return {name: "\n".join(node.deaths) for name, node in sorted(self._nodes.items()) if node.deaths}
+
+    async def usage(self) -> Mapping[str, Usage]:
+        held = await self._on(list(self._nodes), RemoteNode.usage)
+        return {name: usage for name, usage in held.items() if usage is not None}
 
     def _end(self, node: RemoteNode) -> None:
         try:
             node.terminate()
         finally:
             assert self._logs is not None
-            zero_ns = self.timeline.start_ns + self._clock_ahead_ns
+            zero_ns = self.timeline.start_ns + self._clocks_ahead_ns[node.name]
             node.bring_logs_home(self._logs / node.name, zero_ns=zero_ns)
 
     # Verbs ----------------------------------------------------------------------------------------------------
@@ -210,10 +171,13 @@ class DockerEnvironment:
         return await self._apply(nodes, RemoteNode.kill, "killed", "no process that was running")
 
     async def power_off(self, nodes: Sequence[str]) -> Effect:
-        raise HarnessError("containers cannot lose power: they share the page cache of their machine")
+        raise HarnessError(f"{self.machines.kind} cannot lose power: {self.machines.no_power_because}")
 
     async def boot(self, nodes: Sequence[str]) -> Effect:
         return await self._apply(nodes, RemoteNode.boot, "booted", "no node that was down")
+
+    async def upgrade(self, nodes: Sequence[str]) -> Effect:
+        return await self._apply(nodes, RemoteNode.upgrade, "upgraded", "no node with another version to run")
 
     async def pause(self, nodes: Sequence[str]) -> Effect:
         return await self._apply(nodes, RemoteNode.pause, "paused", "no process that was running")
@@ -235,16 +199,16 @@ class DockerEnvironment:
         )
 
     async def impair_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
-        raise HarnessError(f"there is no {impairment.kind} of containers; the simulator has it")
+        raise HarnessError(f"there is no {impairment.kind} of {self.machines.kind}; the simulator has it")
 
     async def relieve_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
-        raise HarnessError(f"there is no {impairment.kind} of containers; the simulator has it")
+        raise HarnessError(f"there is no {impairment.kind} of {self.machines.kind}; the simulator has it")
 
     async def impair(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
-        raise HarnessError(f"there is no {impairment.kind} of containers; the simulator has it")
+        raise HarnessError(f"there is no {impairment.kind} of {self.machines.kind}; the simulator has it")
 
     async def relieve(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
-        raise HarnessError(f"there is no {impairment.kind} of containers; the simulator has it")
+        raise HarnessError(f"there is no {impairment.kind} of {self.machines.kind}; the simulator has it")
 
     # Threads --------------------------------------------------------------------------------------------------
 
@@ -252,12 +216,12 @@ class DockerEnvironment:
         """Let each target drop what the cuts now say, and count what it has dropped so far."""
 
         def drop(node: RemoteNode) -> Mapping[str, Any]:
-            ips = {name: ip for ip, name in self._names.items()}
-            return node.drop([ips[link.source] for link in sorted(self._cut) if link.target == node.name])
+            return node.drop([self._addresses[link.source] for link in sorted(self._cut) if link.target == node.name])
 
+        names = {address: name for name, address in self._addresses.items()}
         for target, answer in (await self._on(sorted(targets), drop)).items():
-            for ip, packets in answer["counted"].items():
-                link = Link(self._names[ip], target)
+            for address, packets in answer["counted"].items():
+                link = Link(names[address], target)
                 self._dropped[link] = self._dropped.get(link, 0) + packets
 
     async def _apply(self, nodes: Sequence[str], verb: Callable[[RemoteNode], str], done: str, nothing: str) -> Effect:
@@ -267,6 +231,7 @@ class DockerEnvironment:
     async def _on(self, names: Sequence[str], verb: Callable[[RemoteNode], T]) -> dict[str, T]:
         """Carry a verb out on several nodes at once; all are waited for, then the first failure is raised."""
         self._known(names)
+        self.machines.require_kept()
         results = await self._together([partial(verb, self._nodes[name]) for name in names])
         return dict(zip(names, results, strict=True))
 
@@ -284,7 +249,19 @@ class DockerEnvironment:
     def _known(self, names: Any) -> None:
         for name in names:
             if name not in self._nodes:
-                raise HarnessError(f"no node is called {name!r}; there are {', '.join(self._containers)}")
+                raise HarnessError(f"no node is called {name!r}; there are {', '.join(self._addresses)}")
+
+
+def files_of_clients(logs: Path) -> Path:
+    """Beside those of the nodes: one folder a client that left anything."""
+    return logs.with_name("clients")
+
+
+def _remove_empty(directory: Path) -> None:
+    """It and the folders in it, so far as nothing is in them."""
+    for folder in (*(directory.iterdir() if directory.is_dir() else ()), directory):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def _effect(words: str, nothing: str) -> Effect:

@@ -1,0 +1,156 @@
+"""A checker of one workload, where several ran side by side: it sees the operations of its own strand, as if alone.
+
+Such a history has `log/send` where the strand `log` has `send`, and its values have a member for each strand. What is
+found is told with the strand before its name: `log/lost-write`. Indices of operations are those of the whole history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.anomaly import Meaning
+from checkers.evidence import Evidence
+from checkers.history_batches import Source
+from checkers.kernels.columns import Bool, Int64, member, whole
+from checkers.plan import Checker, CheckRequest, Dataset, Engine, Kernel
+from checkers.repeats import Repeats
+from checkers.vacuity import Vacuity
+from checkers.verdict import AnomalySummary, CheckerResult
+from harness.record.history import COLUMNS
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfStrand:
+    """`checker`, on the operations of one strand."""
+
+    strand: str
+    checker: Checker
+
+    @property
+    def name(self) -> str:
+        return f"{self.strand}/{self.checker.name}"
+
+    @property
+    def meanings(self) -> Mapping[str, Meaning]:
+        return {f"{self.strand}/{name}": meaning for name, meaning in self.checker.meanings.items()}
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        legal = {name.removeprefix(f"{self.strand}/"): why for name, why in request.legal.items()}
+        own = replace(request, legal=legal, repeats=())
+        result = self.checker.check(own, _StrandEngine(engine=engine, strand=self.strand))
+        anomalies = {f"{self.strand}/{name}": self._named(summary) for name, summary in result.anomalies.items()}
+        return replace(result, anomalies=anomalies)
+
+    def _named(self, summary: AnomalySummary) -> AnomalySummary:
+        examples = tuple(replace(one, name=f"{self.strand}/{one.name}") for one in summary.examples)
+        excused = None if summary.excused is None else self._named(summary.excused)
+        return replace(summary, examples=examples, excused=excused)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceOfStrand:
+    """Whether anything could have contradicted this strand; that of another is no evidence."""
+
+    strand: str
+    evidence: tuple[Evidence, ...]
+    meanings: ClassVar[Mapping[str, Meaning]] = {}
+
+    @property
+    def name(self) -> str:
+        return f"{self.strand}/vacuity"
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        own = tuple(_evidence_in_all(self.strand, one) for one in self.evidence)
+        # What the run says is judged once for all strands.
+        return Vacuity(subject=f"workload {self.strand}", evidence=own).check(replace(request, run=None), engine)
+
+
+def _evidence_in_all(strand: str, one: Evidence) -> Evidence:
+    which = None if one.which is None else partial(_which, strand=strand, which=one.which)
+    return replace(one, f=f"{strand}/{one.f}", which=which, columns=_in_all(strand, one.columns))
+
+
+def repeats_in_all(strand: str, one: Repeats) -> Repeats:
+    """What a strand's completions may only repeat, said of the whole history."""
+    functions = tuple(f"{strand}/{f}" for f in one.functions)
+    differs = partial(_differ, strand=strand, differs=one.differs)
+    return replace(one, functions=functions, differs=differs, columns=_in_all(strand, one.columns))
+
+
+def _which(rows: pa.Table, *, strand: str, which: Callable[[pa.Table], Bool]) -> Bool:
+    return which(_with_own_values(rows, strand))
+
+
+def _differ(rows: pa.Table, asked: Int64, completed: Int64, *, strand: str, differs: Any) -> Bool:
+    found: Bool = differs(_with_own_values(rows, strand), asked, completed)
+    return found
+
+
+def _in_all(strand: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Where these columns of a strand stand in the whole history."""
+    return tuple(
+        f"value.{strand}{name.removeprefix('value')}" if name.partition(".")[0] == "value" else name for name in columns
+    )
+
+
+def _with_own_values(rows: pa.Table, strand: str) -> pa.Table:
+    place = rows.schema.get_field_index("value")
+    return rows if place < 0 else rows.set_column(place, "value", member(rows["value"], strand))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StrandEngine:
+    """Another engine, whose histories have the rows of one strand alone where `f` is looked at.
+
+    What looks at no `f` counts operations by their index, which is that of the whole history.
+    """
+
+    engine: Engine
+    strand: str
+
+    @property
+    def name(self) -> str:
+        return self.engine.name
+
+    def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+        if "f" not in columns:
+            return self.engine.history(source, columns)
+        whole_rows = self.engine.history(source, _in_all(self.strand, columns))
+        own = partial(rows_of, strand=self.strand)
+        return self.engine.mapped(whole_rows, own, own(whole_rows.schema.empty_table()).schema)
+
+    def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
+        return self.engine.mapped(source, kernel, schema)
+
+    def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
+        return self.engine.grouped(source, keys, kernel, schema)
+
+    def union(self, left: Dataset, right: Dataset) -> Dataset:
+        return self.engine.union(left, right)
+
+    def kept(self, source: Dataset) -> AbstractContextManager[Dataset]:
+        return self.engine.kept(source)
+
+    def gather(self, source: Dataset, limit: int) -> pa.Table:
+        return self.engine.gather(source, limit)
+
+
+def rows_of(rows: pa.Table, *, strand: str) -> pa.Table:
+    """Kernel: the rows of a strand, with its own functions and values."""
+    f = whole(rows["f"])
+    f = f if pa.types.is_dictionary(f.type) else f.dictionary_encode()
+    names = f.dictionary.to_pylist()
+    is_own = np.array([name.startswith(f"{strand}/") for name in names], dtype=np.bool_)
+    mine = np.flatnonzero(is_own[f.indices.to_numpy()]) if names else np.empty(0, dtype=np.int64)
+    # A dictionary may not name one thing twice: what others call it stays theirs.
+    own_names = [name.removeprefix(f"{strand}/") for name in names]
+    own_f = pa.DictionaryArray.from_arrays(f.indices, pa.array(own_names, type=f.type.value_type))
+    named = rows.set_column(rows.schema.get_field_index("f"), "f", own_f)
+    return _with_own_values(named.take(pa.array(mine)), strand)

@@ -1,0 +1,84 @@
+"""A run's containers as machines of nodes: one network, one container a node.
+
+Clients come in through ports published on 127.0.0.1. What is made is found again by its labels.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from harness.environments.docker import leftovers
+from harness.environments.docker.container import Container, Setup
+from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
+from harness.environments.docker.network import make_network
+from harness.environments.remote.environment import ClientHosts, RemoteEnvironment
+from harness.environments.remote.machines import Home, Place
+from harness.system import NodeSpec
+
+
+class Containers:
+    """`Machines` that are made for a run. `run` names everything it makes."""
+
+    name = "docker"
+    kind = "containers"
+    no_power_because = "they share the page cache of their machine"
+
+    def __init__(self, client: Any, *, image_of: Callable[[str], str], run: str, say: Callable[[str], None]) -> None:
+        """`image_of`: node -> the image of its container."""
+        self.run = run
+        self.client = client
+        self._image_of = image_of
+        self._say = say
+        self._labels = labels(run, datetime.now(UTC).isoformat(timespec="seconds"))
+        self._setup: Setup | None = None
+        self._containers: list[Container] = []
+
+    def take(self, nodes: Sequence[NodeSpec], home: Home) -> Mapping[str, str]:
+        network, ips = make_network(self.client, self.run, self._labels, [spec.name for spec in nodes])
+        # By these labels clean-up brings logs home, if this process cannot.
+        found_again = {**self._labels, LABEL_LOGS: str(home.logs.absolute()), LABEL_START: str(home.start_ns)}
+        self._setup = Setup(run=self.run, labels=found_again, network=network.name, ips=ips)
+        return ips
+
+    def open(self, spec: NodeSpec) -> Place:
+        assert self._setup is not None, "taken before"
+        container = Container(
+            client=self.client,
+            setup=self._setup,
+            name=spec.name,
+            image=self._image_of(spec.name),
+            ports=spec.ports,
+            say=self._say,
+        )
+        shell = container.start()
+        self._containers.append(container)
+        return Place(shell=shell)
+
+    def clock_ahead_ns(self, node: str, monotonic_ns: int) -> int:
+        """Nothing, unless the engine is in a machine of its own."""
+        ahead_ns = monotonic_ns - time.monotonic_ns()
+        return ahead_ns if abs(ahead_ns) > SAME_CLOCK_NS else 0
+
+    def reached(self) -> Mapping[str, str]:
+        return {known: here for one in self._containers for known, here in one.addresses.items()}
+
+    def require_kept(self) -> None:
+        """Containers end with nobody but the run."""
+
+    def release(self) -> None:
+        leftovers.remove_run(self.client, self.run)
+
+
+def docker_environment(
+    client: Any,
+    *,
+    image_of: Callable[[str], str],
+    client_hosts: ClientHosts,
+    run: str,
+    say: Callable[[str], None],
+) -> RemoteEnvironment:
+    """`Environment` of containers; `run` names all that it makes, `image_of` is node -> the image of its container."""
+    return RemoteEnvironment(Containers(client, image_of=image_of, run=run, say=say), client_hosts=client_hosts)

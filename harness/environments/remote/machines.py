@@ -1,0 +1,68 @@
+"""What nodes run on: containers that are made for a run, or machines that are there already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from harness.environments.remote.shell import Shell
+from harness.system import NodeSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """Where what nodes leave comes home, on whose clock."""
+
+    logs: Path
+    """The run directory's `nodes/`."""
+    start_ns: int
+    """This machine's CLOCK_MONOTONIC when the harness's clock was 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """One node's machine or container, ready for its agent."""
+
+    shell: Shell
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the program, beside its own."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Node -> address, where the machine does not resolve the names of nodes by itself."""
+    spared_ports: tuple[int, ...] = ()
+    """Whatever is cut, these stay open: by them the machine is reached."""
+
+
+class Machines(Protocol):
+    """Everything blocks, and raises HarnessError where it fails."""
+
+    @property
+    def name(self) -> str:
+        """Of the environment."""
+
+    @property
+    def kind(self) -> str:
+        """What they are, in the plural, for messages."""
+
+    @property
+    def no_power_because(self) -> str:
+        """Why they cannot lose power, and what could be used instead."""
+
+    def take(self, nodes: Sequence[NodeSpec], home: Home) -> Mapping[str, str]:
+        """Make sure of a machine for each node; returns the addresses at which nodes reach each other, by node."""
+
+    def open(self, spec: NodeSpec) -> Place:
+        """Make one node's machine ready. Called for several nodes at once."""
+
+    def clock_ahead_ns(self, node: str, monotonic_ns: int) -> int:
+        """How far the CLOCK_MONOTONIC of a node's machine, which showed so much just now, is ahead of this one's."""
+
+    def reached(self) -> Mapping[str, str]:
+        """`name:port` as nodes know it -> where this machine reaches it."""
+
+    def require_kept(self) -> None:
+        """Raises HarnessError where machines are this run's no more, so that what nodes do says nothing about them."""
+
+    def release(self) -> None:
+        """Leave nothing of this run on them; idempotent, and works after a start that failed half way."""

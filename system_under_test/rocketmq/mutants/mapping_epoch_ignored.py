@@ -1,0 +1,31 @@
+"""Brokers take every change of a static topic that they are asked for, however old it is.
+
+A request that was held up, or an administrator that knows too little, takes a queue back to where it was. Broken rule:
+a change of an older epoch is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.rocketmq.static_topic.acceptance import EndOf, frozen_here
+from system_under_test.rocketmq.static_topic.mapping import StaticTopic
+
+
+def _accepted(known: StaticTopic | None, asked: StaticTopic, broker_name: str, end_of: EndOf) -> StaticTopic:
+    if known is None:
+        return asked
+    changed = {
+        queue_id: frozen_here(known.queues[queue_id], queue, broker_name, end_of) if queue_id in known.queues else queue
+        for queue_id, queue in asked.queues.items()
+    }
+    return known.with_queues(changed)
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, accept_mapping=_accepted)
+
+
+MUTANT = Mutant(name="mapping-epoch-ignored", breaks="an old change takes no queue back", broker=_broker)

@@ -1,0 +1,27 @@
+"""A group that has given a queue away goes on taking messages for it.
+
+They stand behind the end of its segment, which its readers are led past. Broken rule: the old segment is frozen before
+the new one begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.broker.static_topics import StaticTopics
+from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.rocketmq.static_topic.logic_queue import LogicQueue, Segment
+
+
+class NeverFrozen(StaticTopics):
+    def writable(self, queue: LogicQueue) -> Segment | None:
+        own = queue.of(self._config.group)
+        return own[-1] if own else None
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, static_topics=NeverFrozen)
+
+
+MUTANT = Mutant(name="old-segment-writable", breaks="a queue has one group that takes its messages", broker=_broker)

@@ -1,0 +1,35 @@
+"""A broker that divides queues among members leaves out the topics from which messages come again.
+
+What a member could not consume is nobody's from then on. Broken rule: every queue that a group subscribes to is some
+member's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from system_under_test.rocketmq.allocation import Allocation
+from system_under_test.rocketmq.broker.assignment import assigned
+from system_under_test.rocketmq.broker.parts import BrokerParts
+from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX, MessageQueue, RequestModeSetting
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+
+def assigned_but_retries(
+    allocation: Allocation,
+    client_id: str,
+    queues: Sequence[MessageQueue],
+    members: Sequence[str],
+    setting: RequestModeSetting,
+) -> tuple[MessageQueue, ...]:
+    found = assigned(allocation, client_id, queues, members, setting)
+    return tuple(queue for queue in found if not queue.topic.startswith(RETRY_PREFIX))
+
+
+def _broker(parts: BrokerParts) -> BrokerParts:
+    return replace(parts, assign=assigned_but_retries)
+
+
+MUTANT = Mutant(name="retry-unassigned", breaks="every queue of a group is some member's", broker=_broker)
+"""Needs assignment=broker."""

@@ -1,0 +1,74 @@
+"""What is given to the search for each planted bug, beside the bug: as little as can be.
+
+Free draws get to a workload in one of twelve storms, and to a deployment or a setting of a workload in one of thirty:
+where a bug can show there alone, a search would only tell how often it is drawn. The page tells what was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.explore.space import Space
+from harness.record.scenario import SettingValue
+
+WORKLOADS: Mapping[str, tuple[str, ...]] = {
+    "consumption": (
+        "commit-on-pull",
+        "dead-letters-dropped",
+        "ghost-members",
+        "lock-granted-twice",
+        "offset-made-up",
+        "retry-count-kept",
+        "retry-not-stored",
+    ),
+    "delayed": ("async-skip", "progress-first", "retry-cap", "slave-progress-old", "wheel-wrap"),
+    "log": (
+        "bogus-ack",
+        "dual-write-alone",
+        "filter-skips-one",
+        "follows-blindly",
+        "index-not-durable",
+        "last-file-member",
+        "sends-unsynced",
+        "stale-epochs-kept",
+        "torn-batch",
+        "wall-clock-expiry",
+    ),
+    "pop": (
+        "ack-before-replicated",
+        "checkpoint-after-reply",
+        "pop-count-kept",
+        "proxy-acks-unasked",
+        "proxy-sends-unconfirmed",
+        "renew-after-ack",
+        "renewal-keeps-old",
+        "revive-drop",
+        "revive-log-not-read",
+        "revive-next",
+    ),
+    "transactional": ("check-ignores-rollback", "end-before-message", "half-visible", "old-halves-unasked"),
+}
+"""Workload -> bugs that clients see in no other, or hardly."""
+
+SETTINGS: Mapping[str, Mapping[str, SettingValue]] = {
+    "async-skip": {"delay_delivery": "async"},
+    "dual-write-alone": {"deployment": "dual-write"},
+    "filter-skips-one": {"tags": 2},
+    "follows-blindly": {"deployment": "async-slaves"},
+    "index-not-durable": {"tags": 2},
+    "last-file-member": {"retention_s": 100.0, "sync_from_last_file": True},
+    "lock-granted-twice": {"orderly": True},
+    "proxy-acks-unasked": {"client": "grpc"},
+    "proxy-sends-unconfirmed": {"client": "grpc"},
+    "sends-unsynced": {"deployment": "async-slaves"},
+    "stale-epochs-kept": {"retention_s": 10.0},
+    "torn-batch": {"batch_share": 0.5},
+    "wall-clock-expiry": {"retention_s": 100.0},
+}
+"""Bug -> what has to be set for its code to run at all."""
+
+
+def space_for(mutant: str, system: str = "rocketmq") -> Space:
+    """The space in which this bug is searched for."""
+    workload = next((workload for workload, mutants in WORKLOADS.items() if mutant in mutants), None)
+    return Space(system=system, workload=workload, mutant=mutant, settings=SETTINGS.get(mutant, {}))

@@ -1,0 +1,50 @@
+"""The whole path on machines: RocketMQ comes through a storm, also one that is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checkers.verdict import Verdict
+from harness.record.scenario import Scenario
+from harness.session.run import run_scenario
+from tests.ssh.machines import Rack
+from tests.ssh.stand_in import DIRECTORY, install
+
+pytestmark = [pytest.mark.docker, pytest.mark.gate]
+
+BROKER, CONTROLLER = 'groups = ["brokers"]', 'groups = ["controllers"]'
+PLACES = {"m1": BROKER, "m2": BROKER, "m3": BROKER, "m4": CONTROLLER, "m5": CONTROLLER, "m6": CONTROLLER}
+
+
+@pytest.mark.parametrize(
+    ("workload", "settings"),
+    [("log", {}), ("pop", {"installed": DIRECTORY})],
+)
+def test_the_healthy_system_is_valid_on_machines(
+    workload: str, settings: dict[str, str], machines: Rack, tmp_path: Path
+) -> None:
+    inventory = tmp_path / "hosts.toml"
+    inventory.write_text(machines.inventory(PLACES, user="storm"))
+    if settings:
+        for machine in machines.machines.values():
+            install(machine)
+    scenario = Scenario(
+        system="rocketmq",
+        workload=workload,
+        nemesis=("partition", "kill", "pause"),
+        environment="ssh",
+        inventory=str(inventory),
+        rate=100.0,
+        time_limit_s=12.0,
+        recovery_s=3.0,
+        seed=1,
+        settings={"longest_fault_s": 3.0, "interval_s": 3.0, **settings},
+    )
+    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    assert all(count["with_effect"] for count in outcome.faults.values())
+    for machine in machines.machines.values():
+        assert machine.sees("sh", "-c", "ps -eo args | grep ^python3; iptables -S | grep STORM") == ""
+    assert f"--inventory {inventory}" in (outcome.directory / "scenario.json").read_text()

@@ -1,0 +1,153 @@
+"""The nodes of a RocketMQ that is installed where they run: its own scripts, with files of its own settings.
+
+What is written is what `nodes` gives our own programs, as far as RocketMQ documents the setting; what it does not know
+is left at its default. Names: the deployment guides for controllers and brokers of RocketMQ 5, and the fields of
+BrokerConfig, MessageStoreConfig, NettyServerConfig, NamesrvConfig and ControllerConfig.
+
+Everything that a node keeps lies below its own directory, as `-Duser.home` says, and nodes are called by their names in
+`brokerIP1`, so that the addresses that brokers make known are those that the harness knows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from harness.program import PLACE_OF_HOME, Command, Installed, NamedImage, PythonProgram
+from harness.system import NodeSpec
+from system_under_test.rocketmq.client.admin_client import AdminClient, AdminRefusal
+from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.topic import TopicConfig
+from workloads.systems.rocketmq.settings import (
+    CONTROLLER_PORT,
+    NAMESERVER_PORT,
+    TOPIC,
+    RocketmqSettings,
+    addresses,
+    broker_groups,
+    controller_names,
+    milliseconds,
+    name_server_names,
+)
+
+MASTER_ID = 0
+
+SCRIPTS = {"nameserver": "mqnamesrv", "controller": "mqcontroller", "broker": "mqbroker"}
+CONTROLLER_SETTINGS = (
+    "controllerDLegerGroup",
+    "controllerDLegerSelfId",
+    "enableElectUncleanMaster",
+    "notifyBrokerRoleChanged",
+    "scanInactiveMasterInterval",
+)
+DOCUMENTED: Mapping[str, tuple[str, ...]] = {
+    "nameserver": ("listenPort", "enableControllerInNamesrv", *CONTROLLER_SETTINGS),
+    "controller": CONTROLLER_SETTINGS,
+    "broker": (
+        "brokerName",
+        "brokerClusterName",
+        "brokerId",
+        "brokerRole",
+        "listenPort",
+        "haListenPort",
+        "namesrvAddr",
+        "enableControllerMode",
+        "controllerAddr",
+        "controllerDeployedStandAlone",
+        "allAckInSyncStateSet",
+        "inSyncReplicas",
+        "minInSyncReplicas",
+        "asyncLearner",
+        "syncFromLastFile",
+        "brokerHeartbeatInterval",
+        "syncBrokerMetadataPeriod",
+        "checkSyncStateSetPeriod",
+        "syncControllerMetadataPeriod",
+        "haMaxTimeSlaveNotCatchup",
+        "haSendHeartbeatInterval",
+        "haHousekeepingInterval",
+        "flushDiskType",
+        "mappedFileSizeCommitLog",
+        "slaveReadEnable",
+        "cleanResourceInterval",
+        "cleanFileForciblyEnable",
+        "registerNameServerPeriod",
+        "channelExpiredTimeout",
+        "transactionTimeOut",
+        "transactionCheckInterval",
+        "transactionCheckMax",
+    ),
+}
+
+
+def installed_node(spec: NodeSpec, settings: RocketmqSettings) -> NodeSpec:
+    """The same node, run by the scripts of the distribution."""
+    assert isinstance(spec.program, PythonProgram)
+    kind = spec.program.main.rpartition(":")[2]
+    path = f"{PLACE_OF_HOME}/{kind}.conf"
+    properties = _properties(kind, spec.program.config, settings)
+    options = f"-Duser.home={PLACE_OF_HOME} {settings.java_options}".strip()
+    command = Command(
+        argv=("sh", f"{settings.installed}/bin/{SCRIPTS[kind]}", "-c", path),
+        image=NamedImage(settings.image) if settings.image else Installed(),
+        files={path: "".join(f"{name}={_text(value)}\n" for name, value in properties.items())},
+        environment={"ROCKETMQ_HOME": settings.installed, "JAVA_OPT_EXT": options},
+    )
+    return replace(spec, program=command)
+
+
+async def until_topic_is_made(settings: RocketmqSettings, host: Any) -> None:
+    """All groups have the topic of the workloads: their masters are asked to make it, where NameServers show that they
+    do not have it yet."""
+    admin = AdminClient(host)
+    expected = {group.name for group in broker_groups(settings)}
+    name_servers = itertools.cycle(addresses(name_server_names(settings), NAMESERVER_PORT))
+    try:
+        while True:
+            try:
+                if await _makes_topic(admin, next(name_servers), expected, settings.topic_queues):
+                    return
+            except ClientError:
+                pass
+            await host.clock.sleep(0.2)
+    finally:
+        admin.close()
+
+
+async def _makes_topic(admin: AdminClient, name_server: str, expected: set[str], queues: int) -> bool:
+    """Whether all groups are there and have it. Raises ClientError."""
+    masters = {group.name: group.brokers.get(MASTER_ID) for group in await admin.broker_groups(name_server)}
+    try:
+        have = {group.broker_name for group in (await admin.route(name_server, TOPIC)).groups}
+    except AdminRefusal:
+        have = set()
+    for name in sorted(expected - have):
+        master = masters.get(name)
+        if master is not None:
+            await admin.put_topic(master, TopicConfig.of(TOPIC, queues))
+    return expected <= have
+
+
+def _properties(kind: str, config: Mapping[str, object], settings: RocketmqSettings) -> dict[str, object]:
+    properties = {name: config[name] for name in DOCUMENTED[kind] if name in config}
+    if kind == "broker":
+        properties |= {
+            "brokerIP1": "${name}",
+            "brokerIP2": "${name}",
+            "storePathRootDir": f"{PLACE_OF_HOME}/store",
+            "autoCreateTopicEnable": False,
+        }
+        if settings.has_controllers:
+            properties["controllerHeartBeatTimeoutMills"] = milliseconds(10_000, settings)
+    elif "controllerDLegerSelfId" in properties:
+        # A controller takes requests on the port of its peers: there is no other setting for one.
+        peers = zip(controller_names(settings), addresses(controller_names(settings), CONTROLLER_PORT), strict=True)
+        properties["controllerDLegerPeers"] = ";".join(f"{name}-{address}" for name, address in peers)
+        properties["controllerStorePath"] = f"{PLACE_OF_HOME}/controller"
+    return properties
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -38,7 +38,7 @@ def settings(deployment: str, flush: str) -> RocketmqSettings:
     return RocketmqSettings(deployment=deployment, flush=flush)  # type: ignore[arg-type]
 
 
-def reports(*, set_aside_to_s: float | None = None) -> TableOfReports:
+def reports(*, set_aside_to_s: float | None = None, parted_to_s: float | None = None) -> TableOfReports:
     """All write a piece each tenth of a second, slaves until a while before the fault; who starts again at 2 s has what
     was written until `LOST_FROM_S`. A slave keeps beside its log what it had up to some time."""
     events: dict[str, list[dict[str, Any]]] = {}
@@ -54,6 +54,9 @@ def reports(*, set_aside_to_s: float | None = None) -> TableOfReports:
     if set_aside_to_s is not None:
         kept = {"start": PIECE, "end": round(set_aside_to_s * 10) * PIECE}
         events["b2"].append({"time": ns(2.5), "event": "set_aside", **kept})
+    if parted_to_s is not None:
+        parted = {"start": 0, "end": round(parted_to_s * 10) * PIECE}
+        events["b2"].append({"time": ns(2.5), "event": "parted", **parted})
     return TableOfReports(node_events_table(events, {}))
 
 
@@ -107,6 +110,26 @@ def test_what_a_dual_write_master_lost_with_its_power_must_be_on_its_slave() -> 
     assert is_excused(given, POWER, reports(set_aside_to_s=0.9), TAIL_S)
     assert not is_excused(given, POWER, reports(set_aside_to_s=0.9), 0.95)
     assert not is_excused(given, POWER, reports(), TAIL_S)
+
+
+@pytest.mark.parametrize("faults", [POWER, DISK], ids=["power", "disk"])
+def test_what_only_a_parted_slave_has_is_not_lost_and_consumers_need_not_get_it(faults: Faults) -> None:
+    given, told = settings("dual-write", "async"), reports(parted_to_s=0.9)
+    for anomaly in ("lost", "unconsumed", "delivered-late"):
+        assert is_excused(given, faults, told, TAIL_S, anomaly)
+        assert not is_excused(given, faults, told, 0.95, anomaly)
+        assert not is_excused(given, KILL, told, TAIL_S, anomaly)
+    assert not is_excused(given, faults, told, TAIL_S)
+
+
+@pytest.mark.parametrize("kind", ["clock", "strobe", "slow-nodes"])
+@pytest.mark.parametrize("deployment", ["single", "async-slaves", "dual-write", "controller"])
+def test_a_message_may_come_early_while_the_clock_of_a_broker_is_wrong(deployment: str, kind: str) -> None:
+    given = settings(deployment, "sync")
+    assert is_excused(given, struck((kind, 1.01, 2, ("b1",))), TOLD, 1.5, "delivered-early")
+    assert not is_excused(given, struck((kind, 1.01, 2, ("b1",))), TOLD, LATE_S, "delivered-early")
+    assert not is_excused(given, struck((kind, 1.01, 2, ("n1",))), TOLD, 1.5, "delivered-early")
+    assert not is_excused(given, KILL, TOLD, 1.5, "delivered-early")
 
 
 def test_what_was_not_synced_is_excused_from_where_the_log_ended_afterwards() -> None:

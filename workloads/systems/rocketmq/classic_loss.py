@@ -9,7 +9,7 @@
                             kept it beside its log      at both
                     sync    nothing                     nothing      nothing: the slave has it
 
-A kill, a partition, slow disks and clocks excuse nothing. A slave loses nothing that its master has not. Where a master
+A kill, a partition, slow disks and clocks excuse no loss. A slave loses nothing that its master has not. Where a master
 lost messages, offsets are given out again, and its slaves' logs may differ from its own for good.
 """
 
@@ -39,11 +39,13 @@ from workloads.systems.rocketmq.damage_words import (
     READ,
     READ_TRACES,
     TAKEN,
+    UNASKED_FOR,
     UNREAD,
     UNREAD_TRACES,
     catch_up_ns,
     lost,
     of_damaged_disks,
+    of_wrong_clocks,
 )
 from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings
 
@@ -68,6 +70,7 @@ class ConfiguredTable:
     def excuses(self) -> Iterator[Excuse]:
         for fault in self.struck:
             yield from of_damaged_disks(fault, self.group.brokers)
+            yield from of_wrong_clocks(fault, self.group.brokers)
         margin_ns = catch_up_ns(self.settings)
         brokers = self.group.brokers
         found = tuple(damages(self.struck, TAKEN, AT_LAST, brokers, brokers, self.reports, unknown_s=margin_ns / 1e9))
@@ -77,6 +80,7 @@ class ConfiguredTable:
                 continue
             for reason, from_ns, until_ns in self._losses(damage, found, logs):
                 yield Excuse(anomalies=(*UNREAD, *READ), reason=reason, from_ns=from_ns, until_ns=until_ns)
+            yield from self._kept_by_slaves(damage, logs)
             if self._slaves and damage.takes is not Takes.UNSYNCED and self._slaves_were_away(damage):
                 reason = f"{lost(damage)}, and it may have been shown while no slave was there to have it"
                 yield Excuse(anomalies=READ, reason=reason, from_ns=damage.from_ns, until_ns=damage.until_ns)
@@ -119,7 +123,7 @@ class ConfiguredTable:
         elif not self._slaves:
             yield words, *whole
         elif self.settings.deployment == "dual-write":
-            for node, end in self._set_aside(damage):
+            for node, end in self._told("set_aside", damage):
                 until_ns = min(reached_ns(end, self._master, damage.until_ns, logs), damage.until_ns)
                 yield f"{words}, and {node} kept it beside its log", damage.from_ns, until_ns
         elif damage.takes is Takes.UNSYNCED:
@@ -128,7 +132,7 @@ class ConfiguredTable:
             held = max(end_at(slave, damage.until_ns, logs) for slave in self._slaves)
             from_ns = max(left_ns(held, self._master, damage.until_ns, logs), damage.from_ns)
             yield f"{words}, and no slave had it yet", from_ns, damage.until_ns
-            for node, end in self._set_aside(damage):
+            for node, end in self._told("set_aside", damage):
                 until_ns = min(reached_ns(end, self._master, damage.until_ns, logs), damage.until_ns)
                 yield f"{words}, and {node} kept it beside its log", damage.from_ns, until_ns
 
@@ -142,6 +146,13 @@ class ConfiguredTable:
             and damage.from_ns <= other.until_ns
             and (damage.until_ns <= other.over_ns + margin_ns)
         )
+
+    def _kept_by_slaves(self, damage: Damage, logs: Mapping[str, Sequence[Event]]) -> Iterator[Excuse]:
+        """Of what slaves have whose logs are parted from the master's: it is not lost, and consumers do not see it."""
+        for node, end in self._told("parted", damage):
+            reason = f"{lost(damage)}, and {node} keeps what it has for a human"
+            until_ns = min(reached_ns(end, self._master, damage.until_ns, logs), damage.until_ns)
+            yield Excuse(anomalies=UNASKED_FOR, reason=reason, from_ns=damage.from_ns, until_ns=until_ns)
 
     def _parted_ns(self, damage: Damage, found: Sequence[Damage]) -> int | None:
         """Since when the master's slaves had nothing in common with it when this was done; None: they had. It began
@@ -165,9 +176,9 @@ class ConfiguredTable:
             for fault in self.struck
         )
 
-    def _set_aside(self, damage: Damage) -> Iterator[tuple[str, int]]:
-        """(slave, up to which offset) of what slaves had of it and keep beside their logs."""
-        for node, events in self.reports.of("set_aside").items():
+    def _told(self, name: str, damage: Damage) -> Iterator[tuple[str, int]]:
+        """(slave, up to which offset) of what slaves have of it, as they told in events of this name."""
+        for node, events in self.reports.of(name).items():
             for event in events:
                 if node in self._slaves and event["time"] >= damage.until_ns and event["end"] is not None:
                     yield node, event["end"]

@@ -42,6 +42,8 @@ APART = ("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-li
 
 UNREAD = ("lost-write", "unseen", "lost", "unconsumed", "lost-retry")
 """What becomes of messages that are lost."""
+UNASKED_FOR = ("lost", "unconsumed", "lost-retry", "delivered-late")
+"""What becomes of messages that a slave alone has: consumers ask its master for them as long as that lives."""
 READ = ("dirty-read",)
 """What becomes of them if they were readable before."""
 UNREAD_TRACES = (
@@ -74,6 +76,9 @@ OF_DISKS = (
 MISPLACED = ("internal-skip", "poll-skip")
 """What a rotten entry of a consume queue leads to, which may be another message than the one it was made for."""
 
+WRONG_CLOCKS = ("clock", "strobe", "slow-nodes")
+"""Kinds under which the wall clock of a node is not the true one."""
+
 CATCH_UP_S = 15.0
 """How long after a fault its replica may still be catching up, at time scale 1."""
 LEAST_CATCH_UP_S = 5.0
@@ -95,6 +100,13 @@ def of_damaged_disks(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Exc
         reason = f"consume queues have no checksums, and bits of disks rotted at {seconds(fault.start_ns)}"
         # It is the entries of earlier messages that rot.
         yield Excuse(anomalies=MISPLACED, reason=reason, from_ns=0, until_ns=LAST_NS)
+
+
+def of_wrong_clocks(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Excuse]:
+    """Delays are added to wall clocks: what was taken by a wrong one, or waited while one was wrong, is early."""
+    if not set(WRONG_CLOCKS).isdisjoint(fault.kinds) and not set(brokers).isdisjoint(fault.nodes):
+        reason = f"clocks of brokers were wrong ({fault.name} at {seconds(fault.start_ns)})"
+        yield Excuse(anomalies=("delivered-early",), reason=reason, from_ns=fault.start_ns, until_ns=fault.stop_ns)
 
 
 def lost(damage: Damage) -> str:

@@ -34,6 +34,7 @@ from workloads.systems.rocketmq.damage_words import (
     catch_up_ns,
     lost,
     of_damaged_disks,
+    of_wrong_clocks,
     seconds,
 )
 from workloads.systems.rocketmq.expiry import expiries
@@ -42,9 +43,6 @@ from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings, b
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
-
-WRONG_CLOCKS = ("clock", "slow-nodes")
-"""Kinds under which the wall clock of a node is not the true one."""
 
 
 def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
@@ -77,9 +75,8 @@ class _Table:
 
     def excuses(self) -> Iterator[Excuse]:
         settings = self.settings
-        yield from self._of_invariants()
+        yield from self._of_states()
         yield from overlaps(settings, self.reports)
-        yield from self._of_clocks()
         if settings.unclean_election:
             unclean = "unclean election is on, and a replica that lags may be elected"
             yield from self._around(unclean, (*ALL, "fenced-write"))
@@ -94,10 +91,12 @@ class _Table:
             shown = "readUnCommitted lets consumers read what may still be cut"
             yield from self._around(shown, ("lost-write", *READ, *UNREAD_TRACES, *READ_TRACES))
 
-    def _of_invariants(self) -> Iterator[Excuse]:
-        """Whoever lost what was synced may lack anything from there on; whoever is slow may be slow to notice."""
+    def _of_states(self) -> Iterator[Excuse]:
+        """Whoever lost what was synced may lack anything from there on; whoever is slow may be slow to notice; whose clock
+        is wrong may be early."""
         for fault in self.struck:
             yield from of_damaged_disks(fault, self._voters)
+            yield from of_wrong_clocks(fault, self._voters)
             until_ns = fault.stop_ns + catch_up_ns(self.settings)
             if "slow-nodes" in fault.kinds:
                 reason = f"nodes were slow at {seconds(fault.start_ns)}"
@@ -108,17 +107,6 @@ class _Table:
                 lasts_ns = round(CATCH_UP_S * self.settings.time_scale * 1e9)
                 until_ns = LAST_NS if "slow-nodes" in fault.kinds else fault.stop_ns + lasts_ns
                 yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
-
-    def _of_clocks(self) -> Iterator[Excuse]:
-        """Delays are added to wall clocks: what was taken by a wrong one, or waited while one was wrong, is early."""
-        for fault in self.struck:
-            if not set(WRONG_CLOCKS).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
-                yield Excuse(
-                    anomalies=("delivered-early",),
-                    reason=f"clocks of brokers were wrong ({fault.name} at {seconds(fault.start_ns)})",
-                    from_ns=fault.start_ns,
-                    until_ns=fault.stop_ns,
-                )
 
     @property
     def _voters(self) -> tuple[str, ...]:

@@ -80,6 +80,7 @@ class ClassicFollower:
         self._is_served = True
         if common is None:
             self.state = HAState.SUSPEND
+            host.log("parted", start=store.min_offset, end=store.max_offset)
             host.log("manual_repair_needed", master=self._master, reason="no part of the logs is equal")
             # Without a first ack the master sends nothing, and ends the connection when it has been silent for long.
             await connection.read_exactly(1)

@@ -15,7 +15,7 @@ are passed over, and so is a line that was torn:
   recovered    end                                                         after a start its log ends there
   deleted      to, forced                                                  all before is no more; for want of room?
   set_aside    start, end                                                  it kept what its master lacks beside its log
-  parted       start, end                                                  its log has no part in common with its master's
+  parted       start, end                                                 it keeps a log that is no part of its master's
   sync_state_set  members, epoch                                           who must hold what is acknowledged from here
 
 `leader` and `follower` without a group are of the group in which the system declares the node to vote, or else of one

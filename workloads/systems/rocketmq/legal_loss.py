@@ -92,8 +92,8 @@ class _Table:
             yield from self._around(shown, ("lost-write", *READ, *UNREAD_TRACES, *READ_TRACES))
 
     def _of_states(self) -> Iterator[Excuse]:
-        """Whoever lost what was synced may lack anything from there on; whoever is slow may be slow to notice; whose clock
-        is wrong may be early."""
+        """Whoever lost what was synced may lack anything from there on; whoever is slow may be slow to notice; whose
+        clock is wrong may be early."""
         for fault in self.struck:
             yield from of_damaged_disks(fault, self._voters)
             yield from of_wrong_clocks(fault, self._voters)

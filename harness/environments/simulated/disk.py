@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Sequence
+from functools import partial
 from zlib import crc32
 
 from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk
@@ -93,7 +94,7 @@ class SimulatedFile:
         upto = inode.carried + len(inode.operations)
         done = loop.create_future()
         store.trace.event(loop.now_ns, store.name, "fsync", f"{self._path} {len(inode.content)}")
-        loop.kernel_at(loop.now_ns + store.fsync_ns(), self._synced, upto, done)
+        store.after_fsync(partial(self._synced, upto, done))
         error = await done
         if error is not None:
             raise error
@@ -169,8 +170,14 @@ class SimulatedDisk:
             raise FileNotFoundError(errno.ENOENT, "no such file", source)
         change = store.rename(source, target)
         store.trace.event(store.loop.now_ns, store.name, "rename", f"{source} {target}")
-        await store.loop.sleep_until(store.loop.now_ns + store.fsync_ns())
+        renamed = store.loop.create_future()
+        store.after_fsync(partial(self._renamed, renamed))
+        await renamed
         store.sync_names_until(change)
+
+    def _renamed(self, done: asyncio.Future[None]) -> None:
+        if self._process.alive and not done.done():
+            done.set_result(None)
 
     def used_share(self) -> float:
         """A disk is endless unless it is full."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,8 +53,10 @@ class DiskTrouble:
 class DiskTroubles:
     """Impairments of one disk, oldest first; together they turn its knobs."""
 
-    def __init__(self, faults: DiskFaults) -> None:
+    def __init__(self, faults: DiskFaults, on_pace: Callable[[], None]) -> None:
+        """`on_pace` runs when the disk has become slower or quicker."""
         self._faults = faults
+        self._on_pace = on_pace
         self._active: list[DiskTrouble] = []
 
     def add(self, impairment: DiskImpairment, used_bytes: int) -> None:
@@ -89,6 +92,7 @@ class DiskTroubles:
         now = [trouble.impairment for trouble in active]
         if kind is SlowDisk:
             faults.fsync_slow_factor = math.prod(each.factor for each in now if isinstance(each, SlowDisk))
+            self._on_pace()
         elif kind is FailingFsync:
             faults.fsync_error_probability = float(any(isinstance(each, FailingFsync) for each in now))
         elif kind is DiskErrors:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
 
-from harness.environments.impairment import BitRot, DiskErrors, FailingFsync, FullDisk
+from harness.environments.impairment import BitRot, DiskErrors, FailingFsync, FullDisk, SlowDisk
 from system_under_test.runtime.host import DiskError, DiskFull
 
 
@@ -290,6 +291,25 @@ def test_fsync_takes_time_and_a_slow_disk_takes_more(simulate):
         assert 0 < await duration_s() < 0.1
         environment.disk_faults("a").fsync_slow_factor = 10_000
         assert await duration_s() > 1
+
+    simulate(body)
+
+
+def test_what_a_slow_disk_has_under_way_is_done_soon_once_it_is_not_slow_any_more(simulate):
+    async def body(environment, hosts) -> None:
+        slow = SlowDisk(factor=1_000_000.0)
+        await environment.impair(["a"], slow)
+        disk = hosts["a"].disk
+        file = disk.open("log")
+        file.append(b"bytes")
+        under_way = [asyncio.ensure_future(call) for call in (file.fsync(), disk.replace("log", "log.1"))]
+        await environment.timeline.sleep(5)
+        assert not any(call.done() for call in under_way)
+        await environment.relieve(["a"], slow)
+        healed_ns = environment.timeline.now_ns()
+        await asyncio.gather(*under_way)
+        assert environment.timeline.now_ns() - healed_ns < 1e9
+        assert bytes(environment.disk_of("a").lookup("log.1").durable) == b"bytes"
 
     simulate(body)
 

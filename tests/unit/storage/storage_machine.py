@@ -71,9 +71,9 @@ class Machine:
     def count_fsyncs(self) -> Callable[[], int]:
         """How many fsyncs the disk was asked for from now on."""
         draws = self._disk.fsync_ns
-        durations: list[int] = []
+        durations: list[float] = []
 
-        def counted() -> int:
+        def counted() -> float:
             durations.append(draws())
             return durations[-1]
 

@@ -250,7 +250,7 @@ class MessageClient:
             expression_type=expression_type,
         )
         deadline_ns = self._deadline_ns()
-        route = _group(await self._route(topic, deadline_ns), topic, broker_name)
+        route = self._group(await self._route(topic, deadline_ns), topic, broker_name)
         queue = topic, route.broker_name, queue_id
         replica = self._choice.among(queue, route.brokers)
         if replica is None:
@@ -383,7 +383,7 @@ class MessageClient:
                 if default_topic is None:
                     raise
                 route = await self._route(default_topic, deadline_ns)
-            group = _group(route, topic, broker_name)
+            group = self._group(route, topic, broker_name)
             address = group.master
             if address is None:
                 raise self._failed(topic, "no-route", True, f"{group.broker_name} has no master", None)
@@ -421,6 +421,14 @@ class MessageClient:
                 reasons.append(f"{nameserver}: {error}")
         raise (_TopicUnknown if is_unknown else ClientError)("no-route", True, "; ".join(reasons))
 
+    def _group(self, route: TopicRoute, topic: str, broker_name: str | None) -> GroupRoute:
+        """A route without the group may come from a NameServer that the group has not registered at yet."""
+        groups = [group for group in route.groups if broker_name is None or group.broker_name == broker_name]
+        if len(groups) != 1:
+            found = ", ".join(group.broker_name for group in route.groups)
+            raise self._failed(topic, "no-route", True, f"{topic} lies on [{found}]: name one of them", None)
+        return groups[0]
+
     def _offset(self, topic: str, broker: str, response: RemotingCommand) -> int:
         self._expect_success(topic, broker, response)
         try:
@@ -449,14 +457,6 @@ def refusal(response: RemotingCommand, broker: str) -> ClientError:
         # RocketMQ's own way to say it; it refuses before it appends.
         code, definite = "in-sync-replicas-not-enough", True
     return ClientError(code, definite, f"{response.code} {remark}".rstrip(), broker)
-
-
-def _group(route: TopicRoute, topic: str, broker_name: str | None) -> GroupRoute:
-    groups = [group for group in route.groups if broker_name is None or group.broker_name == broker_name]
-    if len(groups) != 1:
-        found = ", ".join(group.broker_name for group in route.groups)
-        raise ClientError("no-route", True, f"{topic} lies on [{found}]: name one of them")
-    return groups[0]
 
 
 def _messages(data: bytes) -> tuple[tuple[int, bytes], ...]:

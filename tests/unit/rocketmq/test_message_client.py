@@ -104,10 +104,17 @@ class Stage:
         self.environment = environment
         self.client = MessageClient(environment.client_host("client"), ["c1:9876", "c2:9876"], TIMEOUT_S)
 
-    def register(self, broker: str, broker_id: int, state_version: int, at: tuple[str, ...] = ("c1", "c2")) -> None:
+    def register(
+        self,
+        broker: str,
+        broker_id: int,
+        state_version: int,
+        at: tuple[str, ...] = ("c1", "c2"),
+        group: str = "broker-a",
+    ) -> None:
         claim = Registration(
             cluster="c",
-            broker_name="broker-a",
+            broker_name=group,
             broker_id=broker_id,
             address=f"{broker}:10911",
             ha_address=f"{broker}:10912",
@@ -326,5 +333,16 @@ def test_an_unknown_topic_and_a_group_without_master_have_no_route(tmp_path):
         assert (error.code, error.detail) == ("no-route", "broker-a has no master")
         stage.register("b1", 0, 1)
         assert (await stage.client.send(TOPIC, 0, b"m")).broker == "b1:10911"
+
+    on_stage(tmp_path, body)
+
+
+def test_a_route_without_the_group_is_not_kept(tmp_path):
+    async def body(stage: Stage) -> None:
+        stage.register("b2", 0, 1, group="broker-b")
+        error = await failure(stage.client.send(TOPIC, 0, b"m", broker_name="broker-c"))
+        assert (error.code, error.detail) == ("no-route", f"{TOPIC} lies on [broker-a, broker-b]: name one of them")
+        stage.register("b2", 0, 1, group="broker-c")
+        assert (await stage.client.send(TOPIC, 0, b"m", broker_name="broker-c")).broker == "b2:10911"
 
     on_stage(tmp_path, body)

@@ -150,12 +150,12 @@ def agree_behind(begin: int, own: EpochMap, theirs: EpochMap) -> bool:
 
 
 def is_before(own: EpochMap, own_end: int, theirs: EpochMap) -> bool:
-    """Whether all of this log lies before the first byte that is left of theirs: what they have begins in an epoch that
-    this log does not know yet, or in its newest one, behind its end."""
-    if own.last is None or not theirs.entries:
+    """Whether all of this log lies before the first byte that is left of theirs: what they have begins in an epoch of
+    which this log has no byte yet, nor of a later one, or in the newest one of which it has any, behind its end."""
+    written = [entry.master_epoch for entry in own if entry.start_offset < own_end]
+    if not written or not theirs.entries:
         return False
-    first = theirs.entries[0]
-    newest = own.last.master_epoch
+    first, newest = theirs.entries[0], written[-1]
     return newest < first.master_epoch or (newest == first.master_epoch and own_end < first.start_offset)
 
 

@@ -30,8 +30,18 @@ def test_a_partial_log_whose_epoch_ended_before_it_at_the_master_is_cut_whole():
         ({1: 0, 2: 3000}, 4096, False),
         ({1: 0}, 5000, True),
         ({1: 0, 3: 3000}, 3500, False),
+        ({1: 0, 2: 2000, 3: 3000}, 3000, True),
+        ({3: 0}, 0, False),
     ],
-    ids=["an older epoch", "the same epoch", "up to the very byte", "a longer log of an older epoch", "a newer epoch"],
+    ids=[
+        "an older epoch",
+        "the same epoch",
+        "up to the very byte",
+        "a longer log of an older epoch",
+        "a newer epoch",
+        "a newer epoch without bytes",
+        "no bytes at all",
+    ],
 )
 def test_a_log_that_ends_before_what_the_master_has_left_is_known_as_such(own, own_end, is_it):
     assert is_before(EpochMap(own.items()), own_end, EpochMap([(2, 4096), (4, 6000)])) == is_it

@@ -1,7 +1,8 @@
 """One node's events, in its own order: what it reports that others may contradict, and what is wrong with it already.
 
 A node's log is a stack of pieces: it grows at its end and is cut there. A piece is confirmed once the node reports
-that all before the piece's end is; it stands until the log is cut below that.
+that all before the piece's end is; it stands until the log is cut below that. What has expired at the log's beginning
+still stands, until the log is cut at that beginning: who has nothing left may begin another log there.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 
-EVENTS = ("role", "elected", "leader", "follower", "written", "confirmed", "truncated", "recovered")
-ROLE, ELECTED, LEADER, FOLLOWER, WRITTEN, CONFIRMED, TRUNCATED, RECOVERED = range(8)
+EVENTS = ("role", "elected", "leader", "follower", "written", "confirmed", "truncated", "recovered", "deleted")
+ROLE, ELECTED, LEADER, FOLLOWER, WRITTEN, CONFIRMED, TRUNCATED, RECOVERED, DELETED = range(9)
 
 REPORTS = pa.schema(
     [
@@ -206,7 +207,8 @@ def _highest_confirmed(log: _NodeLog) -> Int64:
 def confirmed_pieces(event: Int32, end: Int64) -> tuple[Int64, Bool]:
     """The events of pieces that were confirmed, in the order of that; and which of them stand until the end.
 
-    Pieces above a confirmed offset wait for the next; a cut takes all that end beyond it.
+    Pieces above a confirmed offset wait for the next; a cut takes all that end beyond it, and all there are if it
+    leaves no more than was deleted.
 
         written 0 to 4096 · confirmed 4096 · truncated to 0 · written 0 to 4096
 
@@ -219,10 +221,15 @@ def confirmed_pieces(event: Int32, end: Int64) -> tuple[Int64, Bool]:
     height = 0
     confirmed = 0
     found = 0
+    begin = 0
     for i in range(len(event)):
-        if event[i] == TRUNCATED or event[i] == RECOVERED or event[i] == WRITTEN:
+        if event[i] == DELETED:
+            begin = end[i]
+        elif event[i] == TRUNCATED or event[i] == RECOVERED or event[i] == WRITTEN:
             # Where a piece is written, nothing was: a log that began anew may not have reported that it was emptied.
             kept = end[i] - 1 if event[i] == WRITTEN else end[i]
+            if event[i] == TRUNCATED and kept <= begin:
+                kept = begin = 0
             while height > 0 and end[stack[height - 1]] > kept:
                 height -= 1
                 if height < confirmed:

@@ -17,13 +17,13 @@ Cluster = dict[str, list[Event]]
 PIECE = 10
 
 
-def random_cluster(rng: random.Random, group: str, *, length: int = 16) -> Cluster:
+def random_cluster(rng: random.Random, group: str, *, length: int = 24) -> Cluster:
     """Two or three brokers and two electors. Mostly they agree; each cluster has its own rate of disorder."""
     disorder = rng.choice((0.0, 0.1, 0.4))
     brokers = [f"{group}-b{number}" for number in range(rng.choice((2, 3)))]
     electors = [f"{group}-c{number}" for number in range(2)]
     cluster: Cluster = {node: [] for node in (*brokers, *electors)}
-    ends = dict.fromkeys(brokers, 0)
+    begins, ends = dict.fromkeys(brokers, 0), dict.fromkeys(brokers, 0)
     epoch = term = now = 0
 
     def report(node: str, event: str, **fields: object) -> None:
@@ -36,7 +36,9 @@ def random_cluster(rng: random.Random, group: str, *, length: int = 16) -> Clust
         report(broker, "identity", group=group, broker_id=number)
     for _ in range(length):
         now += rng.randrange(5)
-        kind = rng.choice(("elect", "lead", "write", "write", "write", "confirm", "cut", "recover"))
+        kind = rng.choice(
+            ("elect", "lead", "write", "write", "write", "confirm", "confirm", "cut", "recover", "delete")
+        )
         broker, elector = rng.choice(brokers), rng.choice(electors)
         if kind == "elect":
             epoch += not odd()
@@ -59,11 +61,15 @@ def random_cluster(rng: random.Random, group: str, *, length: int = 16) -> Clust
         elif kind == "confirm":
             offset = rng.randrange(ends[broker] + 1) + (rng.randrange(20) if odd() else 0)
             report(broker, "confirmed", offset=offset, master_epoch=epoch - odd())
+        elif kind == "delete":
+            begins[broker] = max(begins[broker], rng.randrange(ends[broker] + 1) // PIECE * PIECE)
+            report(broker, "deleted", to=begins[broker], forced=odd())
         else:
-            kept = rng.randrange(ends[broker] + 1) // PIECE * PIECE
+            kept = rng.randrange(begins[broker], ends[broker] + 1) // PIECE * PIECE
             name = "to" if kind == "cut" else "end"
             report(broker, "truncated" if kind == "cut" else "recovered", **{name: kept})
             ends[broker] = min(ends[broker], kept)
+            begins[broker] = min(begins[broker], kept)
     return {node: events for node, events in cluster.items() if events}
 
 
@@ -124,14 +130,19 @@ def defined_pieces(events: list[Event]) -> tuple[list[int], list[int]]:
     held: dict[int, int] = {}
     safe: set[int] = set()
     ever: set[int] = set()
+    begin = 0
     for position, event in enumerate(events):
         if event["event"] == "written":
             held[event["start"]] = position
         elif event["event"] == "confirmed":
             safe |= {position for start, position in held.items() if start + PIECE <= event["offset"]}
             ever |= safe
+        elif event["event"] == "deleted":
+            begin = event["to"]
         elif event["event"] in ("truncated", "recovered"):
             kept = event.get("to", event.get("end"))
+            if event["event"] == "truncated" and kept <= begin:
+                kept = begin = 0
             held = {start: position for start, position in held.items() if start + PIECE <= kept}
             safe &= set(held.values())
     return sorted(ever), sorted(safe)

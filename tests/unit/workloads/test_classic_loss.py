@@ -18,7 +18,7 @@ from tests.unit.workloads.test_legal_loss import (
     ns,
     struck,
 )
-from workloads.systems.rocketmq.legal_loss import legal_loss
+from workloads.systems.rocketmq.legal_loss import catch_up_ns, legal_loss
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 LOST_FROM_S, SLAVES_HELD_UNTIL_S = 0.8, 0.7
@@ -120,6 +120,18 @@ def test_what_only_a_parted_slave_has_is_not_lost_and_consumers_need_not_get_it(
         assert not is_excused(given, faults, told, 0.95, anomaly)
         assert not is_excused(given, KILL, told, TAIL_S, anomaly)
     assert not is_excused(given, faults, told, TAIL_S)
+
+
+def test_a_group_may_pass_over_what_gets_offsets_that_it_had_read_until_it_has_learned_of_the_loss() -> None:
+    given = settings("single", "async")
+    after_s = 2 + catch_up_ns(given) / 1e9
+    for anomaly in ("unconsumed", "lost-retry"):
+        assert is_excused(given, POWER, TOLD, 2.5, anomaly)
+        assert not is_excused(given, POWER, TOLD, after_s + 0.1, anomaly)
+        assert not is_excused(given, POWER, TOLD, EARLY_S, anomaly)
+        assert not is_excused(settings("single", "sync"), POWER, TOLD, 2.5, anomaly)
+        assert not is_excused(given, KILL, TOLD, 2.5, anomaly)
+    assert not is_excused(given, POWER, TOLD, 2.5, "lost")
 
 
 @pytest.mark.parametrize("kind", ["clock", "strobe", "slow-nodes"])

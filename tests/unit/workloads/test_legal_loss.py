@@ -177,6 +177,22 @@ def test_traces_of_a_loss_are_legal_until_its_faults_are_over_and_caught_up_with
         assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, EARLY_S, anomaly)
 
 
+def test_a_group_may_pass_over_what_gets_offsets_that_it_had_read_until_it_has_learned_of_the_loss() -> None:
+    after_s = 2.5 + catch_up_ns(ALL_ACK_2) / 1e9
+    for anomaly in ("unconsumed", "lost-retry"):
+        assert is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s - 0.1, anomaly)
+        assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s + 0.1, anomaly)
+        assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, EARLY_S, anomaly)
+    assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s - 0.1, "lost")
+
+
+def test_a_disk_that_was_the_only_one_to_have_it_excuses_it_under_unclean_elections_as_well() -> None:
+    alone = RocketmqSettings(brokers=1, min_in_sync_replicas=1, unclean_election=True)
+    wiped = struck(("lost-disk", 30, 31, ("b1",)))
+    assert is_excused(alone, wiped, ALL_LOST, EARLY_S)
+    assert not is_excused(alone, struck(("kill", 30, 31, ("b1",))), ALL_LOST, EARLY_S)
+
+
 def test_who_was_not_in_the_set_need_not_have_held_it() -> None:
     shrunk = reports({"b1": LOST_FROM_S}, members=[(0.0, [1, 2, 3]), (0.85, [1, 2])])
     assert is_excused(ALL_ACK_2, POWER_UNDER_ONE_KILL, shrunk, TAIL_S)

@@ -36,6 +36,7 @@ from workloads.systems.rocketmq.damage_words import (
     APART,
     AT_LAST,
     AWAY,
+    GIVEN_AGAIN,
     READ,
     READ_TRACES,
     TAKEN,
@@ -102,11 +103,12 @@ class ConfiguredTable:
         """What else is seen of a loss: until all have caught up, or for good."""
         # A slave of a master that has nothing left is parted from it for good.
         is_parted = damage.takes is not Takes.UNSYNCED or self._parts(damage)
-        for anomalies, until_ns in (
-            ((*UNREAD_TRACES, *READ_TRACES, *PARTED), LAST_NS if is_parted else caught_up_ns),
-            (PASSED_OVER, LAST_NS),
+        for anomalies, from_ns, until_ns in (
+            ((*UNREAD_TRACES, *READ_TRACES, *PARTED), damage.from_ns, LAST_NS if is_parted else caught_up_ns),
+            (GIVEN_AGAIN, damage.until_ns, caught_up_ns),
+            (PASSED_OVER, damage.from_ns, LAST_NS),
         ):
-            yield Excuse(anomalies=anomalies, reason=lost(damage), from_ns=damage.from_ns, until_ns=until_ns)
+            yield Excuse(anomalies=anomalies, reason=lost(damage), from_ns=from_ns, until_ns=until_ns)
 
     def _losses(
         self, damage: Damage, found: Sequence[Damage], logs: Mapping[str, Sequence[Event]]

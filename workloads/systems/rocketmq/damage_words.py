@@ -50,6 +50,9 @@ UNREAD_TRACES = (
     *("inconsistent-offsets", "nonmonotonic-send"),
     *("redelivered-early", "redelivered-after-ack", "times-not-risen"),
 )
+GIVEN_AGAIN = ("unconsumed", "lost-retry")
+"""What becomes of messages that get offsets which a group had read already: its members learn at their next pull that
+the log has become shorter, and go on at its end."""
 READ_TRACES = (
     *("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "passed-over", "overtaken"),
     *("wrong-retry-count", "early-dead-letter"),

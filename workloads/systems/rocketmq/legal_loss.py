@@ -26,6 +26,7 @@ from workloads.systems.rocketmq.damage_words import (
     AWAY,
     CATCH_UP_S,
     DELAYING,
+    GIVEN_AGAIN,
     READ,
     READ_TRACES,
     TAKEN,
@@ -77,11 +78,11 @@ class _Table:
         settings = self.settings
         yield from self._of_states()
         yield from overlaps(settings, self.reports)
+        yield from self._of_disks()
         if settings.unclean_election:
             unclean = "unclean election is on, and a replica that lags may be elected"
             yield from self._around(unclean, (*ALL, "fenced-write"))
             return
-        yield from self._of_disks()
         if not settings.all_ack and settings.in_sync_replicas < len(self._voters):
             few = f"inSyncReplicas is {settings.in_sync_replicas} of {len(self._voters)}, and a laggard may be elected"
             yield from self._around(few, (*UNREAD, *UNREAD_TRACES))
@@ -150,6 +151,7 @@ class _Table:
                     from_ns=from_ns,
                     until_ns=ended_ns + margin,
                 )
+                yield Excuse(anomalies=GIVEN_AGAIN, reason=reason, from_ns=until_ns, until_ns=ended_ns + margin)
 
     def _others(self, damage: Damage, span: Holders, found: Sequence[Damage]) -> list[tuple[str, FaultWindow]] | None:
         """What kept each other holder from saving it; None where one could have, or where nothing may be lost."""

@@ -11,7 +11,8 @@ import random
 from collections.abc import Awaitable
 from typing import Final, Protocol, TypeVar
 
-from harness.environments.simulated.loop import NANOSECONDS, Deadline, VirtualTimeLoop
+from harness.environments.simulated.loop import NANOSECONDS, Deadline, OnSet, TimerHandle, VirtualTimeLoop
+from harness.environments.simulated.slow_timers import USUAL, SlowTimers
 from harness.trace import Trace
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ class MachineClock:
         "_random",
         "_set_ns",
         "_shift_ns",
+        "_slow_timers",
         "_timer_jitter_ns",
         "quartz",
         "rate",
@@ -46,8 +48,9 @@ class MachineClock:
         self._base_ns = EPOCH_NS
         self.rate = 1.0
         """Rate of the wall clock."""
-        self.stretch = 1.0
+        self.stretch = USUAL
         """How many times as long as it should a sleep lasts."""
+        self._slow_timers = SlowTimers(loop)
         self._shift_ns = 0
 
     def set(self, *, offset_s: float, rate: float) -> None:
@@ -76,6 +79,18 @@ class MachineClock:
         """The true moment at which one wakes who sleeps for so many seconds of this quartz."""
         late_ns = self._random.random() * self._timer_jitter_ns
         return self._loop.now_ns + max(1, round(seconds * NANOSECONDS / self.quartz * self.stretch + late_ns))
+
+    def on_set(self) -> OnSet | None:
+        """What is to be told of a timer for a moment that `wake_ns` gave."""
+        return self._follow if self.stretch != USUAL else None
+
+    def set_stretch(self, stretch: float) -> None:
+        """Also for those who sleep already, if time was stretched when they began."""
+        self.stretch = stretch
+        self._slow_timers.change_pace(stretch)
+
+    def _follow(self, timer: TimerHandle) -> None:
+        self._slow_timers.follow(timer, (timer.when_ns - self._loop.now_ns) / self.stretch, self.stretch)
 
 
 class Sleeper(Protocol):
@@ -109,11 +124,11 @@ class SimulatedClock:
         loop = self._loop
         when_ns = self._machine.wake_ns(seconds)
         self._trace.event(loop.now_ns, self._process.name, "sleep", str(when_ns))
-        await loop.sleep_until(when_ns)
+        await loop.sleep_until(when_ns, self._machine.on_set())
 
     async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
         if not self._process.alive:
             return await awaitable
         when_ns = self._machine.wake_ns(max(0.0, seconds))
-        with Deadline(self._loop, when_ns):
+        with Deadline(self._loop, when_ns, self._machine.on_set()):
             return await awaitable

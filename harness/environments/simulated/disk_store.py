@@ -20,8 +20,9 @@ from typing import Final
 from zlib import crc32
 
 from harness.environments.simulated.disk_troubles import DiskFaults, DiskTroubles
-from harness.environments.simulated.loop import NANOSECONDS, TimerHandle, VirtualTimeLoop
+from harness.environments.simulated.loop import NANOSECONDS, VirtualTimeLoop
 from harness.environments.simulated.regime import Regime
+from harness.environments.simulated.slow_timers import USUAL, SlowTimers
 from harness.seed import Seed
 from harness.trace import Trace
 
@@ -97,21 +98,6 @@ class _NameChange:
         return {self.path} if self.renamed_from is None else {self.path, self.renamed_from}
 
 
-@dataclass(slots=True, eq=False)
-class _SlowSync:
-    """One fsync of a slow disk."""
-
-    left_ns: float
-    """Of what it takes where the disk is not slow."""
-    from_ns: int
-    factor: float
-    done: Callable[[], None]
-    timer: TimerHandle
-
-    def left_at(self, now_ns: int) -> float:
-        return max(0.0, self.left_ns - (now_ns - self.from_ns) / self.factor)
-
-
 class DiskStore:
     """The disk of a machine: survives the processes that use it."""
 
@@ -126,7 +112,7 @@ class DiskStore:
         self._seed = seed
         self._fsync_random = seed.child("disk", name, "fsync").stream()
         self._fault_random = seed.child("disk", name, "faults").stream()
-        self._slow_syncs: list[_SlowSync] = []
+        self._slow_syncs = SlowTimers(loop)
         self._power_losses = 0
         self._names: dict[str, Inode] = {}
         self._durable_names: dict[str, Inode] = {}
@@ -215,25 +201,12 @@ class DiskStore:
         """Run `done` once the platter would have what was written until now: what a slow disk has under way becomes
         quicker with it."""
         work_ns, factor = self.fsync_ns(), self.faults.fsync_slow_factor
-        if factor == 1.0:
-            self.loop.kernel_at(self.loop.now_ns + max(1, int(work_ns)), done)
-        else:
-            self._start_slowly(work_ns, factor, done)
-
-    def _start_slowly(self, work_ns: float, factor: float, done: Callable[[], None]) -> None:
-        now_ns = self.loop.now_ns
-        timer = self.loop.kernel_at(now_ns + max(1, int(work_ns * factor)), self._end_slowly, done)
-        self._slow_syncs.append(_SlowSync(work_ns, now_ns, factor, done, timer))
-
-    def _end_slowly(self, done: Callable[[], None]) -> None:
-        self._slow_syncs = [each for each in self._slow_syncs if each.done is not done]
-        done()
+        timer = self.loop.kernel_at(self.loop.now_ns + max(1, int(work_ns * factor)), done)
+        if factor != USUAL:
+            self._slow_syncs.follow(timer, work_ns, factor)
 
     def _change_pace(self) -> None:
-        slow, self._slow_syncs = self._slow_syncs, []
-        for each in slow:
-            each.timer.cancel()
-            self._start_slowly(each.left_at(self.loop.now_ns), self.faults.fsync_slow_factor, each.done)
+        self._slow_syncs.change_pace(self.faults.fsync_slow_factor)
 
     def fsync_ns(self) -> float:
         """What it takes where the disk is not slow."""

@@ -19,7 +19,7 @@ import logging
 import warnings
 from asyncio import events
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextvars import Context, ContextVar, copy_context
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, Protocol, TypeVar, cast
@@ -79,7 +79,7 @@ class Handle:
 class TimerHandle(Handle):
     """A callback at a moment; a cancelled one is taken out of the heap when many have gathered."""
 
-    __slots__ = ("_loop", "when_ns")
+    __slots__ = ("__weakref__", "_loop", "when_ns")
 
     def __init__(
         self,
@@ -106,14 +106,19 @@ class TimerHandle(Handle):
             self._loop.timer_cancelled()
 
 
+OnSet = Callable[[TimerHandle], object]
+"""Is told the timer that has been set."""
+
+
 class Deadline:
     """`asyncio.timeout_at` at half the cost: at its moment what is inside is cancelled, and TimeoutError raised."""
 
-    __slots__ = ("_cancelling", "_loop", "_struck", "_task", "_timer", "_when_ns")
+    __slots__ = ("_cancelling", "_loop", "_on_set", "_struck", "_task", "_timer", "_when_ns")
 
-    def __init__(self, loop: VirtualTimeLoop, when_ns: int) -> None:
+    def __init__(self, loop: VirtualTimeLoop, when_ns: int, on_set: OnSet | None = None) -> None:
         self._loop = loop
         self._when_ns = when_ns
+        self._on_set = on_set
 
     def __enter__(self) -> None:
         loop = self._loop
@@ -125,7 +130,9 @@ class Deadline:
         self._struck = False
         self._timer: Handle
         if self._when_ns > loop.now_ns:
-            self._timer = loop.timer_at(self._when_ns, self._strike)
+            self._timer = timer = loop.timer_at(self._when_ns, self._strike)
+            if self._on_set is not None:
+                self._on_set(timer)
         else:
             self._timer = loop.call_soon(self._strike)
 
@@ -332,6 +339,13 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         heappush(self._timers, (when_ns, sequence, handle))
         return handle
 
+    def move(self, moments: Mapping[TimerHandle, int]) -> None:
+        """Let timers that were set run at other moments."""
+        for timer, when_ns in moments.items():
+            timer.when_ns = when_ns
+        self._timers = [(moments.get(timer, when_ns), number, timer) for when_ns, number, timer in self._timers]  # type: ignore[call-overload]
+        heapify(self._timers)
+
     def timer_cancelled(self) -> None:
         self._cancelled_timers += 1
         if self._cancelled_timers > _COMPACT_ABOVE and self._cancelled_timers * 2 > len(self._timers):
@@ -367,10 +381,12 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
                 self._graveyard.append(task)
         return task
 
-    async def sleep_until(self, when_ns: int) -> None:
+    async def sleep_until(self, when_ns: int, on_set: OnSet | None = None) -> None:
         """Wait for a moment of virtual time."""
         waiter = self.create_future()
         timer = self.kernel_at(when_ns, _wake, waiter)
+        if on_set is not None:
+            on_set(timer)
         try:
             await waiter
         finally:

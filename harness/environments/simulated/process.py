@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from harness.environments.simulated.clock import MachineClock
 from harness.environments.simulated.disk_store import DiskStore
 from harness.environments.simulated.loop import OWNER, Handle, VirtualTimeLoop
+from harness.environments.simulated.slow_timers import USUAL
 
 
 class Machine:
@@ -50,15 +51,15 @@ class Machine:
 
     def slower(self, callback_cost_ns: int, stretch: float) -> None:
         """Each callback takes so much longer, and each sleep so many times as long, also in lives to come."""
-        self.clock.stretch *= stretch
+        self.clock.set_stretch(self.clock.stretch * stretch)
         self._set_cost(self.callback_cost_ns + callback_cost_ns)
 
     def faster(self, callback_cost_ns: int, stretch: float) -> None:
         """Take away what `slower` has added."""
-        self.clock.stretch /= stretch
-        self._set_cost(self.callback_cost_ns - callback_cost_ns)
-        if self.callback_cost_ns == 0:
-            self.clock.stretch = 1.0  # without what rounding has left
+        left_ns = self.callback_cost_ns - callback_cost_ns
+        is_over = left_ns == 0  # then without what rounding has left
+        self.clock.set_stretch(USUAL if is_over else self.clock.stretch / stretch)
+        self._set_cost(left_ns)
 
     def _set_cost(self, callback_cost_ns: int) -> None:
         self.callback_cost_ns = callback_cost_ns

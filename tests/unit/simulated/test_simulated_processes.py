@@ -206,6 +206,34 @@ def test_a_starved_process_falls_behind_and_keeps_its_order(simulate):
     simulate(body)
 
 
+def test_whoever_sleeps_on_a_slow_node_wakes_soon_once_it_is_not_slow_any_more(simulate):
+    async def body(environment, hosts) -> None:
+        host, woken_s = hosts["a"], []
+        twice = [SlowNode(callback_us=10, stretch=10.0), SlowNode(callback_us=20, stretch=10.0)]
+
+        async def sleep() -> None:
+            await host.clock.sleep(1.0)
+            woken_s.append(environment.timeline.now_ns() / 1e9)
+
+        async def wait() -> None:
+            with pytest.raises(TimeoutError):
+                await host.clock.within(1.0, asyncio.get_running_loop().create_future())
+            woken_s.append(environment.timeline.now_ns() / 1e9)
+
+        for slow in twice:
+            await environment.impair(["a"], slow)
+        host.spawn(sleep(), "sleep")
+        host.spawn(wait(), "wait")
+        await environment.timeline.sleep(50)
+        await environment.relieve(["a"], twice[0])
+        await environment.timeline.sleep(2)
+        await environment.relieve(["a"], twice[1])
+        await environment.timeline.sleep(10)
+        assert woken_s == pytest.approx([52.3, 52.3], abs=0.01)  # 50 / 100 + 2 / 10 + 0.3 / 1 = 1
+
+    simulate(body)
+
+
 def test_a_clean_stop_lets_a_node_finish_and_a_stubborn_one_is_killed(simulate, tmp_path):
     finished: list[str] = []
 

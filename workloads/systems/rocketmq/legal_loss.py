@@ -18,7 +18,7 @@ from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
 from workloads.systems.rocketmq.classic_loss import ConfiguredTable
-from workloads.systems.rocketmq.damage import LAST_NS, Damage, Holders, Takes, damages, holders
+from workloads.systems.rocketmq.damage import Damage, Holders, Takes, damages, holders
 from workloads.systems.rocketmq.damage_words import (
     ALL,
     APART,
@@ -104,9 +104,7 @@ class _Table:
                 yield Excuse(anomalies=("laggard-in-sync",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
             if not set(DELAYING).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
                 reason = f"acknowledgements may come late ({fault.name} at {seconds(fault.start_ns)})"
-                # What a slow node waits for when it becomes quick again, it waits for to its stretched end.
-                lasts_ns = round(CATCH_UP_S * self.settings.time_scale * 1e9)
-                until_ns = LAST_NS if "slow-nodes" in fault.kinds else fault.stop_ns + lasts_ns
+                until_ns = fault.stop_ns + round(CATCH_UP_S * self.settings.time_scale * 1e9)
                 yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
 
     @property

@@ -7,6 +7,7 @@ what is left, at the same master and at the next one.
 from __future__ import annotations
 
 from system_under_test.rocketmq.message_protocol import SendRequest
+from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.rocketmq.transaction_protocol import Decision
 from tests.scenarios.broker_cluster import TOPIC, Cluster, play
 from tests.scenarios.popping_consumer import Consumer
@@ -139,5 +140,26 @@ def test_a_master_settles_what_it_has_given_out_and_deleted_since():
         await cluster.sleep(60)
         (event,) = cluster.said("b1", "popped_messages_deleted")
         assert event["offsets"] == [0]
+
+    play(story, **EXPIRING_SOON)
+
+
+def test_who_pops_passes_over_a_queue_of_which_nothing_is_left():
+    async def story(cluster: Cluster) -> None:
+        consumer = Consumer(cluster)
+        assert await cluster.send("b1", "a", "b", "c") == [OK] * 3
+        assert await consumer.pop(count=1) == ["a"]
+        assert await consumer.ack("a") == OK
+        assert await cluster.make_topic("b1", TopicConfig.of("other", 1)) == OK
+        assert await cluster.send("b1", *FILLERS, topic="other") == [OK] * len(FILLERS)
+
+        async def is_empty() -> bool:
+            return await cluster.queue_range("b1") == (3, 3)
+
+        await cluster.until(is_empty, 2 * KEPT_S)
+        assert await consumer.pop() == []
+        assert await cluster.committed("b1", "readers") == 3
+        assert await cluster.send("b1", "d") == [OK]
+        assert await consumer.pop() == ["d"]
 
     play(story, **EXPIRING_SOON)

@@ -39,7 +39,8 @@ def read_queue(
     max_count: int,
     max_bytes: int,
 ) -> QueueRead | None:
-    """None where there is nothing. What comes again was wanted when it came first, whatever is wanted now.
+    """None where there is nothing; without offsets where all that lay there has expired, or is not wanted. What comes
+    again was wanted when it came first, whatever is wanted now.
 
     Raises DiskError.
     """
@@ -48,10 +49,11 @@ def read_queue(
         wanted = None
     looked_at = max_count if wanted is None else SCANNED
     found = store.get_messages(topic, queue_id, offset, looked_at, max_bytes)
-    if found.status is GetStatus.OFFSET_TOO_SMALL:
+    has_expired = found.status is GetStatus.OFFSET_TOO_SMALL
+    if has_expired:
         offset = found.min_offset
         found = store.get_messages(topic, queue_id, offset, looked_at, max_bytes)
-    if not found.messages:
+    if not found.messages and not has_expired:
         return None
     numbered = list(enumerate(found.messages, offset))
     next_offset = offset + len(numbered)

@@ -15,6 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from checkers.anomaly import Anomaly
+from checkers.excuses import Excuses
+from checkers.kernels.columns import Int64
 from checkers.plan import Dataset, Engine
 from checkers.verdict import BETWEEN_REASONS, EXAMPLES, AnomalySummary, CheckerResult, Verdict
 from harness.record.excuse import Excuse
@@ -143,6 +145,19 @@ def summary(
     if None not in counts:
         return excused
     return AnomalySummary(count=counts[None], examples=tuple(broken), excused=excused if excused.count else None)
+
+
+def summary_by_span(anomalies: Sequence[Anomaly], begun: Int64, ended: Int64, excuses: Excuses) -> AnomalySummary:
+    """Of anomalies of one name, each about what began and ended then."""
+    found = excuses.split(anomalies[0].name, begun, ended)
+    placed = {number: places.tolist() for number, places in found if len(places)}
+    legal = sorted(place for number, places in placed.items() if number is not None for place in places)
+    return summary(
+        {number: len(places) for number, places in placed.items()},
+        [anomalies[place] for place in placed.get(None, [])[:EXAMPLES]],
+        [anomalies[place] for place in legal[:EXAMPLES]],
+        excuses.of,
+    )
 
 
 def judged(

@@ -40,9 +40,9 @@ import numpy as np
 
 from checkers.anomaly import Anomaly, Meaning
 from checkers.excuses import Excuses
-from checkers.findings import judged, summary
+from checkers.findings import judged, summary_by_span
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
-from checkers.verdict import EXAMPLES, AnomalySummary, CheckerResult
+from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.facts import Breach
 
 
@@ -142,25 +142,15 @@ class Invariants:
         run = request.run or RunUnderCheck()
         excuses = Excuses.by_time(request.excuses)
         names = sorted({breach.name for breach in run.facts.breaches})
-        anomalies = {
-            name: _summary(name, [breach for breach in run.facts.breaches if breach.name == name], excuses)
-            for name in names
-        }
+        anomalies = {name: _summary(name, run.facts.breaches, excuses) for name in names}
         return judged(anomalies, legal=request.legal, undecided=(), statistics={})
 
 
 def _summary(name: str, breaches: Sequence[Breach], excuses: Excuses) -> AnomalySummary:
     """Of one name."""
-    times = np.array([breach.time_ns for breach in breaches], dtype=np.int64)
-    placed = {number: places.tolist() for number, places in excuses.split(name, times, times) if len(places)}
-    broken = placed.get(None, [])
-    legal = sorted(place for number, places in placed.items() if number is not None for place in places)
-    return summary(
-        {number: len(places) for number, places in placed.items()},
-        [_anomaly(breaches[place]) for place in broken[:EXAMPLES]],
-        [_anomaly(breaches[place]) for place in legal[:EXAMPLES]],
-        excuses.of,
-    )
+    of_name = [breach for breach in breaches if breach.name == name]
+    times = np.array([breach.time_ns for breach in of_name], dtype=np.int64)
+    return summary_by_span([_anomaly(breach) for breach in of_name], times, times, excuses)
 
 
 def _anomaly(breach: Breach) -> Anomaly:

@@ -20,13 +20,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.anomaly import Anomaly, Meaning
-from checkers.findings import judged
+from checkers.excuses import Excuses
+from checkers.findings import judged, summary_by_span
 from checkers.plan import CheckRequest, Engine
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from checkers.verdict import CheckerResult, Verdict
 
 COLUMNS = ("time", "type", "f")
 KINDS_LIMIT = 10_000
@@ -86,8 +88,10 @@ class Liveness:
             )
             for f in lacking
         )
+        starts, ends = np.full(len(found), start_ns), np.full(len(found), end_ns)
+        excuses = Excuses.by_time(request.excuses)
         return judged(
-            {"no-progress": AnomalySummary(count=len(found), examples=found)} if found else {},
+            {"no-progress": summary_by_span(found, starts, ends, excuses)} if found else {},
             legal=request.legal,
             undecided=reasons,
             statistics={"succeeded": dict(sorted((f, count) for f, count in succeeded.items() if count))},

@@ -13,6 +13,7 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.verdict import CheckerResult, Verdict
+from harness.record.excuse import Excuse
 from harness.record.facts import RunFacts
 from harness.record.fault_log import QUORUM, FaultLog, FaultWindow
 from harness.record.history import history_schema
@@ -22,14 +23,16 @@ QUORUM_HELD = FaultLog(windows=(FaultWindow(kind="kill", package=QUORUM, start_n
 WINDOW = RunUnderCheck(faults=QUORUM_HELD, required_ok={"send": 1, "poll": 1})
 
 
-def _check(path: Path, rows: list[tuple[int, str, str]], run: RunUnderCheck | None) -> CheckerResult:
+def _check(
+    path: Path, rows: list[tuple[int, str, str]], run: RunUnderCheck | None, excuses: tuple[Excuse, ...] = ()
+) -> CheckerResult:
     """Rows of (time, type, f)."""
     table = pa.Table.from_pylist(
         [{"index": i, "time": time, "process": 0, "type": type_, "f": f} for i, (time, type_, f) in enumerate(rows)],
         schema=history_schema(pa.struct([("value", pa.int64())])),
     )
     pq.write_table(table, path, row_group_size=2)
-    request = CheckRequest(history=path, run=run)
+    request = CheckRequest(history=path, run=run, excuses=excuses)
     return Liveness(BOUND_S).check(request, InProcessEngine())
 
 
@@ -52,6 +55,17 @@ def test_no_success_of_one_kind_within_the_window_is_no_progress(tmp_path: Path,
     assert result.verdict is Verdict.INVALID
     (anomaly,) = result.anomalies["no-progress"].examples
     assert anomaly.details["f"] == "poll"
+
+
+def test_what_may_stand_still_is_told_and_excused(tmp_path: Path) -> None:
+    def excuse(until_ns: int) -> Excuse:
+        return Excuse(anomalies=("no-progress",), reason="a slave is parted", from_ns=0, until_ns=until_ns)
+
+    early = _check(tmp_path / "h.parquet", GOOD[:3], WINDOW, (excuse(99),))
+    assert early.verdict is Verdict.INVALID
+    result = _check(tmp_path / "h.parquet", GOOD[:3], WINDOW, (excuse(150),))
+    assert result.verdict is Verdict.VALID
+    assert (result.anomalies["no-progress"].count, result.anomalies["no-progress"].legal) == (1, "a slave is parted")
 
 
 def test_what_nobody_tried_within_the_window_is_unknown(tmp_path: Path) -> None:

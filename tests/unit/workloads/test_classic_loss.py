@@ -122,6 +122,14 @@ def test_what_only_a_parted_slave_has_is_not_lost_and_consumers_need_not_get_it(
     assert not is_excused(given, faults, told, TAIL_S)
 
 
+@pytest.mark.parametrize("deployment", ["async-slaves", "dual-write"])
+def test_without_its_slave_a_master_of_dual_write_may_acknowledge_nothing(deployment: str) -> None:
+    given, is_dual = settings(deployment, "async"), deployment == "dual-write"
+    assert is_excused(given, POWER, reports(parted_to_s=0.9), 60, "no-progress") == is_dual
+    assert not is_excused(given, POWER, reports(set_aside_to_s=0.9), 60, "no-progress")
+    assert not is_excused(given, KILL, reports(parted_to_s=0.9), 60, "no-progress")
+
+
 def test_a_group_may_pass_over_what_gets_offsets_that_it_had_read_until_it_has_learned_of_the_loss() -> None:
     given = settings("single", "async")
     after_s = 2 + catch_up_ns(given) / 1e9
@@ -180,3 +188,12 @@ def test_of_a_disk_that_is_lost_twice_all_that_was_written_in_between_may_be_mis
 def test_the_reason_says_who_lost_what() -> None:
     reasons = {one.reason for one in legal_loss(settings("async-slaves", "sync"), DISK, TOLD).excuses}
     assert "b1 lost everything at 1.0 s (lost-disk b1), and no slave had it yet" in reasons
+
+
+@pytest.mark.parametrize("deployment", ["single", "masters", "async-slaves", "dual-write"])
+def test_a_configured_master_forgets_locks_when_it_starts_again(deployment: str) -> None:
+    lives = [{"time": ns(at_s), "event": "role", "group": "g", "role": "master"} for at_s in (0, 2)]
+    again = TableOfReports(node_events_table({"b1": lives}, {}))
+    once = TableOfReports(node_events_table({"b1": lives[:1]}, {}))
+    assert is_excused(settings(deployment, "sync"), KILL, again, 2.5, "overlap")
+    assert not is_excused(settings(deployment, "sync"), KILL, once, 2.5, "overlap")

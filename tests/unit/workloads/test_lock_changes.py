@@ -12,6 +12,7 @@ from workloads.systems.rocketmq.settings import RocketmqSettings
 SECOND = 10**9
 LIVES_S = 31.0
 """A lock's thirty seconds, and the margin."""
+GROUP = ("b1", "b2")
 SETTINGS = RocketmqSettings(time_scale=1.0)
 
 
@@ -26,7 +27,7 @@ def spans(**roles: list[tuple[float, str]]) -> list[tuple[float, float]]:
         ]
         for node, of in roles.items()
     }
-    excuses = overlaps(SETTINGS, TableOfReports(node_events_table(events, {})))
+    excuses = overlaps(SETTINGS, GROUP, TableOfReports(node_events_table(events, {})))
     return [(one.from_ns / SECOND, one.until_ns / SECOND) for one in excuses]
 
 
@@ -50,6 +51,10 @@ def test_a_master_that_never_learned_it_may_give_locks_for_ever() -> None:
 
 def test_a_master_that_starts_again_as_one_has_forgotten_its_locks() -> None:
     assert spans(b1=[(1, "master"), (19, "recovered"), (20, "master")]) == [(19.0, 20 + LIVES_S)]
+
+
+def test_masters_of_other_groups_have_locks_of_their_own() -> None:
+    assert spans(b1=[(1, "master")], b3=[(2, "master"), (10, "recovered"), (11, "master")]) == []
 
 
 def test_every_change_is_one_of_its_own() -> None:

@@ -48,6 +48,7 @@ from workloads.systems.rocketmq.damage_words import (
     of_damaged_disks,
     of_wrong_clocks,
 )
+from workloads.systems.rocketmq.lock_changes import overlaps
 from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class ConfiguredTable:
     reports: NodeReports
 
     def excuses(self) -> Iterator[Excuse]:
+        yield from overlaps(self.settings, self.group.brokers, self.reports)
         for fault in self.struck:
             yield from of_damaged_disks(fault, self.group.brokers)
             yield from of_wrong_clocks(fault, self.group.brokers)
@@ -155,6 +157,9 @@ class ConfiguredTable:
             reason = f"{lost(damage)}, and {node} keeps what it has for a human"
             until_ns = min(reached_ns(end, self._master, damage.until_ns, logs), damage.until_ns)
             yield Excuse(anomalies=UNASKED_FOR, reason=reason, from_ns=damage.from_ns, until_ns=until_ns)
+            if self.settings.deployment == "dual-write":
+                alone = f"{reason}, and without a slave nothing is acknowledged"
+                yield Excuse(anomalies=("no-progress",), reason=alone, from_ns=damage.until_ns, until_ns=LAST_NS)
 
     def _parted_ns(self, damage: Damage, found: Sequence[Damage]) -> int | None:
         """Since when the master's slaves had nothing in common with it when this was done; None: they had. It began

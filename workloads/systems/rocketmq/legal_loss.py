@@ -77,7 +77,7 @@ class _Table:
     def excuses(self) -> Iterator[Excuse]:
         settings = self.settings
         yield from self._of_states()
-        yield from overlaps(settings, self.reports)
+        yield from overlaps(settings, self.group.brokers, self.reports)
         yield from self._of_disks()
         if settings.unclean_election:
             unclean = "unclean election is on, and a replica that lags may be elected"

@@ -25,11 +25,11 @@ MARGIN_S = 1.0
 """A broker says that it is master once it is."""
 
 
-def overlaps(settings: RocketmqSettings, reports: NodeReports) -> Iterator[Excuse]:
-    """One for each master but the first; none where locks are strict."""
+def overlaps(settings: RocketmqSettings, brokers: Sequence[str], reports: NodeReports) -> Iterator[Excuse]:
+    """One for each master but the first of a group of these brokers; none where locks are strict."""
     if settings.strict_locks:
         return
-    events = reports.of("role", "recovered")
+    events = {node: of for node, of in reports.of("role", "recovered").items() if node in brokers}
     masters = sorted((event["time"], node) for node, of in events.items() for event in of if event["role"] == "master")
     margin_ns, lives_ns = round(MARGIN_S * 1e9), round(LIVES_S * settings.time_scale * 1e9)
     for number, (taken_ns, node) in enumerate(masters[1:], start=1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,3 +87,11 @@ def test_parts_grow_from_the_end_backwards() -> None:
         parts.append(search.send(False))
     assert all(earlier[0] == later[1] for earlier, later in pairwise(parts))
     assert [end - start for start, end in parts[:3]] == [1024, 2048, 4096]
+
+
+def test_logs_of_which_one_begins_where_the_other_has_ended_have_nothing_in_common() -> None:
+    for own, theirs in ((Extent(4096, 5000), Extent(0, 700)), (Extent(4096, 5000), Extent(0, 4096))):
+        search = common_end(own, theirs, lambda _: True)
+        with pytest.raises(StopIteration) as ended:
+            next(search)
+        assert ended.value.value is None

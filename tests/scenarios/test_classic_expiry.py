@@ -62,6 +62,23 @@ async def left_behind(cluster: Cluster) -> None:
     await cluster.sleep(10)
 
 
+def test_a_slave_whose_master_begins_anew_before_what_the_slave_has_left_keeps_it_for_a_human() -> None:
+    async def story(cluster: Cluster) -> None:
+        await send(cluster, "b1", LETTERS[:15])
+        await begins(cluster, "b2", 10)
+        await cluster.kill("b1")
+        await cluster.wipe("b1")
+        await cluster.boot("b1")
+        await cluster.sleep(5)
+        await send(cluster, "b1", LETTERS[15:16])
+        await cluster.sleep(10)
+        assert cluster.said("b2", "manual_repair_needed")
+        assert not cluster.said("b2", "set_aside")
+        assert await cluster.read("b2", start=10) == LETTERS[10:15]
+
+    play(story, MASTER, slave(1), **EXPIRING)
+
+
 def test_a_slave_that_is_too_slow_for_what_expires_is_parted_from_its_master_and_nobody_hangs() -> None:
     async def story(cluster: Cluster) -> None:
         await cluster.narrow_down(("b1", "b2"), bytes_per_s=20)

@@ -64,6 +64,8 @@ def common_end(own: Extent, theirs: Extent, tells: Callable[[Part], bool]) -> Ge
     """Up to where both logs are equal; None if no part of them is. Yields parts to compare, and is sent whether they
     are equal; `tells` says whether that of a part says anything of what is before it."""
     start, end = max(own.start, theirs.start), min(own.end, theirs.end)
+    if start >= end:
+        return None
     equal_until, size = end, FIRST_PART_BYTES
     while equal_until > start:
         part = max(start, equal_until - size), equal_until

@@ -22,11 +22,13 @@ _SHARES: tuple[tuple[int, Settings], ...] = (
     (1, {"deployment": "async-slaves"}),
     (2, {"deployment": "dual-write", "brokers": 2}),
     (1, {"deployment": "dual-write"}),
+    (2, {"groups": 2, "brokers": 2, "static_queues": 4, "move_share": 0.02}),
+    (1, {"groups": 2, "static_queues": 4, "move_share": 0.05}),
     (8, {"client": "grpc"}),
     (1, {"client": "grpc", "groups": 2, "brokers": 2}),
     (1, {"client": "grpc", "deployment": "dual-write", "brokers": 2}),
 )
-"""Most are of controllers; those whose clients speak gRPC serve one workload alone."""
+"""Most are of controllers; those whose clients speak gRPC, and those of static topics, serve one workload alone."""
 
 DEPLOYMENTS: tuple[Settings, ...] = tuple(settings for share, settings in _SHARES for _ in range(share))
 

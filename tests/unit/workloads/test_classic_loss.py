@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -128,6 +129,15 @@ def test_without_its_slave_a_master_of_dual_write_may_acknowledge_nothing(deploy
     assert is_excused(given, POWER, reports(parted_to_s=0.9), 60, "no-progress") == is_dual
     assert not is_excused(given, POWER, reports(set_aside_to_s=0.9), 60, "no-progress")
     assert not is_excused(given, KILL, reports(parted_to_s=0.9), 60, "no-progress")
+
+
+def test_with_messages_the_mapping_of_a_static_topic_may_be_lost() -> None:
+    given = settings("async-slaves", "async")
+    static = replace(given, static_queues=4)
+    assert is_excused(static, POWER, TOLD, 60, "no-progress")
+    assert not is_excused(given, POWER, TOLD, 60, "no-progress")
+    assert not is_excused(static, KILL, TOLD, 60, "no-progress")
+    assert not is_excused(replace(static, flush="sync"), POWER, TOLD, 60, "no-progress")
 
 
 def test_a_group_may_pass_over_what_gets_offsets_that_it_had_read_until_it_has_learned_of_the_loss() -> None:

@@ -12,7 +12,7 @@ from harness.session.run import run_scenario
 from tests.ssh.machines import Rack
 from tests.ssh.stand_in import DIRECTORY, install
 
-pytestmark = [pytest.mark.docker, pytest.mark.gate]
+pytestmark = pytest.mark.docker
 
 BROKER, CONTROLLER = 'groups = ["brokers"]', 'groups = ["controllers"]'
 PLACES = {"m1": BROKER, "m2": BROKER, "m3": BROKER, "m4": CONTROLLER, "m5": CONTROLLER, "m6": CONTROLLER}
@@ -20,7 +20,10 @@ PLACES = {"m1": BROKER, "m2": BROKER, "m3": BROKER, "m4": CONTROLLER, "m5": CONT
 
 @pytest.mark.parametrize(
     ("workload", "settings"),
-    [("log", {}), ("pop", {"installed": DIRECTORY})],
+    [
+        pytest.param("log", {}, marks=pytest.mark.thorough),
+        pytest.param("pop", {"installed": DIRECTORY}, marks=pytest.mark.gate),
+    ],
 )
 def test_the_healthy_system_is_valid_on_machines(
     workload: str, settings: dict[str, str], machines: Rack, tmp_path: Path

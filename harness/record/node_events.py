@@ -78,6 +78,7 @@ COLUMNS = {
     "deleted": {"end": "to", "allowed": "forced"},
     "set_aside": {"start": "start", "end": "end"},
     "parted": {"start": "start", "end": "end"},
+    "mapped": {"start": "start", "end": "end"},
     "sync_state_set": {"members": "members", "epoch": "epoch"},
 }
 """Event -> column -> its name among the event's fields."""

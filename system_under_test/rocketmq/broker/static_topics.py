@@ -183,6 +183,7 @@ class StaticTopics:
         """Append the record of a change. Raises RemotingError: nothing was written."""
         record = NewMessage(topic=STATIC_TOPIC, queue_id=0, body=topic.encode(self._config.group))
         put = self._puts.put(mastership, record).put
+        self._host.log("mapped", topic=topic.name, start=put.offset, end=put.end_offset)
         return Known(topic, put.offset, put.end_offset)
 
     async def _show(self, command: RemotingCommand, _: Peer) -> RemotingCommand:

@@ -39,7 +39,9 @@ def settings(deployment: str, flush: str) -> RocketmqSettings:
     return RocketmqSettings(deployment=deployment, flush=flush)  # type: ignore[arg-type]
 
 
-def reports(*, set_aside_to_s: float | None = None, parted_to_s: float | None = None) -> TableOfReports:
+def reports(
+    *, set_aside_to_s: float | None = None, parted_to_s: float | None = None, mapped_s: float | None = None
+) -> TableOfReports:
     """All write a piece each tenth of a second, slaves until a while before the fault; who starts again at 2 s has what
     was written until `LOST_FROM_S`. A slave keeps beside its log what it had up to some time."""
     events: dict[str, list[dict[str, Any]]] = {}
@@ -55,6 +57,8 @@ def reports(*, set_aside_to_s: float | None = None, parted_to_s: float | None = 
     if set_aside_to_s is not None:
         kept = {"start": PIECE, "end": round(set_aside_to_s * 10) * PIECE}
         events["b2"].append({"time": ns(2.5), "event": "set_aside", **kept})
+    if mapped_s is not None:
+        events["b1"].append({"time": ns(mapped_s), "event": "mapped", "start": 0, "end": 1})
     if parted_to_s is not None:
         parted = {"start": 0, "end": round(parted_to_s * 10) * PIECE}
         events["b2"].append({"time": ns(2.5), "event": "parted", **parted})
@@ -131,13 +135,15 @@ def test_without_its_slave_a_master_of_dual_write_may_acknowledge_nothing(deploy
     assert not is_excused(given, KILL, reports(parted_to_s=0.9), 60, "no-progress")
 
 
-def test_with_messages_the_mapping_of_a_static_topic_may_be_lost() -> None:
+@pytest.mark.parametrize("anomaly", ["no-progress", "segment-overlap", "lost-write"])
+def test_with_messages_the_mapping_of_a_static_topic_may_be_lost(anomaly: str) -> None:
     given = settings("async-slaves", "async")
     static = replace(given, static_queues=4)
-    assert is_excused(static, POWER, TOLD, 60, "no-progress")
-    assert not is_excused(given, POWER, TOLD, 60, "no-progress")
-    assert not is_excused(static, KILL, TOLD, 60, "no-progress")
-    assert not is_excused(replace(static, flush="sync"), POWER, TOLD, 60, "no-progress")
+    assert is_excused(static, POWER, reports(mapped_s=TAIL_S), EARLY_S, anomaly)
+    assert not is_excused(given, POWER, reports(mapped_s=TAIL_S), EARLY_S, anomaly)
+    assert not is_excused(static, POWER, reports(mapped_s=EARLY_S), EARLY_S, anomaly)
+    assert not is_excused(static, KILL, reports(mapped_s=TAIL_S), EARLY_S, anomaly)
+    assert not is_excused(replace(static, flush="sync"), POWER, reports(mapped_s=TAIL_S), EARLY_S, anomaly)
 
 
 def test_a_group_may_pass_over_what_gets_offsets_that_it_had_read_until_it_has_learned_of_the_loss() -> None:

@@ -18,7 +18,7 @@ from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
 from workloads.systems.rocketmq.classic_loss import ConfiguredTable
-from workloads.systems.rocketmq.damage import LAST_NS, Damage, Holders, Takes, damages, holders
+from workloads.systems.rocketmq.damage import Damage, Holders, Takes, damages, holders
 from workloads.systems.rocketmq.damage_words import (
     ALL,
     APART,
@@ -40,6 +40,7 @@ from workloads.systems.rocketmq.damage_words import (
 )
 from workloads.systems.rocketmq.expiry import expiries
 from workloads.systems.rocketmq.lock_changes import overlaps
+from workloads.systems.rocketmq.mapping_loss import lost_mappings
 from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings, broker_groups, controller_names
 
 if TYPE_CHECKING:
@@ -51,19 +52,11 @@ def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], report
     table = _Table if settings.has_controllers else ConfiguredTable
     tables = [table(settings, group, tuple(struck), reports) for group in broker_groups(settings)]
     of_groups = tuple(excuse for table in tables for excuse in table.excuses())
-    of_mappings = _of_mappings(of_groups) if settings.static_queues else ()
+    of_mappings = lost_mappings(of_groups, reports) if settings.static_queues else ()
     return LegalLoss(
         anything=_forgotten(settings, struck),
         excuses=(*expiries(settings, struck, reports), *of_groups, *of_mappings),
     )
-
-
-def _of_mappings(of_groups: Sequence[Excuse]) -> Iterator[Excuse]:
-    """What a group knows of a static topic is a message of its log, and without it nobody may serve a queue of it."""
-    for excuse in of_groups:
-        if "lost-write" in excuse.anomalies:
-            reason = f"{excuse.reason}, and with messages the mapping of a static topic may be lost"
-            yield Excuse(anomalies=("no-progress",), reason=reason, from_ns=excuse.from_ns, until_ns=LAST_NS)
 
 
 def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> str:

@@ -144,6 +144,10 @@ class RocketmqNarrator:
         sentence = f"kept beside its log what its master lacks, bytes {start} to {end}, and is about to cut it there"
         return Said(label=f"sets aside {start} to {end}", sentence=sentence, weight=9)
 
+    def _mapped(self, fields: Fields) -> Said:
+        sentence = f"wrote down where the queues of static topic {fields.get('topic')} are"
+        return Said(label=f"maps {fields.get('topic')}", sentence=sentence, weight=6)
+
     def _repair(self, fields: Fields) -> Said:
         sentence = f"left its log as it is, for a human to decide: {fields.get('reason')}"
         return Said(label="parted from its master", sentence=sentence[:200], weight=9)
@@ -176,6 +180,7 @@ _TOLD: Mapping[str, Callable[[RocketmqNarrator, Fields], Said | None]] = {
     "slave_gone": RocketmqNarrator._slave_gone,
     "follower_ahead": RocketmqNarrator._follower_ahead,
     "set_aside": RocketmqNarrator._set_aside,
+    "mapped": RocketmqNarrator._mapped,
     "manual_repair_needed": RocketmqNarrator._repair,
     "running": RocketmqNarrator._running,
     "panic": RocketmqNarrator._panic,

@@ -133,26 +133,38 @@ class TimerWheel:
         """The next one of the topic is done already, or is no timer."""
         self.next_queue_offset = queue_offset + 1
 
-    def due(self, now_ms: int) -> DueSlot | None:
-        """The earliest slot that is over, without the messages that were rolled by an earlier master.
+    def due(self, now_ms: int, most: int = 1) -> tuple[DueSlot, ...]:
+        """The earliest slots that are over, without the messages that were rolled by an earlier master; no more once
+        they hold `most` of them.
 
         Raises DiskError.
         """
-        if not self._times or self._times[0] + self._precision_ms > now_ms:
-            return None
-        time_ms = self._times[0]
-        slot = self._slots[self._number(time_ms)]
+        taken: list[int] = []
+        found: list[DueSlot] = []
+        try:
+            while self._is_due(now_ms) and sum(len(slot.units) for slot in found) < most:
+                taken.append(heapq.heappop(self._times))
+                found.append(DueSlot(taken[-1], self._units(taken[-1])))
+        finally:
+            for time_ms in taken:
+                heapq.heappush(self._times, time_ms)
+        return tuple(found)
+
+    def _is_due(self, now_ms: int) -> bool:
+        return bool(self._times) and self._times[0] + self._precision_ms <= now_ms
+
+    def _units(self, time_ms: int) -> tuple[TimerUnit, ...]:
         units = []
-        position = slot.last
+        position = self._slots[self._number(time_ms)].last
         while position != NONE:
             unit = self._log.read(position)
             if unit.queue_offset not in self._rolled:
                 units.append(unit)
             position = unit.previous
-        return DueSlot(time_ms, tuple(reversed(units)))
+        return tuple(reversed(units))
 
     def done(self, due: DueSlot) -> None:
-        """All of the slot is delivered, and nothing more may be added to it."""
+        """All of the earliest slot is delivered, and nothing more may be added to it."""
         heapq.heappop(self._times)
         position = self._slots.pop(self._number(due.time_ms)).last
         while position != NONE:

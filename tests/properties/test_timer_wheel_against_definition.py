@@ -26,9 +26,11 @@ class Topic:
 class Turned:
     """A wheel over a topic; `restart` makes it anew from a checkpoint."""
 
-    def __init__(self, topic: Topic, log: TimerLog) -> None:
+    def __init__(self, topic: Topic, log: TimerLog, at_once: int) -> None:
+        """`at_once`: so many messages are delivered together."""
         self.topic = topic
         self.log = log
+        self.at_once = at_once
         self.checkpoint = TimerCheckpoint()
         self.restart(0)
 
@@ -50,14 +52,15 @@ class Turned:
 
     def turn(self, now_ms: int) -> None:
         self.take_in(now_ms)
-        while (due := self.wheel.due(now_ms)) is not None:
-            for unit in due.units:
+        while slots := self.wheel.due(now_ms, self.at_once):
+            for unit in (unit for slot in slots for unit in slot.units):
                 number, due_ms, _ = self.topic.waiting[unit.queue_offset]
                 if unit.rolls:
                     self.topic.waiting.append((number, due_ms, unit.queue_offset))
                 else:
                     self.topic.out.append((number, now_ms))
-            self.wheel.done(due)
+            for slot in slots:
+                self.wheel.done(slot)
             self.take_in(now_ms)
         self.wheel.turn(now_ms)
 
@@ -74,12 +77,12 @@ STEPS = st.lists(
 )
 
 
-@given(STEPS)
-def test_every_message_comes_out_once_it_is_due_however_often_the_wheel_is_made_anew(steps):
+@given(STEPS, st.sampled_from([1, 2, 1000]))
+def test_every_message_comes_out_once_it_is_due_however_often_the_wheel_is_made_anew(steps, at_once):
     async def body(loop: VirtualTimeLoop) -> None:
         topic = Topic()
         log = TimerLog(Machine(loop, 1, sync_config()).host().disk, "timerlog", 4 * UNIT.size)
-        turned = Turned(topic, log)
+        turned = Turned(topic, log, at_once)
         now_ms, dues, is_anew = 1_000, [], False
         for what, amount in steps:
             if what == "send":

@@ -49,6 +49,19 @@ def test_messages_come_out_when_they_are_due_and_not_before(wheel):
     play(story, **wheel)
 
 
+def test_where_replicas_are_far_away_slots_do_not_wait_for_each_other():
+    letters = [f"letter {number}" for number in range(10)]
+
+    async def story(cluster: Cluster) -> None:
+        for number, letter in enumerate(letters):
+            assert await send_timed(cluster, "b1", letter, TIMER_DELAY_MS=4_000 + 100 * number) == OK
+        await cluster.slow_down(("b1", "b2"), ("b2", "b1"), delay_ms=1_000)
+        await cluster.sleep(15)
+        assert await cluster.read("b1") == letters
+
+    play(story, **WHEEL)
+
+
 def test_a_delay_beyond_the_longest_is_refused_and_so_are_all_where_the_wheel_is_off():
     async def story(cluster: Cluster) -> None:
         assert await send_timed(cluster, "b1", "a", TIMER_DELAY_SEC=61) == "MESSAGE_ILLEGAL"

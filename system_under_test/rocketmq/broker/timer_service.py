@@ -29,7 +29,7 @@ LOOK_S = 1.0
 """A wall clock that jumps is noticed after this time."""
 READ_COUNT = 32
 SIDE_BY_SIDE = 1000
-"""So many messages of one slot are delivered at once."""
+"""So many messages are delivered at once."""
 
 
 class TimerService:
@@ -122,7 +122,7 @@ class _Turning:
             # There may be many: others have their turn, too.
             await self._host.clock.sleep(0)
         is_behind = has_more and self._wheel.next_queue_offset < self._past_end
-        if (not is_behind and await self._deliver_one_slot(now_ms)) or has_more:
+        if (not is_behind and await self._deliver_due(now_ms)) or has_more:
             return 0.0
         if self._mastership.ended:
             return None
@@ -153,21 +153,22 @@ class _Turning:
         origin = rolled_from(message) if offset < self._past_end else None
         wheel.add(due_ms, message.physical_offset, message.size, offset, now_ms, origin)
 
-    async def _deliver_one_slot(self, now_ms: int) -> bool:
-        """Whether one was due and is delivered."""
-        due = self._wheel.due(now_ms)
-        if due is None:
-            return False
-        for first in range(0, len(due.units), SIDE_BY_SIDE):
+    async def _deliver_due(self, now_ms: int) -> bool:
+        """Whether something was due and is delivered. Slots do not wait for each other: where replicas are far away
+        each would take as long as they need to confirm it."""
+        due = self._wheel.due(now_ms, SIDE_BY_SIDE)
+        units = [unit for slot in due for unit in slot.units]
+        for first in range(0, len(units), SIDE_BY_SIDE):
             tasks = [
                 self._host.spawn(self._deliver(unit), f"timer {unit.queue_offset}")
-                for unit in due.units[first : first + SIDE_BY_SIDE]
+                for unit in units[first : first + SIDE_BY_SIDE]
             ]
             await asyncio.wait(tasks)
             if self._mastership.ended:
                 return False
-        self._finish(due)
-        return True
+        for slot in due:
+            self._finish(slot)
+        return bool(due)
 
     def _finish(self, due: DueSlot) -> None:
         self._wheel.done(due)

@@ -17,6 +17,7 @@ MAX_PENDING = 16384
 """Requests that wait for a response on one connection; one more is refused before anything is sent."""
 
 _OPAQUE_LIMIT = 2**31
+_LONGEST_PATIENCE_NS = 1_000_000_000
 
 
 class RemotingClient:
@@ -51,13 +52,12 @@ class RemotingClient:
         future: asyncio.Future[RemotingCommand] = asyncio.get_running_loop().create_future()
         opaque = self._send(channel, command)
         channel.pending[opaque] = future
+        if channel.asked_ns is None:
+            channel.asked_ns = sent_ns
         try:
             return await clock.within((deadline_ns - sent_ns) / 1e9, future)
         except TimeoutError:
-            # A connection on which nothing at all came back since the request was sent is taken for dead
-            # (the peer lost power, or packets are dropped): a new one finds a healed link at once, where
-            # the old one would wait for a retransmission.
-            if channel.heard_ns < sent_ns:
+            if channel.is_dead(clock.monotonic_ns()):
                 self._forget(channel)
                 channel.end(ConnectionClosed(f"{address} is silent"))
             raise TimeoutError(f"no response from {address} within {timeout_s} s") from None
@@ -110,6 +110,8 @@ class RemotingClient:
 
     async def _run(self, channel: _Channel) -> None:
         """Connect, then hand responses to those who wait for them until the connection ends."""
+        monotonic_ns = self._host.clock.monotonic_ns
+        began_ns = monotonic_ns()
         try:
             connection = await self._host.network.connect(channel.address, self._connect_timeout_s)
         except ConnectFailed as error:
@@ -119,15 +121,14 @@ class RemotingClient:
         if channel.failure is not None:
             connection.close()
             return
-        channel.opened(connection)
-        monotonic_ns = self._host.clock.monotonic_ns
+        channel.opened(connection, monotonic_ns() - began_ns)
         pending = channel.pending
         failure: Exception
         try:
             while True:
                 length = frame_length(await connection.read_exactly(4))
                 command = RemotingCommand.decode(await connection.read_exactly(length))
-                channel.heard_ns = monotonic_ns()
+                channel.asked_ns = None
                 if not command.is_response:
                     if self._on_request is not None:
                         self._on_request(channel.address, command)
@@ -151,20 +152,29 @@ class RemotingClient:
 class _Channel:
     """One connection, from the first wish for it to its end."""
 
-    __slots__ = ("address", "connection", "failure", "heard_ns", "pending", "settled", "task")
+    __slots__ = ("address", "asked_ns", "connection", "failure", "patience_ns", "pending", "settled", "task")
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.connection: Connection | None = None
         self.failure: Exception | None = None
-        self.heard_ns = 0
+        self.asked_ns: int | None = None
+        """Since when requests are under way and nothing at all came back."""
+        self.patience_ns = 0
         self.pending: dict[int, asyncio.Future[RemotingCommand]] = {}
         self.settled = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: Connection, took_ns: int) -> None:
+        """Where making the connection took long, an answer may take as long."""
+        self.patience_ns = min(2 * took_ns, _LONGEST_PATIENCE_NS)
         self.connection = connection
         self.settled.set()
+
+    def is_dead(self, now_ns: int) -> bool:
+        """Whether the silence is taken for that of a peer that lost power, or of dropped packets: a new connection
+        finds a healed link at once, where the old one would wait for a retransmission."""
+        return self.asked_ns is not None and now_ns - self.asked_ns >= self.patience_ns
 
     def end(self, failure: Exception) -> None:
         """Fail all who wait; idempotent, the first reason stays."""

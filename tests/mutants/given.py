@@ -20,6 +20,8 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
         "offset-made-up",
         "retry-count-kept",
         "retry-not-stored",
+        "retry-unassigned",
+        "strict-lock-unnoted",
     ),
     "delayed": ("async-skip", "progress-first", "retry-cap", "slave-progress-old", "wheel-wrap"),
     "log": (
@@ -27,8 +29,12 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
         "dual-write-alone",
         "filter-skips-one",
         "follows-blindly",
+        "freeze-not-replicated",
         "index-not-durable",
         "last-file-member",
+        "logic-offset-overlap",
+        "mapping-epoch-ignored",
+        "old-segment-writable",
         "sends-unsynced",
         "stale-epochs-kept",
         "torn-batch",
@@ -37,6 +43,9 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
     "pop": (
         "ack-before-replicated",
         "checkpoint-after-reply",
+        "left-over-skipped",
+        "order-info-lost",
+        "orderly-not-blocked",
         "pop-count-kept",
         "proxy-acks-unasked",
         "proxy-sends-unconfirmed",
@@ -50,18 +59,28 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
 }
 """Workload -> bugs that clients see in no other, or hardly."""
 
+STATIC: Mapping[str, SettingValue] = {"groups": 2, "static_queues": 4, "move_share": 0.05}
 SETTINGS: Mapping[str, Mapping[str, SettingValue]] = {
     "async-skip": {"delay_delivery": "async"},
     "dual-write-alone": {"deployment": "dual-write"},
     "filter-skips-one": {"tags": 2},
     "follows-blindly": {"deployment": "async-slaves"},
+    "freeze-not-replicated": STATIC,
     "index-not-durable": {"tags": 2},
     "last-file-member": {"retention_s": 100.0, "sync_from_last_file": True},
+    "left-over-skipped": {"orderly": True},
     "lock-granted-twice": {"orderly": True},
+    "logic-offset-overlap": STATIC,
+    "mapping-epoch-ignored": STATIC,
+    "old-segment-writable": STATIC,
+    "order-info-lost": {"orderly": True},
+    "orderly-not-blocked": {"orderly": True},
     "proxy-acks-unasked": {"client": "grpc"},
     "proxy-sends-unconfirmed": {"client": "grpc"},
+    "retry-unassigned": {"assignment": "broker"},
     "sends-unsynced": {"deployment": "async-slaves"},
     "stale-epochs-kept": {"retention_s": 10.0},
+    "strict-lock-unnoted": {"orderly": True, "strict_locks": True},
     "torn-batch": {"batch_share": 0.5},
     "wall-clock-expiry": {"retention_s": 100.0},
 }

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 PARTED = ("diverging-replicas", "diverging-logs")
 """What is seen of a slave that has something else than its master, until a human decides."""
+WITHOUT_A_SLAVE = ("no-progress", "delivered-late")
+"""What becomes of what a master of dual write takes whose slaves are parted from it: it is never safe."""
 PASSED_OVER = ("consumer-offset-skip", "poll-skip")
 """What consumers do that had read farther than the log reached then, and go on from there once it has grown."""
 
@@ -159,7 +161,7 @@ class ConfiguredTable:
             yield Excuse(anomalies=UNASKED_FOR, reason=reason, from_ns=damage.from_ns, until_ns=until_ns)
             if self.settings.deployment == "dual-write":
                 alone = f"{reason}, and without a slave nothing is acknowledged"
-                yield Excuse(anomalies=("no-progress",), reason=alone, from_ns=damage.until_ns, until_ns=LAST_NS)
+                yield Excuse(anomalies=WITHOUT_A_SLAVE, reason=alone, from_ns=damage.until_ns, until_ns=LAST_NS)
 
     def _parted_ns(self, damage: Damage, found: Sequence[Damage]) -> int | None:
         """Since when the master's slaves had nothing in common with it when this was done; None: they had. It began

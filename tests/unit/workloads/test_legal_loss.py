@@ -241,6 +241,15 @@ def test_what_an_older_master_had_confirmed_may_be_told_late_where_it_may_be_los
     assert not is_excused(RocketmqSettings(ack_durable=True), POWER_ALL, ALL_LOST, TAIL_S, "fenced-write")
 
 
+def test_who_joined_the_set_later_has_what_was_written_before_and_may_lose_it() -> None:
+    joined = reports({"b2": 0.1}, members=[(0.0, [1, 3]), (0.9, [1, 2, 3])])
+    never = reports({"b2": 0.1}, members=[(0.0, [1, 3])])
+    faults = struck(("bit-rot", 0.3, 0.3, ("b2",)), ("kill", 1.5, 2.5, ("b1", "b3")))
+    assert is_excused(ALL_ACK_2, faults, joined, EARLY_S)
+    assert not is_excused(ALL_ACK_2, faults, never, EARLY_S)
+    assert not is_excused(ALL_ACK_2, faults[:1], joined, EARLY_S)
+
+
 def test_a_replica_may_be_put_out_of_the_set_while_what_it_says_comes_late() -> None:
     lasts_s = 15 * ALL_ACK_2.time_scale
     for kind in ("partition", "slow-nodes"):

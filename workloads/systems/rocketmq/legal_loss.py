@@ -59,6 +59,12 @@ def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], report
     )
 
 
+def _holding(damage: Damage, spans: Sequence[Holders]) -> Holders | None:
+    """Who held what was written in the first of these spans when the damaged broker came to hold it: then, or when it
+    joined later, as who joins the set has all that was written before. None: it never did before the damage."""
+    return next((span for span in spans if damage.node in span.nodes and span.from_ns <= damage.until_ns), None)
+
+
 def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> str:
     """Which controller lost what it had synced, and with it votes and decisions that consensus rests on."""
     controllers = controller_names(settings)
@@ -137,11 +143,12 @@ class _Table:
         )
         spans = holders(self._voters, self.reports) if found else ()
         for damage in found:
-            for span in spans:
+            for number, span in enumerate(spans):
                 from_ns, until_ns = max(damage.from_ns, span.from_ns), min(damage.until_ns, span.until_ns)
-                if from_ns > until_ns or damage.node not in span.nodes:
+                holding = _holding(damage, spans[number:])
+                if from_ns > until_ns or holding is None:
                     continue
-                others = self._others(damage, span, found)
+                others = self._others(damage, holding, found)
                 if others is None:
                     continue
                 reason = " while ".join(filter(None, (lost(damage), " and ".join(words for words, _ in others))))

@@ -147,6 +147,14 @@ def test_with_messages_the_mapping_of_a_static_topic_may_be_lost(anomaly: str) -
     assert not is_excused(replace(static, flush="sync"), POWER, reports(mapped_s=TAIL_S), EARLY_S, anomaly)
 
 
+def test_a_rotten_entry_of_a_consume_queue_hides_an_earlier_message_where_there_is_no_other_replica() -> None:
+    rot = struck(("bit-rot", 1.01, 1.02, ("b1",)))
+    for anomaly in ("lost-write", "dirty-read", "torn-batch"):
+        assert is_excused(settings("masters", "sync"), rot, TOLD, EARLY_S, anomaly)
+        assert not is_excused(settings("masters", "sync"), rot, TOLD, 60, anomaly)
+    assert not is_excused(settings("dual-write", "sync"), rot, TOLD, EARLY_S)
+
+
 def test_a_group_may_pass_over_what_gets_offsets_that_it_had_read_until_it_has_learned_of_the_loss() -> None:
     given = settings("single", "async")
     after_s = 2 + catch_up_ns(given) / 1e9

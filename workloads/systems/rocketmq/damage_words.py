@@ -79,6 +79,9 @@ OF_DISKS = (
 MISPLACED = ("internal-skip", "poll-skip")
 """What a rotten entry of a consume queue leads to, which may be another message than the one it was made for."""
 
+UNFOUND = (*UNREAD, *READ, "torn-batch")
+"""What becomes of that message where no other replica has an entry of it."""
+
 WRONG_CLOCKS = ("clock", "strobe", "slow-nodes")
 """Kinds under which the wall clock of a node is not the true one."""
 
@@ -103,6 +106,8 @@ def of_damaged_disks(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Exc
         reason = f"consume queues have no checksums, and bits of disks rotted at {seconds(fault.start_ns)}"
         # It is the entries of earlier messages that rot.
         yield Excuse(anomalies=MISPLACED, reason=reason, from_ns=0, until_ns=LAST_NS)
+        if len(brokers) == 1:
+            yield Excuse(anomalies=UNFOUND, reason=reason, from_ns=0, until_ns=fault.stop_ns)
 
 
 def of_wrong_clocks(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Excuse]:

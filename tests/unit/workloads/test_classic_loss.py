@@ -155,6 +155,12 @@ def test_a_rotten_entry_of_a_consume_queue_hides_an_earlier_message_where_there_
     assert not is_excused(settings("dual-write", "sync"), rot, TOLD, EARLY_S)
 
 
+def test_rotten_bytes_of_a_log_are_copied_in_the_place_of_those_that_were_confirmed() -> None:
+    rot = struck(("bit-rot", 1.01, 1.02, ("b1",)))
+    assert is_excused(settings("dual-write", "sync"), rot, TOLD, EARLY_S, "rewritten-log")
+    assert not is_excused(settings("dual-write", "sync"), KILL, TOLD, EARLY_S, "rewritten-log")
+
+
 def test_a_group_may_pass_over_what_gets_offsets_that_it_had_read_until_it_has_learned_of_the_loss() -> None:
     given = settings("single", "async")
     after_s = 2 + catch_up_ns(given) / 1e9

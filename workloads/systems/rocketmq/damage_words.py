@@ -79,6 +79,8 @@ OF_DISKS = (
 MISPLACED = ("internal-skip", "poll-skip")
 """What a rotten entry of a consume queue leads to, which may be another message than the one it was made for."""
 
+COPIED = ("rewritten-log",)
+"""What a rotten byte of the log leads to that nobody has read before another replica copies it anew."""
 UNFOUND = (*UNREAD, *READ, "torn-batch")
 """What becomes of that message where no other replica has an entry of it."""
 
@@ -106,6 +108,8 @@ def of_damaged_disks(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Exc
         reason = f"consume queues have no checksums, and bits of disks rotted at {seconds(fault.start_ns)}"
         # It is the entries of earlier messages that rot.
         yield Excuse(anomalies=MISPLACED, reason=reason, from_ns=0, until_ns=LAST_NS)
+        copied = f"bits of disks rotted at {seconds(fault.start_ns)}, and replicas copy what stands there"
+        yield Excuse(anomalies=COPIED, reason=copied, from_ns=0, until_ns=LAST_NS)
         if len(brokers) == 1:
             yield Excuse(anomalies=UNFOUND, reason=reason, from_ns=0, until_ns=fault.stop_ns)
 

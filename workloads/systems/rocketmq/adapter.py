@@ -103,7 +103,7 @@ class Rocketmq:
             **_groups_and_roles(settings, self.workloads),
             points=POINTS,
             recovers_within_s=RECOVERS_S + (RECOVERS_SCALED_S + _is_part_for_s(settings)) * settings.time_scale,
-            progresses_within_s=PROGRESSES_S + PROGRESSES_SCALED_S * settings.time_scale,
+            progresses_within_s=PROGRESSES_S + (PROGRESSES_SCALED_S + _is_part_for_s(settings)) * settings.time_scale,
             may_panic=MAY_PANIC,
             contagious=CONTAGIOUS,
             lasting_damage=LASTING_DAMAGE,

@@ -86,12 +86,39 @@ class Load:
         return self.latencies_s[min(len(self.latencies_s) - 1, int(share * len(self.latencies_s)))]
 
 
-class Cluster:
-    """Processes, each with its directory below `directory`, until `stop`."""
+class Processes:
+    """Of nodes on loopback, each with its directory below `directory`, until `stop`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(
+        self, name: str, main: str, config: Mapping[str, Any], checkout: Path = HERE, profile: Path | None = None
+    ) -> None:
+        path = self.directory / f"{name}.json"
+        settings = {"name": name, "data": str(self.directory / name), "bind": "127.0.0.1", "config": config}
+        path.write_text(json.dumps(settings), "utf-8")
+        profiler = () if profile is None else ("-m", "cProfile", "-o", str(profile))
+        command = [sys.executable, *profiler, "-m", "system_under_test.runtime.real", main, str(path)]
+        environment = {**os.environ, "PYTHONPATH": str(checkout)}
+        self.processes[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=checkout, env=environment)
+
+    def pid(self, name: str) -> int:
+        return self.processes[name].pid
+
+    def stop(self) -> None:
+        for process in reversed(self.processes.values()):
+            process.send_signal(signal.SIGTERM)
+        for process in self.processes.values():
+            process.wait()
+
+
+class Cluster(Processes):
+    """A NameServer that is the controller as well, and groups of brokers."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
         name_server, self._controller, raft = free_ports(3)
         self.name_server = f"127.0.0.1:{name_server}"
         config = {
@@ -130,17 +157,6 @@ class Cluster:
         profile = group.profile if number == 0 else None
         self.start(group.brokers[number], BROKER, config, group.checkout, profile)
 
-    def start(
-        self, name: str, main: str, config: Mapping[str, Any], checkout: Path = HERE, profile: Path | None = None
-    ) -> None:
-        path = self.directory / f"{name}.json"
-        settings = {"name": name, "data": str(self.directory / name), "bind": "127.0.0.1", "config": config}
-        path.write_text(json.dumps(settings), "utf-8")
-        profiler = () if profile is None else ("-m", "cProfile", "-o", str(profile))
-        command = [sys.executable, *profiler, "-m", "system_under_test.runtime.real", main, str(path)]
-        environment = {**os.environ, "PYTHONPATH": str(checkout)}
-        self.processes[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=checkout, env=environment)
-
     def wait_for(self, name: str, event: str) -> None:
         """Until the node has said so. Raises SystemExit if it ended before, or did not in a long time."""
         events = self.directory / name / "events.jsonl"
@@ -149,15 +165,6 @@ class Cluster:
             if self.processes[name].poll() is not None or time.monotonic() > end_s:
                 raise SystemExit(f"{name} did not come to the event {event!r}")
             time.sleep(0.05)
-
-    def pid(self, name: str) -> int:
-        return self.processes[name].pid
-
-    def stop(self) -> None:
-        for process in reversed(self.processes.values()):
-            process.send_signal(signal.SIGTERM)
-        for process in self.processes.values():
-            process.wait()
 
 
 @contextmanager

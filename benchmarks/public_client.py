@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -20,12 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
-from subprocess import Popen
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from throughput import free_ports, processor_s, start
+from loopback import BROKER, NAME_SERVER, PROXY, Processes, free_ports, processor_s
 
 TOPIC, GROUP, CLUSTER = "load", "readers", "bench"
 QUEUES = 16
@@ -38,7 +36,6 @@ GIVEN_UP_S = 120.0
 """After so long without anything received, what is missing is missing."""
 SAMPLES = 10
 PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / 2**20
-MAIN = "system_under_test.rocketmq.node"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,28 +66,21 @@ class Sample:
         return cls(mib=pages * PAGE_MIB, files=len(os.listdir(f"/proc/{pid}/fd")))
 
 
-class Nodes:
-    """Processes on loopback."""
+class Nodes(Processes):
+    """A NameServer, a broker and a proxy."""
 
     def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
         name_server, broker, ha, proxy = free_ports(4)
         self.endpoints = f"127.0.0.1:{proxy}"
         names = {"namesrvAddr": f"127.0.0.1:{name_server}"}
         of_broker = {"brokerClusterName": CLUSTER, "listenPort": broker, "haListenPort": ha, "topics": {TOPIC: QUEUES}}
         of_broker |= {"brokerAddr": f"127.0.0.1:{broker}", "flushDiskType": "ASYNC_FLUSH"}
         of_proxy = {"rocketMQClusterName": CLUSTER, "grpcServerPort": proxy}
-        self.processes: dict[str, Popen[bytes]] = {
-            "NameServer": start(directory, "n1", f"{MAIN}:nameserver", {"listenPort": name_server}),
-            "broker": start(directory, "b1", f"{MAIN}:broker", {**names, **of_broker}),
-            "proxy": start(directory, "p1", f"{MAIN}:proxy", {**names, **of_proxy}),
-        }
-        self.sampled = {name: self.processes[name].pid for name in ("broker", "proxy")}
-
-    def stop(self) -> None:
-        for process in reversed(self.processes.values()):
-            process.send_signal(signal.SIGTERM)
-        for process in self.processes.values():
-            process.wait()
+        self.start("NameServer", NAME_SERVER, {"listenPort": name_server})
+        self.start("broker", BROKER, {**names, **of_broker})
+        self.start("proxy", PROXY, {**names, **of_proxy})
+        self.sampled = {name: self.pid(name) for name in ("broker", "proxy")}
 
 
 def main() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from system_under_test.rocketmq.client.consumer.config import Mode
 from tests.scenarios.broker_cluster import TOPIC, Cluster
 from tests.scenarios.classic_cluster import MASTER, SYNC_MASTER, play, slave
+from tests.scenarios.group_member import Member, until_got
 
 OK = "SUCCESS"
 SYNC_FLUSH = {"flushDiskType": "SYNC_FLUSH"}
@@ -169,6 +171,29 @@ def test_a_slave_ahead_of_its_master_sets_the_surplus_aside_and_follows_again() 
         assert b"b" in cluster.file("b2", str(kept["path"]))
 
     play(story, MASTER, slave(1), seed=2)
+
+
+def test_a_member_consumes_what_it_had_pulled_and_the_master_has_not_lost() -> None:
+    """The master loses what it had not flushed; in order, what a member has pulled waits for what is before it."""
+
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a", "b") == [OK, OK]
+        await cluster.sleep(15)
+        member = Member(cluster, "m1", mode=Mode.ORDERLY)
+        member.takes_s = 20
+        await cluster.until(lambda: member.has(0), 20)
+        assert await cluster.send("b1", "c") == [OK]
+        await until_got(cluster, ["a"], member)
+        await cluster.power_off("b1")
+        await cluster.boot("b1")
+        await cluster.sleep(3)
+        assert await cluster.read("b1") == ["a", "b"]
+        member.takes_s = 0
+        await cluster.sleep(90)
+        assert "b" in member.got
+        assert await cluster.committed("b1", "readers") == 2
+
+    play(story, MASTER, seed=2)
 
 
 def test_a_slave_whose_master_lost_its_disk_keeps_what_it_has_for_a_human() -> None:

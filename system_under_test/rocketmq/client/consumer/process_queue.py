@@ -123,6 +123,11 @@ class ProcessQueue:
         """Everything before it is consumed."""
         return min(self._waiting, default=self.next_offset)
 
+    def moved(self, next_offset: int) -> int:
+        """Where to begin anew when the queue begins later, or ends sooner, than where the next message was to be
+        pulled: what waits is still to be consumed, if the queue has it."""
+        return min(self.commit_offset, next_offset) if self._waiting else next_offset
+
     def is_full(self, limits: FlowLimits, *, in_order: bool) -> bool:
         if len(self._waiting) > limits.messages or self._bytes > limits.bytes:
             return True

@@ -392,7 +392,7 @@ class PushConsumer:
             if process_queue.is_dropped:
                 return
             if pulled.is_moved:
-                self._offsets.update(queue, pulled.next_offset, may_lower=True)
+                self._offsets.update(queue, process_queue.moved(pulled.next_offset), may_lower=True)
                 await self._offsets.persist([queue])
                 process_queue.is_dropped = True
                 self._rebalance_due.set()

@@ -147,6 +147,13 @@ def test_with_messages_the_mapping_of_a_static_topic_may_be_lost(anomaly: str) -
     assert not is_excused(replace(static, flush="sync"), POWER, reports(mapped_s=TAIL_S), EARLY_S, anomaly)
 
 
+def test_filters_and_keys_may_not_fit_the_log_of_a_slave_that_is_parted() -> None:
+    given = settings("async-slaves", "async")
+    for anomaly in ("filtered-skip", "key-not-found", "key-misleads"):
+        assert is_excused(given, POWER, reports(parted_to_s=0.9), 60, anomaly)
+        assert not is_excused(given, POWER, TOLD, 60, anomaly)
+
+
 def test_a_rotten_entry_of_a_consume_queue_hides_an_earlier_message_where_there_is_no_other_replica() -> None:
     rot = struck(("bit-rot", 1.01, 1.02, ("b1",)))
     for anomaly in ("lost-write", "dirty-read", "torn-batch"):

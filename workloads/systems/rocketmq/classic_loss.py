@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 PARTED = ("diverging-replicas", "diverging-logs")
 """What is seen of a slave that has something else than its master, until a human decides."""
+OF_TWO_LOGS = ("filtered-skip", "key-not-found", "key-misleads")
+"""What is seen of filters and keys of one replica where another one has other messages at the same places."""
 WITHOUT_A_SLAVE = ("no-progress", "delivered-late")
 """What becomes of what a master of dual write takes whose slaves are parted from it: it is never safe."""
 PASSED_OVER = ("consumer-offset-skip", "poll-skip")
@@ -159,6 +161,7 @@ class ConfiguredTable:
             reason = f"{lost(damage)}, and {node} keeps what it has for a human"
             until_ns = min(reached_ns(end, self._master, damage.until_ns, logs), damage.until_ns)
             yield Excuse(anomalies=UNASKED_FOR, reason=reason, from_ns=damage.from_ns, until_ns=until_ns)
+            yield Excuse(anomalies=OF_TWO_LOGS, reason=reason, from_ns=damage.from_ns, until_ns=LAST_NS)
             if self.settings.deployment == "dual-write":
                 alone = f"{reason}, and without a slave nothing is acknowledged"
                 yield Excuse(anomalies=WITHOUT_A_SLAVE, reason=alone, from_ns=damage.until_ns, until_ns=LAST_NS)

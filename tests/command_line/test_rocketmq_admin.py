@@ -489,7 +489,7 @@ def liar() -> Iterator[tuple[str, list[str]]]:
         server.shutdown()
 
 
-CHANGING = re.compile("update|delete|elect|clean|add|remapping|balance|remove|transfer")
+CHANGING = re.compile("update|delete|elect|clean|add|remapping|remove|transfer")
 
 
 @pytest.mark.parametrize("lie", LIES)

@@ -110,16 +110,19 @@ def either(first: Any, second: Any, options: str) -> None:
 
 
 def admin_command(
-    name: str, columns: tuple[str, ...], *, changes: bool = False, repeats: bool = False
+    name: str, columns: tuple[str, ...], *, changes: bool | str = False, repeats: bool = False
 ) -> Callable[[Asking], click.Command]:
-    """A command with the options of its function's decorators, --json, --timeout, and where it `repeats` also -i."""
+    """A command with the options of its function's decorators, --json, --timeout, and where it `repeats` also -i.
+
+    `changes`: whether it changes something, or the name of the option with which alone it does.
+    """
 
     def made(asking: Asking) -> click.Command:
         def callback(as_json: bool, timeout_s: float, interval_s: float | None = None, **options: Any) -> int:
             command = Command(
                 name=name,
                 columns=columns,
-                changes=changes,
+                changes=bool(options[changes] if isinstance(changes, str) else changes),
                 as_json=as_json,
                 timeout_s=timeout_s,
                 interval_s=interval_s,

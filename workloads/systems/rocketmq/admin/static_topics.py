@@ -101,7 +101,7 @@ async def remapping_static_topic(
     return [] if after is None else _rows(after)
 
 
-@admin_command("balanceStaticTopics", ("topic", "queueId", "from", "to", "result"), changes=True)
+@admin_command("balanceStaticTopics", ("topic", "queueId", "from", "to", "result"), changes="execute")
 @click.option(
     "-l",
     "--load",

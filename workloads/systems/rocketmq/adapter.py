@@ -40,7 +40,7 @@ from workloads.systems.rocketmq.clients.slaves import is_parted, is_transferring
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.explored import DEPLOYMENTS, PACES, explored, explored_together
-from workloads.systems.rocketmq.installed import installed_node, until_topic_is_made
+from workloads.systems.rocketmq.installed import installed_node, until_topics_are_made
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
@@ -186,7 +186,7 @@ class Rocketmq:
             await _until_elected(settings, host, workload)
         if workload in ON_BROKERS:
             if settings.installed:
-                await until_topic_is_made(settings, host)
+                await until_topics_are_made(settings, host)
             await _until_serving(settings, host)
         if workload in BY_PROXY and _is_public(settings, host):
             await until_reached(host, settings)

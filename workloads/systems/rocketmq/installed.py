@@ -23,13 +23,13 @@ from system_under_test.rocketmq.topic import TopicConfig
 from workloads.systems.rocketmq.settings import (
     CONTROLLER_PORT,
     NAMESERVER_PORT,
-    TOPIC,
     RocketmqSettings,
     addresses,
     broker_groups,
     controller_names,
     milliseconds,
     name_server_names,
+    topics,
 )
 
 MASTER_ID = 0
@@ -98,17 +98,21 @@ def installed_node(spec: NodeSpec, settings: RocketmqSettings) -> NodeSpec:
     return replace(spec, program=command)
 
 
-async def until_topic_is_made(settings: RocketmqSettings, host: Any) -> None:
-    """All groups have the topic of the workloads: their masters are asked to make it, where NameServers show that they
-    do not have it yet."""
+async def until_topics_are_made(settings: RocketmqSettings, host: Any) -> None:
+    """All groups have the topics of the workloads: their masters are asked to make them, where NameServers show that
+    they do not have them yet."""
     admin = AdminClient(host)
     expected = {group.name for group in broker_groups(settings)}
     name_servers = itertools.cycle(addresses(name_server_names(settings), NAMESERVER_PORT))
+    left = list(topics(settings))
     try:
-        while True:
+        while left:
             try:
-                if await _makes_topic(admin, next(name_servers), expected, settings.topic_queues):
-                    return
+                if await _makes_topic(
+                    admin, next(name_servers), expected, TopicConfig.of(left[0], settings.topic_queues)
+                ):
+                    left.pop(0)
+                    continue
             except ClientError:
                 pass
             await host.clock.sleep(0.2)
@@ -116,17 +120,17 @@ async def until_topic_is_made(settings: RocketmqSettings, host: Any) -> None:
         admin.close()
 
 
-async def _makes_topic(admin: AdminClient, name_server: str, expected: set[str], queues: int) -> bool:
+async def _makes_topic(admin: AdminClient, name_server: str, expected: set[str], topic: TopicConfig) -> bool:
     """Whether all groups are there and have it. Raises ClientError."""
     masters = {group.name: group.brokers.get(MASTER_ID) for group in await admin.broker_groups(name_server)}
     try:
-        have = {group.broker_name for group in (await admin.route(name_server, TOPIC)).groups}
+        have = {group.broker_name for group in (await admin.route(name_server, topic.name)).groups}
     except AdminRefusal:
         have = set()
     for name in sorted(expected - have):
         master = masters.get(name)
         if master is not None:
-            await admin.put_topic(master, TopicConfig.of(TOPIC, queues))
+            await admin.put_topic(master, topic)
     return expected <= have
 
 

@@ -46,6 +46,11 @@ class Consuming(Protocol):
     def close(self) -> None: ...
 
 
+def may_begin(config: ConsumerConfig, process_queue: ProcessQueue, now_ns: int) -> bool:
+    """Whether the listener may begin with messages of the queue: where it takes a lock, while that is fresh."""
+    return not config.needs_locks or process_queue.is_locked(now_ns, int(config.lock_lives_s * 1e9))
+
+
 class _Failed:
     """Messages that the listener failed to consume, of a group that divides its queues."""
 
@@ -206,15 +211,10 @@ class Orderly:
             if not messages:
                 due.clear()
                 await due.wait()
-            elif not self._may_begin(process_queue):
+            elif not may_begin(self._config, process_queue, clock.monotonic_ns()):
                 await clock.sleep(self._config.flow_control_s)
             elif not await self._given(queue, process_queue, messages) and not process_queue.is_dropped:
                 await clock.sleep(self._config.suspend_queue_s)
-
-    def _may_begin(self, process_queue: ProcessQueue) -> bool:
-        lives_ns = int(self._config.lock_lives_s * 1e9)
-        now_ns = self._host.clock.monotonic_ns()
-        return not self._config.needs_locks or process_queue.is_locked(now_ns, lives_ns)
 
     async def _given(self, queue: MessageQueue, process_queue: ProcessQueue, messages: Messages) -> bool:
         """Whether these messages are done with."""

@@ -27,7 +27,7 @@ from system_under_test.rocketmq.client.consumer.config import (
     Outcome,
     wanted_tags,
 )
-from system_under_test.rocketmq.client.consumer.consuming import Concurrently, Consuming, Orderly
+from system_under_test.rocketmq.client.consumer.consuming import Concurrently, Consuming, Orderly, may_begin
 from system_under_test.rocketmq.client.consumer.offset_store import LocalOffsets, OffsetStore, RemoteOffsets
 from system_under_test.rocketmq.client.consumer.popping import Popping
 from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage, ProcessQueue
@@ -88,6 +88,20 @@ class PushConsumer:
     def come_to(self, queue: MessageQueue) -> int | None:
         """The offset up to which everything is consumed, as far as this member knows."""
         return self._offsets.get(queue)
+
+    def may_begin(self, queue: MessageQueue) -> bool:
+        """Whether a listener that was given messages of the queue a while ago may still begin with them."""
+        if not self._config.needs_locks:
+            return True
+        assigned, now_ns = self._assigned.get(queue), self._host.clock.monotonic_ns()
+        return assigned is not None and may_begin(self._config, assigned.process_queue, now_ns)
+
+    def begin_anew(self, queue: MessageQueue) -> None:
+        """Give the queue up, and take it over again at the committed offset, if it is this member's still."""
+        assigned = self._assigned.get(queue)
+        if assigned is not None:
+            assigned.process_queue.is_dropped = True
+            self._rebalance_due.set()
 
     def start(self) -> None:
         config = self._config

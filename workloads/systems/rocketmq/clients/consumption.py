@@ -169,15 +169,30 @@ class ConsumptionClient:
                 self._deliveries.remove(delivery)
 
     async def _consume(self, operation: Operation) -> Operation:
-        self._joined()
-        if not self._deliveries:
+        consumer = self._joined()
+        self._in_hand = self._taken(consumer)
+        if self._in_hand is None:
             self._came.clear()
             try:
                 await self._host.clock.within(PATIENCE_S, self._came.wait())
             except TimeoutError:
                 return operation._replace(type="ok", value=self._given(operation, ()))
-        self._in_hand = self._deliveries.popleft()
-        return operation._replace(type="ok", value=self._given(operation, self._in_hand.messages))
+            self._in_hand = self._taken(consumer)
+        messages = () if self._in_hand is None else self._in_hand.messages
+        return operation._replace(type="ok", value=self._given(operation, messages))
+
+    def _taken(self, consumer: PushConsumer) -> _Delivery | None:
+        """What came first, without what this member may not begin with any more: it came while the client was at
+        something else, and locks ran out meanwhile."""
+        while self._deliveries:
+            delivery = self._deliveries.popleft()
+            queues = dict.fromkeys(message.queue for message in delivery.messages)
+            if all(map(consumer.may_begin, queues)):
+                return delivery
+            for queue in queues:
+                consumer.begin_anew(queue)
+            delivery.outcome.cancel()
+        return None
 
     async def _finish(self, operation: Operation) -> Operation:
         self._joined()

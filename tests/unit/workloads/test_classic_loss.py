@@ -147,6 +147,15 @@ def test_with_messages_the_mapping_of_a_static_topic_may_be_lost(anomaly: str) -
     assert not is_excused(replace(static, flush="sync"), POWER, reports(mapped_s=TAIL_S), EARLY_S, anomaly)
 
 
+def test_what_was_shown_while_no_slave_was_there_may_be_lost_with_the_masters_disk() -> None:
+    given = settings("dual-write", "sync")
+    cut_off = struck(("lost-disk", 1.01, 2, ("b1",)), ("partition", TAIL_S - 0.02, 2, ("b1", "b2", "b3")))
+    assert is_excused(given, cut_off, TOLD, TAIL_S)
+    assert not is_excused(given, cut_off, TOLD, EARLY_S)
+    one_cut_off = struck(("lost-disk", 1.01, 2, ("b1",)), ("kill", TAIL_S - 0.02, 2, ("b2",)))
+    assert not is_excused(given, one_cut_off, TOLD, TAIL_S)
+
+
 def test_filters_and_keys_may_not_fit_the_log_of_a_slave_that_is_parted() -> None:
     given = settings("async-slaves", "async")
     for anomaly in ("filtered-skip", "key-not-found", "key-misleads"):

@@ -41,6 +41,7 @@ from workloads.systems.rocketmq.damage_words import (
     READ_TRACES,
     TAKEN,
     UNASKED_FOR,
+    UNFOUND,
     UNREAD,
     UNREAD_TRACES,
     catch_up_ns,
@@ -88,9 +89,11 @@ class ConfiguredTable:
             for reason, from_ns, until_ns in self._losses(damage, found, logs):
                 yield Excuse(anomalies=(*UNREAD, *READ), reason=reason, from_ns=from_ns, until_ns=until_ns)
             yield from self._kept_by_slaves(damage, logs)
-            if self._slaves and damage.takes is not Takes.UNSYNCED and self._slaves_were_away(damage):
-                reason = f"{lost(damage)}, and it may have been shown while no slave was there to have it"
-                yield Excuse(anomalies=READ, reason=reason, from_ns=damage.from_ns, until_ns=damage.until_ns)
+            if "bit-rot" in damage.fault.kinds and self._parted_ns(damage, found) is not None:
+                reason = f"{lost(damage)}, and its slaves were parted from it already"
+                yield Excuse(anomalies=UNFOUND, reason=reason, from_ns=damage.from_ns, until_ns=LAST_NS)
+            if self._slaves and damage.takes is not Takes.UNSYNCED:
+                yield from self._shown_alone(damage)
             yield from self._traces(damage, damage.over_ns + margin_ns)
 
     @property
@@ -178,15 +181,24 @@ class ConfiguredTable:
         is_all = damage.takes is Takes.EVERYTHING or damage.from_ns == 0
         return damage.node == self._master and is_all and not self._is_durable(damage)
 
-    def _slaves_were_away(self, damage: Damage) -> bool:
-        """Whether any fault kept a slave from its master before the damage was done."""
-        return any(
-            fault.start_ns <= damage.until_ns
+    def _shown_alone(self, damage: Damage) -> Iterator[Excuse]:
+        """Of what the master showed while a fault kept slaves from it: nobody else has it, acknowledged or not."""
+        reason = f"{lost(damage)}, and it may have been shown while no slave was there to have it"
+        away = [
+            fault
+            for fault in self.struck
+            if fault.start_ns <= damage.until_ns
             and not set(self.group.brokers).isdisjoint(fault.nodes)
             and not {*AWAY, *APART}.isdisjoint(fault.kinds)
             and fault != damage.fault
-            for fault in self.struck
-        )
+        ]
+        if away:
+            yield Excuse(anomalies=READ, reason=reason, from_ns=damage.from_ns, until_ns=damage.until_ns)
+        for fault in away:
+            # What was read counts as lost as well; where no slave was there, it cannot have been acknowledged.
+            if not set(AWAY).isdisjoint(fault.kinds) and set(self._slaves) <= set(fault.nodes):
+                from_ns, until_ns = max(damage.from_ns, fault.start_ns), min(damage.until_ns, fault.stop_ns)
+                yield Excuse(anomalies=("lost-write",), reason=reason, from_ns=from_ns, until_ns=until_ns)
 
     def _told(self, name: str, damage: Damage) -> Iterator[tuple[str, int]]:
         """(slave, up to which offset) of what slaves have of it, as they told in events of this name."""

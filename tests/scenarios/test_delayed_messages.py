@@ -53,19 +53,6 @@ def test_a_message_comes_out_after_the_delay_of_its_level_and_not_before(mode):
     play(story, brokers=2, scheduleDeliveryMode=mode, **LEVELS)
 
 
-@pytest.mark.parametrize("mode", ["SINGLE", "LEVEL", "ASYNC"])
-def test_where_replicas_are_far_away_messages_do_not_wait_for_each_other(mode):
-    letters = [f"letter {number}" for number in range(10)]
-
-    async def story(cluster: Cluster) -> None:
-        assert await send_later(cluster, "b1", 2, *letters) == [OK] * 10
-        await cluster.slow_down(("b1", "b2"), ("b2", "b1"), delay_ms=1_000)
-        await cluster.sleep(10)
-        assert await cluster.read("b1") == letters
-
-    play(story, brokers=2, scheduleDeliveryMode=mode, **LEVELS)
-
-
 def test_a_level_that_is_too_high_means_the_highest():
     async def story(cluster: Cluster) -> None:
         assert await send_later(cluster, "b1", 99, "late") == [OK]

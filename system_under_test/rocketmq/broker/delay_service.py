@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.delay_levels import DelayDelivery, due
 from system_under_test.rocketmq.broker.delivered_prefix import DeliveredPrefix
-from system_under_test.rocketmq.broker.delivery import Copy, Deliveries, read_waiting
+from system_under_test.rocketmq.broker.delivery import Deliveries, read_waiting
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.topic import SCHEDULE_TOPIC
 from system_under_test.runtime.host import Host
@@ -90,12 +90,23 @@ class DelayLevel:
         self._arrivals.note(end, self._host.clock.monotonic_ns())
         self.changed.set()
 
-    async def deliver_due(self, limit: int, *, is_ordered: bool) -> float | None:
-        """Write what is due, none waiting until one before is confirmed; at most `limit` under way. In order one that
-        is refused is tried again before the next.
+    async def deliver_due(self) -> float | None:
+        """Deliver one after the other what is due; in how many seconds to look again, None: when more has arrived."""
+        while not self._mastership.ended:
+            message = self._next()
+            if message is None:
+                return None
+            wait_s = self._due_in_s(message)
+            if wait_s > 0:
+                return min(wait_s, LOOK_S)
+            self._tries += 1
+            if not await self._deliver(message, self._tries):
+                return RETRY_S
+            self._passed()
+        return None
 
-        In how many seconds to look again, None: when more has arrived.
-        """
+    async def deliver_side_by_side(self, limit: int) -> float | None:
+        """As `deliver_due`, without waiting for one before the next; at most `limit` under way."""
         while not self._mastership.ended:
             message = self._next()
             if message is None:
@@ -105,13 +116,8 @@ class DelayLevel:
                 return min(wait_s, LOOK_S)
             if self._cursor - self._prefix.end >= limit:
                 return RETRY_S
-            if is_ordered:
-                self._tries += 1
-                if not await self._deliver(message, self._tries):
-                    return RETRY_S
-            else:
-                self._host.spawn(self._deliver_by_itself(message), f"delayed message {message.queue_offset}")
             self._passed()
+            self._host.spawn(self._deliver_by_itself(message), f"delayed message {message.queue_offset}")
         return None
 
     async def _deliver_by_itself(self, message: Message) -> None:
@@ -121,23 +127,18 @@ class DelayLevel:
             await self._host.clock.sleep(RETRY_S * min(tries, 10))
 
     async def _deliver(self, message: Message, tries: int) -> bool:
-        """Whether it is written, or nothing is to be: the `tries`-th time it is tried, from 1 on."""
+        """Whether it is done: the `tries`-th time it is tried, from 1 on."""
         new = due(message)
         if new is None:
             self._host.log("undelivered", offset=message.physical_offset, reason="it does not say where it belongs")
             self._delivered(message, 0)
             return True
-        copy = await self._deliveries.write(self._mastership, message, new)
-        if copy is None:
+        end = await self._deliveries.attempt(self._mastership, message, new)
+        if end is None:
             return False
-        self._host.spawn(self._confirm(message, copy), f"copy of delayed message {message.queue_offset}")
+        self._host.reached("delayed-message-delivered")
+        self._delivered(message, end)
         return True
-
-    async def _confirm(self, message: Message, copy: Copy) -> None:
-        end = await self._deliveries.confirmed(copy)
-        if end is not None:
-            self._host.reached("delayed-message-delivered")
-            self._delivered(message, end)
 
     def _delivered(self, message: Message, end: int) -> None:
         """The copy lies before `end` of the log, and is confirmed."""
@@ -231,8 +232,9 @@ class DelayService:
                 await self._look_again(changed, wait_s)
 
     async def _deliver_due(self, level: DelayLevel) -> float | None:
-        delays = self._config.delays
-        return await level.deliver_due(delays.pending, is_ordered=delays.delivery is not DelayDelivery.ASYNC)
+        if self._config.delays.delivery is DelayDelivery.ASYNC:
+            return await level.deliver_side_by_side(self._config.delays.pending)
+        return await level.deliver_due()
 
     async def _look_again(self, changed: asyncio.Event, wait_s: float) -> None:
         """When something has arrived, for it may be due before what waits already, or after `wait_s`."""

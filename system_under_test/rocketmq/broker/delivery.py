@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
-from system_under_test.rocketmq.broker.putting import Pending, Puts
+from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_internal_topic
 from system_under_test.runtime.host import DiskFull, Host
@@ -14,13 +12,6 @@ from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.message import Message, MessageInvalid, decode_message
 from system_under_test.storage.message_store import MessageStore
 from system_under_test.storage.new_message import NewMessage
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """What was written of a message that has waited; None: nothing, for its topic is deleted."""
-
-    pending: Pending | None
 
 
 class Deliveries:
@@ -40,29 +31,19 @@ class Deliveries:
         The copy's end in the log; 0 where there is nothing to write, for its topic was deleted meanwhile; None if it
         was refused, or the role was lost.
         """
-        copy = await self.write(mastership, waited, due)
-        return None if copy is None else await self.confirmed(copy)
-
-    async def write(self, mastership: AnyMastership, waited: Message, due: NewMessage) -> Copy | None:
-        """The first half of `attempt`: None if it was refused, or the role was lost."""
         if self.is_void(waited, due):
             self._host.log("undelivered", topic=due.topic, offset=waited.physical_offset, reason="topic deleted")
-            return Copy(None)
+            return 0
         try:
             await self.have_topic(mastership, due)
             if mastership.ended:
                 return None
             self._host.reached("about-to-deliver")
-            return Copy(self._puts.put(mastership, due))
+            pending = self._puts.put(mastership, due)
         except (RemotingError, DiskFull):
             self._host.reached("delivery-refused")
             return None
-
-    async def confirmed(self, copy: Copy) -> int | None:
-        """The second half: the copy's end in the log, 0 where nothing was to be written, None if the role was lost."""
-        if copy.pending is None:
-            return 0
-        return copy.pending.put.end_offset if await self._puts.confirmed(copy.pending) else None
+        return pending.put.end_offset if await self._puts.confirmed(pending) else None
 
     async def have_topic(self, mastership: AnyMastership, due: NewMessage) -> None:
         """A topic that the last master made, and nobody copied, may have messages that wait. Raises DiskFull."""

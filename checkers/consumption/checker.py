@@ -44,18 +44,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+import numpy as np
+
 from checkers.anomaly import Anomaly, Meaning
 from checkers.buckets import bucket_count
 from checkers.consumption import messages, queues
 from checkers.consumption.meanings import MEANINGS
 from checkers.consumption.rows import Consumers, Mode, Model, consumers
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, gathered_findings, judged
+from checkers.findings import FINDINGS, gathered_findings, judged, summary_by_span
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
-from checkers.verdict import EXAMPLES, AnomalySummary, CheckerResult
+from checkers.verdict import AnomalySummary, CheckerResult
 
 REASONS = 10
+LAST_NS = np.iinfo(np.int64).max
 
 __all__ = ["ConsumptionChecker", "Mode", "Model"]
 
@@ -92,7 +95,7 @@ class ConsumptionChecker:
 
         anomalies = gathered_findings(engine, found, request.excuses)
         if request.run is not None and request.run.is_settled:
-            anomalies = {**anomalies, **_stuck(known)}
+            anomalies = {**anomalies, **_stuck(known, Excuses.by_time(request.excuses))}
         undecided = list(_undecided(known))
         if len(undecided) > REASONS:
             undecided[REASONS:] = [f"{len(undecided) - REASONS} more consumers were not read to their end"]
@@ -104,7 +107,7 @@ class ConsumptionChecker:
         )
 
 
-def _stuck(known: Consumers) -> dict[str, AnomalySummary]:
+def _stuck(known: Consumers, excuses: Excuses) -> dict[str, AnomalySummary]:
     found = [
         Anomaly(
             name="stuck-consumer",
@@ -115,7 +118,8 @@ def _stuck(known: Consumers) -> dict[str, AnomalySummary]:
         for name, settled in zip(known.names, known.settled, strict=True)
         if not settled
     ]
-    return {"stuck-consumer": AnomalySummary(count=len(found), examples=tuple(found[:EXAMPLES]))} if found else {}
+    begun, ended = np.zeros(len(found), dtype=np.int64), np.full(len(found), LAST_NS)
+    return {"stuck-consumer": summary_by_span(found, begun, ended, excuses)} if found else {}
 
 
 def _undecided(known: Consumers) -> Iterator[str]:

@@ -6,6 +6,8 @@ import pytest
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.broker.runtime_info import DELAY_PROGRESS
+from system_under_test.rocketmq.client.admin_client import AdminClient
 from system_under_test.rocketmq.message_protocol import SendRequest
 from system_under_test.rocketmq.topic import TopicConfig
 from tests.scenarios.broker_cluster import TOPIC, Cluster, play
@@ -51,6 +53,18 @@ def test_a_message_comes_out_after_the_delay_of_its_level_and_not_before(mode):
         assert await cluster.read("b1") == ["now", "one", "one more", "five"]
 
     play(story, brokers=2, scheduleDeliveryMode=mode, **LEVELS)
+
+
+def test_administrators_see_how_far_each_level_has_come():
+    async def story(cluster: Cluster) -> None:
+        assert await send_later(cluster, "b1", 1, "one", "one more") == [OK, OK]
+        assert await send_later(cluster, "b1", 3, "twenty") == [OK]
+        await cluster.sleep(3)
+        info = await AdminClient(cluster.host("administrator")).runtime_info("b1:10911")
+        levels = {name: shown for name, shown in info.items() if name.startswith(DELAY_PROGRESS)}
+        assert levels == {"scheduleMessageOffset_1": "2,2", "scheduleMessageOffset_3": "0,1"}
+
+    play(story, brokers=1, **LEVELS)
 
 
 def test_a_level_that_is_too_high_means_the_highest():

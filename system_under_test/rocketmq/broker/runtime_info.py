@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer
@@ -11,8 +13,12 @@ from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.controller.protocol import json_body
+from system_under_test.rocketmq.topic import SCHEDULE_TOPIC
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
+
+DELAY_PROGRESS = "scheduleMessageOffset_"
+"""And the level: its progress and its end, with a comma between."""
 
 
 class RuntimeInfo:
@@ -54,6 +60,16 @@ class RuntimeInfo:
             "topics": len(self._tables.topics.entries),
             "putTps": self._put_rate,
             "consumerGroups": len(self._tables.groups.entries),
+            **dict(self._delay_levels()),
         }
         shown = {name: "none" if value is None else str(value) for name, value in table.items()}
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body({"table": shown}))
+
+    def _delay_levels(self) -> Iterator[tuple[str, str]]:
+        """Of each level in which anything ever waited, how far it has come and where it ends."""
+        store = self._store
+        store.settle_delay_progress()
+        for level in range(1, 1 + len(self._config.delays.levels.delays_ms)):
+            begin, end = store.queue_range(SCHEDULE_TOPIC, level - 1)
+            if end:
+                yield f"{DELAY_PROGRESS}{level}", f"{max(begin, store.delay_progress.offset(level))},{end}"

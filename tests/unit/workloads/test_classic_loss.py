@@ -130,7 +130,7 @@ def test_what_only_a_parted_slave_has_is_not_lost_and_consumers_need_not_get_it(
 @pytest.mark.parametrize("deployment", ["async-slaves", "dual-write"])
 def test_without_its_slave_a_master_of_dual_write_may_acknowledge_nothing(deployment: str) -> None:
     given, is_dual = settings(deployment, "async"), deployment == "dual-write"
-    for anomaly in ("no-progress", "delivered-late"):
+    for anomaly in ("no-progress", "delivered-late", "stuck-consumer"):
         assert is_excused(given, POWER, reports(parted_to_s=0.9), 60, anomaly) == is_dual
         assert not is_excused(given, POWER, reports(set_aside_to_s=0.9), 60, anomaly)
         assert not is_excused(given, KILL, reports(parted_to_s=0.9), 60, anomaly)

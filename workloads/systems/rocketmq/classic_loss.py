@@ -59,7 +59,7 @@ PARTED = ("diverging-replicas", "diverging-logs")
 """What is seen of a slave that has something else than its master, until a human decides."""
 OF_TWO_LOGS = ("filtered-skip", "key-not-found", "key-misleads")
 """What is seen of filters and keys of one replica where another one has other messages at the same places."""
-WITHOUT_A_SLAVE = ("no-progress", "delivered-late")
+WITHOUT_A_SLAVE = ("no-progress", "delivered-late", "stuck-consumer")
 """What becomes of what a master of dual write takes whose slaves are parted from it: it is never safe."""
 PASSED_OVER = ("consumer-offset-skip", "poll-skip")
 """What consumers do that had read farther than the log reached then, and go on from there once it has grown."""

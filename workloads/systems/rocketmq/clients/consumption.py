@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.errors import PRECONDITION_FAILED, SERVICE_NOT_AVAILABLE, OperationError
 from harness.operation import Operation
+from system_under_test.rocketmq.broker.runtime_info import DELAY_PROGRESS
 from system_under_test.rocketmq.client.admin_client import AdminClient
 from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, DividedBy, Mode, Outcome
 from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage, FlowLimits
@@ -276,8 +277,11 @@ class ConsumptionClient:
             for topic, queues in topics.items()
             for queue_id in range(queues)
         ]
+        left_in = [self._left(value["group"], consumer, *place) for place in places]
+        if not self._is_broadcast:
+            left_in += [self._waiting(master) for master in masters]
         # Side by side: one after the other they take longer than an operation may.
-        for left in await asyncio.gather(*(self._left(value["group"], consumer, *place) for place in places)):
+        for left in await asyncio.gather(*left_in):
             if left:
                 raise OperationError(PRECONDITION_FAILED, left)
         return operation._replace(type="ok", value={**value, "member": self._member})
@@ -292,6 +296,11 @@ class ConsumptionClient:
         else:
             come = await self._client.query_offset(group, queue.topic, queue.queue_id, address=master)
         return "" if come == end else f"{queue.topic}/{queue.queue_id} of {queue.broker_name}: {come} of {end} consumed"
+
+    async def _waiting(self, master: str) -> str:
+        """What was sent back and has not come again yet, in words: a level may have fallen behind."""
+        come, _, end = (await self._admin.runtime_info(master)).get(f"{DELAY_PROGRESS}{RETRY_LEVEL}", "").partition(",")
+        return "" if come == end else f"delay level {RETRY_LEVEL} of {master}: {come} of {end} delivered"
 
     async def _dead_letters(self, operation: Operation) -> Operation:
         """All of the group's, from the one queue that it has for them at each master."""

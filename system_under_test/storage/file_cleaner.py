@@ -9,7 +9,7 @@ SyncStateSet has not acknowledged. Consumers are not asked: who comes later than
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -67,8 +67,9 @@ def files_to_delete(files: Sequence[FileAge], rules: CleaningRules, *, hour: int
 class CleanedStore(Protocol):
     """What the cleaner needs of a store."""
 
-    async def full_files(self, elapsed_s: float) -> list[FileAge]:
-        """The full files, oldest first, after so many seconds more. Raises StorageFailed."""
+    async def full_files(self, elapsed_s: Callable[[], float]) -> list[FileAge]:
+        """The full files, oldest first. `elapsed_s` is asked when they are looked at, which may be after a wait: how
+        many seconds after the last time. Raises StorageFailed."""
 
     async def delete_files_before(self, offset: int, *, is_forced: bool = False) -> None:
         """As far as that is safe. Raises StorageFailed, DiskFull."""
@@ -79,15 +80,15 @@ class FileCleaner:
         self._host = host
         self._store = store
         self._rules = rules
+        self._looked_ns = 0
 
     async def run(self) -> None:
         """Until cancelled. Raises StorageFailed."""
-        looked_ns = self.now_ns()
+        self._looked_ns = self.now_ns()
         while True:
             await self._host.clock.sleep(self._rules.interval_s)
-            before_ns, looked_ns = looked_ns, self.now_ns()
             try:
-                await self._look((looked_ns - before_ns) / 1e9)
+                await self._look()
             except DiskFull as error:
                 # What cannot be noted is not deleted: a restart would look for the files that are gone.
                 self._host.log("cleaning_skipped", reason=str(error))
@@ -96,8 +97,12 @@ class FileCleaner:
         """The time by which files grow older."""
         return self._host.clock.monotonic_ns()
 
-    async def _look(self, elapsed_s: float) -> None:
-        files = await self._store.full_files(elapsed_s)
+    def _elapsed_s(self) -> float:
+        before_ns, self._looked_ns = self._looked_ns, self.now_ns()
+        return (self._looked_ns - before_ns) / 1e9
+
+    async def _look(self) -> None:
+        files = await self._store.full_files(self._elapsed_s)
         hour = self._host.clock.wall_ns() // HOUR_NS % 24
         found = files_to_delete(files, self._rules, hour=hour, used_share=self._host.disk.used_share())
         if found is not None:

@@ -649,14 +649,14 @@ class MessageStore:
             await self.epochs.delete_prefix(new_min)
             self._host.reached("files-deleted")
 
-    async def full_files(self, elapsed_s: float) -> list[FileAge]:
-        """The files behind which the log goes on, oldest first, each with the time since it was first found full, after
-        so many seconds more. Raises StorageFailed.
+    async def full_files(self, elapsed_s: Callable[[], float]) -> list[FileAge]:
+        """The files behind which the log goes on, oldest first, each with the time since it was first found full.
+        `elapsed_s` is asked at the moment at which that is looked at how many seconds more it is. Raises StorageFailed.
         """
         async with self._changes:
             full = self._full_segments()
             try:
-                await self._ages.grow(full, elapsed_s)
+                await self._ages.grow(full, elapsed_s())
             except DiskFull as error:
                 self._host.log("ages_skipped", reason=str(error))
             return [FileAge(start + self._log.segment_bytes, self._ages.of(start)) for start in full]

@@ -10,7 +10,7 @@ import pytest
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.epoch_file import EpochMap
 from system_under_test.storage.errors import BadOffset, MessageTooLarge
-from system_under_test.storage.file_cleaner import CleaningRules, Deletion, FileAge, files_to_delete
+from system_under_test.storage.file_cleaner import CleaningRules, Deletion, FileAge, FileCleaner, files_to_delete
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import GetStatus, MessageStore, StorageParts, StoreConfig
 from tests.unit.storage.storage_machine import Machine, async_config, simulate, sync_config
@@ -561,5 +561,24 @@ def test_a_planted_dispatch_limit_shows_what_is_not_confirmed() -> None:
         store = await Machine(loop, 1, async_config()).boot(parts)
         store.put("t", 0, b"unconfirmed")
         assert bodies(store, 0) == [b"unconfirmed"]
+
+    simulate(body)
+
+
+def test_a_file_is_as_old_as_it_was_when_it_was_looked_at_however_long_the_cleaner_had_to_wait() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config(400))
+        store, host = await machine.boot(), machine.host()
+        cleaner = FileCleaner(host, store, CleaningRules(interval_s=1.0, kept_s=3600.0))
+        cleaning = host.spawn(cleaner.run(), "cleaner")
+        await store._changes.acquire()
+        await host.clock.sleep(31)
+        for _ in range(3):
+            store.put("t", 0, b"x" * 45)
+        store._changes.release()
+        await host.clock.sleep(10.5)
+        cleaning.cancel()
+        (file,) = await store.full_files(lambda: 0.0)
+        assert file.age_s == pytest.approx(10, abs=0.6)
 
     simulate(body)

@@ -92,7 +92,7 @@ class Model:
     async def age(self, store: MessageStore, seconds: float) -> None:
         """No file is older than its last message."""
         self.clock_s += seconds
-        for end, age_s in await store.full_files(seconds):
+        for end, age_s in await store.full_files(lambda: seconds):
             newest_s = max(at_s for start, at_s in self.written_s.items() if end - SEGMENT_BYTES <= start < end)
             assert age_s <= self.clock_s - newest_s
 
@@ -241,7 +241,7 @@ def live_and_recover(
                     await _interrupted(machine, store.flush_to(store.max_offset, 5.0), first)
                 elif name == "age-power":
                     model.clock_s += 5.0
-                    await _interrupted(machine, store.full_files(5.0), first)
+                    await _interrupted(machine, store.full_files(lambda: 5.0), first)
                 elif name in ("kill", "harm-checkpoint"):
                     durable = store.max_offset
                     await machine.kill()

@@ -171,7 +171,7 @@ def test_loss_is_legal_exactly_where_the_table_says_and_of_what_was_gone_from_th
 
 def test_traces_of_a_loss_are_legal_until_its_faults_are_over_and_caught_up_with() -> None:
     after_s = 2.5 + catch_up_ns(ALL_ACK_2) / 1e9
-    for anomaly in ("inconsistent-offsets", "nonmonotonic-poll", "consumer-offset-skip", "confirmed-lost"):
+    for anomaly in ("inconsistent-offsets", "nonmonotonic-poll", "confirmed-lost"):
         assert is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s - 0.1, anomaly)
         assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s + 0.1, anomaly)
         assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, EARLY_S, anomaly)
@@ -184,6 +184,13 @@ def test_a_group_may_pass_over_what_gets_offsets_that_it_had_read_until_it_has_l
         assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s + 0.1, anomaly)
         assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, EARLY_S, anomaly)
     assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s - 0.1, "lost")
+
+
+def test_who_had_read_farther_than_the_log_reaches_goes_on_there_whenever_it_comes_again() -> None:
+    for anomaly in ("consumer-offset-skip", "poll-skip"):
+        assert is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, 60, anomaly)
+        assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, EARLY_S, anomaly)
+        assert not is_excused(ALL_ACK_2, POWER_ONE, NONE_LOST, 60, anomaly)
 
 
 def test_a_disk_that_was_the_only_one_to_have_it_excuses_it_under_unclean_elections_as_well() -> None:

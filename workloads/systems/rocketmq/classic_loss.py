@@ -37,6 +37,7 @@ from workloads.systems.rocketmq.damage_words import (
     AT_LAST,
     AWAY,
     GIVEN_AGAIN,
+    PASSED_OVER,
     READ,
     READ_TRACES,
     TAKEN,
@@ -61,8 +62,6 @@ OF_TWO_LOGS = ("filtered-skip", "key-not-found", "key-misleads")
 """What is seen of filters and keys of one replica where another one has other messages at the same places."""
 WITHOUT_A_SLAVE = ("no-progress", "delivered-late", "stuck-consumer")
 """What becomes of what a master of dual write takes whose slaves are parted from it: it is never safe."""
-PASSED_OVER = ("consumer-offset-skip", "poll-skip")
-"""What consumers do that had read farther than the log reached then, and go on from there once it has grown."""
 
 
 @dataclass(frozen=True)

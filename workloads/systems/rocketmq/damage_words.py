@@ -53,6 +53,8 @@ UNREAD_TRACES = (
 GIVEN_AGAIN = ("unconsumed", "lost-retry")
 """What becomes of messages that get offsets which a group had read already: its members learn at their next pull that
 the log has become shorter, and go on at its end."""
+PASSED_OVER = ("consumer-offset-skip", "poll-skip")
+"""What consumers do that had read farther than the log reached then, and go on from there once it has grown."""
 READ_TRACES = (
     *("nonmonotonic-poll", "poll-skip", "consumer-offset-skip", "passed-over", "overtaken"),
     *("wrong-retry-count", "early-dead-letter"),

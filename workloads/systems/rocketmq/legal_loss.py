@@ -18,7 +18,7 @@ from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
 from workloads.systems.rocketmq.classic_loss import ConfiguredTable
-from workloads.systems.rocketmq.damage import Damage, Holders, Takes, damages, holders
+from workloads.systems.rocketmq.damage import LAST_NS, Damage, Holders, Takes, damages, holders
 from workloads.systems.rocketmq.damage_words import (
     ALL,
     APART,
@@ -27,6 +27,7 @@ from workloads.systems.rocketmq.damage_words import (
     CATCH_UP_S,
     DELAYING,
     GIVEN_AGAIN,
+    PASSED_OVER,
     READ,
     READ_TRACES,
     TAKEN,
@@ -162,6 +163,7 @@ class _Table:
                     until_ns=ended_ns + margin,
                 )
                 yield Excuse(anomalies=GIVEN_AGAIN, reason=reason, from_ns=until_ns, until_ns=ended_ns + margin)
+                yield Excuse(anomalies=PASSED_OVER, reason=reason, from_ns=from_ns, until_ns=LAST_NS)
 
     def _others(self, damage: Damage, span: Holders, found: Sequence[Damage]) -> list[tuple[str, FaultWindow]] | None:
         """What kept each other holder from saving it; None where one could have, or where nothing may be lost."""

@@ -81,7 +81,7 @@ SETTINGS: Mapping[str, Mapping[str, SettingValue]] = {
     "sends-unsynced": {"deployment": "async-slaves"},
     "stale-epochs-kept": {"retention_s": 10.0},
     "strict-lock-unnoted": {"orderly": True, "strict_locks": True},
-    "torn-batch": {"batch_share": 0.5},
+    "torn-batch": {"batch_share": 0.5, "brokers": 1, "flush": "async", "min_in_sync_replicas": 1},
     "wall-clock-expiry": {"retention_s": 100.0},
 }
 """Bug -> what has to be set for its code to run at all."""

@@ -36,6 +36,10 @@ WHY_NOT: Mapping[str, str] = {
     "wall-clock-catch-up": _LAGS,
     "no-master-epoch-check": _HELD,
     "no-set-epoch-check": _HELD,
+    "bogus-ack": (
+        "somebody has to acknowledge what was never sent; a slave whose log is longer is cut before it acknowledges "
+        "anything"
+    ),
     "epochs-not-corrected": (
         "a log has to be cut below the beginning of its newest epoch, which needs an unclean election of a shorter "
         "log, or power lost right after a promotion"
@@ -44,8 +48,16 @@ WHY_NOT: Mapping[str, str] = {
         "the fsync of the log has to fail and of no other file, and power to be lost before the process ends for any "
         "other reason"
     ),
+    "last-file-member": (
+        "who began at the last file has to be elected before what it lacks has expired, and while somebody still looks "
+        "for that"
+    ),
     "offset-never-lowers": (
         "a broker has to start again with less, and to be ranked by what it had before its next report"
+    ),
+    "strict-lock-unnoted": (
+        "the master has to change within the seconds for which a lock lives, while its owner is at work and the queue "
+        "is another member's by now"
     ),
     "unclean-though-clean-lives": (
         "unclean elections have to be allowed, and who is not in the set has to hold as much as a member that lives "

@@ -17,7 +17,7 @@ from workloads.systems.rocketmq.damage_words import ALL
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-OF_A_LOST_MAPPING = (*ALL, "stray-offset", "segment-overlap", "no-progress")
+OF_A_LOST_MAPPING = (*ALL, "diverging-replicas", "stray-offset", "segment-overlap", "no-progress")
 
 
 def lost_mappings(losses: Sequence[Excuse], reports: NodeReports) -> Iterator[Excuse]:

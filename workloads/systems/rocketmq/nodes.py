@@ -158,6 +158,8 @@ def _cleaning(settings: RocketmqSettings) -> Mapping[str, SettingValue]:
         "cleanResourceInterval": milliseconds(10_000, settings),
         "cleanFileForciblyEnable": settings.clean_when_full,
         "copyAnewWhenExpired": True,
+        # Files are small here: RocketMQ's ten at a time would be fewer than are written meanwhile.
+        "deleteFileBatchMax": 1_000,
     }
     if settings.retention_s:
         cleaning["fileReservedTimeMillis"] = milliseconds(round(settings.retention_s * 1000), settings)

@@ -87,7 +87,11 @@ SETTINGS: Mapping[str, Mapping[str, SettingValue]] = {
 """Bug -> what has to be set for its code to run at all."""
 
 
+OF_CONTROLLERS: Mapping[str, SettingValue] = {"deployment": "controller"}
+"""For all others: what they break is controller mode, or as well to be seen there."""
+
+
 def space_for(mutant: str, system: str = "rocketmq") -> Space:
     """The space in which this bug is searched for."""
     workload = next((workload for workload, mutants in WORKLOADS.items() if mutant in mutants), None)
-    return Space(system=system, workload=workload, mutant=mutant, settings=SETTINGS.get(mutant, {}))
+    return Space(system=system, workload=workload, mutant=mutant, settings=SETTINGS.get(mutant, {} if workload else OF_CONTROLLERS))

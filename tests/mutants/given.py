@@ -94,4 +94,9 @@ OF_CONTROLLERS: Mapping[str, SettingValue] = {"deployment": "controller"}
 def space_for(mutant: str, system: str = "rocketmq") -> Space:
     """The space in which this bug is searched for."""
     workload = next((workload for workload, mutants in WORKLOADS.items() if mutant in mutants), None)
-    return Space(system=system, workload=workload, mutant=mutant, settings=SETTINGS.get(mutant, {} if workload else OF_CONTROLLERS))
+    return Space(
+        system=system,
+        workload=workload,
+        mutant=mutant,
+        settings=SETTINGS.get(mutant, {} if workload else OF_CONTROLLERS),
+    )

@@ -78,6 +78,8 @@ class MessageStore:
         self._confirm_told = 0
         self._dispatched_offset = 0
         self._noted_boundary = 0
+        self.cuts = 0
+        """How often the log was cut in this life."""
         self._cut_at: int | None = None
         # Whoever writes the checkpoint or cuts anything holds this: a checkpoint begun before a cut must not
         # reach the disk after the cut has lowered it.
@@ -480,6 +482,7 @@ class MessageStore:
             raise ValueError(f"cannot cut at {offset}: the log ends at {self._log.max_offset}")
         offset = self._log.end_after_cut(offset)
         self._host.log("truncated", to=offset, from_=self._log.max_offset)
+        self.cuts += 1
         self._cut_at = offset
         self._confirm_due = self._confirm_told = 0
         self._queues.truncate(offset)

@@ -76,6 +76,8 @@ class StaticTopics:
         """Of which mastership what is known is; None where it is of a slave."""
         self._read_to = 0
         """Up to this record, as a slave."""
+        self._cuts = 0
+        """How often the log had been cut by then."""
         store.needed_from.append(self._oldest_record)
 
     @property
@@ -227,7 +229,7 @@ class StaticTopics:
                     self._take(data)
             return
         least, end = self._store.queue_range(STATIC_TOPIC, 0)
-        if self._read_by is not None or end < self._read_to:
+        if self._read_by is not None or self._cuts != self._store.cuts:
             self._begin_anew(None)
         elif end > self._read_to:
             for data in self._records(max(least, self._read_to), end):
@@ -237,6 +239,7 @@ class StaticTopics:
     def _begin_anew(self, mastership: AnyMastership | None) -> None:
         least, end = self._store.queue_range(STATIC_TOPIC, 0)
         self._known, self._read_by, self._read_to = {}, mastership, end
+        self._cuts = self._store.cuts
         for data in self._records(least, end):
             self._take(data)
 

@@ -110,7 +110,7 @@ def checkers(settings: DelayedSettings) -> Mapping[str, Checker]:
     delay = DelayChecker(
         tolerance_ms=settings.tolerance_ms, latest_ms=settings.latest_ms, again_ms=settings.again_ms, terms=TERMS
     )
-    return {"delayed": Conjunction(name="delayed", parts=(delay, QueueChecker()))}
+    return {"delayed": Conjunction(name="delayed", parts=(delay, QueueChecker(comes_later=True)))}
 
 
 WORKLOAD = Workload(

@@ -76,7 +76,7 @@ def final_generator(settings: TransactionalSettings, seed: Seed, concurrency: in
 
 
 def checkers(settings: TransactionalSettings) -> Mapping[str, Checker]:
-    return {"queue": QueueChecker()}
+    return {"queue": QueueChecker(comes_later=True)}
 
 
 WORKLOAD = Workload(

@@ -24,6 +24,8 @@ an element that no operation saw, an indefinite drain any number: exactly-once t
 losses, and the order of at-least-once only by more elements that came late, for each may have been delivered in its
 turn before.
 
+Where elements come out only by what the system does once they are in, what is missing is lost only if it served again.
+
 It does not establish that empty answers were right (the linearizable queue does).
 """
 
@@ -102,6 +104,8 @@ class QueueChecker:
 
     delivery: Delivery = Delivery.AT_LEAST_ONCE
     order: Order = Order.NONE
+    comes_later: bool = False
+    """Elements come out by what the system does once they are in: their delay is over, their transaction is ended."""
     name: str = "queue"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
@@ -125,6 +129,12 @@ class QueueChecker:
         if counts[UNDRAINED] and self.delivery is not Delivery.AT_MOST_ONCE:
             undecided.append(
                 f"{counts[UNDRAINED]} acked elements were not delivered, and no drain that began after their ack ended"
+            )
+        never_served = request.run is not None and request.run.facts.serves_ns is None
+        if self.comes_later and never_served and "lost" in found and not found["lost"].legal:
+            lost = found.pop("lost").count
+            undecided.append(
+                f"{lost} acked elements did not come out, but the system did not serve again to bring them out"
             )
         if self.delivery is Delivery.AT_MOST_ONCE and "lost" in found:
             statistics["lost"] = found.pop("lost").count

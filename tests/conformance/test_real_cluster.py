@@ -19,6 +19,7 @@ from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.replication import ReplicationChecker
 from checkers.verdict import Verdict
 from harness.record.node_events import write_node_events
+from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient, SendResult
 from system_under_test.runtime.real import RealHost
@@ -106,6 +107,17 @@ async def until_both_have(client: MessageClient, count: int) -> None:
                     await asyncio.sleep(0.1)
 
 
+async def until_both_are_in_sync(host: RealHost) -> None:
+    """Who is not yet in the set may have all messages, and is not elected all the same."""
+    controllers = ControllerClient(host, ["c1:9878"])
+    try:
+        async with asyncio.timeout(30):
+            while len((await controllers.get_replica_info("broker-a")).sync_state_set.members) < 2:
+                await asyncio.sleep(0.1)
+    finally:
+        controllers.close()
+
+
 def test_messages_outlive_the_master_that_took_them(cluster: Cluster, tmp_path: Path) -> None:
     async def use() -> None:
         host = RealHost("client", tmp_path / "client", cluster.addresses)
@@ -113,6 +125,7 @@ def test_messages_outlive_the_master_that_took_them(cluster: Cluster, tmp_path: 
         try:
             sent = [await send_until_taken(client, b"m%d" % index + bytes(300)) for index in range(20)]
             await until_both_have(client, 20)
+            await until_both_are_in_sync(host)
             master = sent[-1].broker.partition(":")[0]
             cluster.processes[master].kill()
             cluster.processes[master].wait(timeout=20)  # until then it holds its ports

@@ -112,7 +112,10 @@ async def until_both_are_in_sync(host: RealHost) -> None:
     controllers = ControllerClient(host, ["c1:9878"])
     try:
         async with asyncio.timeout(30):
-            while len((await controllers.get_replica_info("broker-a")).sync_state_set.members) < 2:
+            while True:
+                info = await controllers.get_replica_info("broker-a")
+                if len(info.sync_state_set.members) == 2:
+                    return
                 await asyncio.sleep(0.1)
     finally:
         controllers.close()

@@ -55,6 +55,7 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
         "revive-log-not-read",
         "revive-next",
     ),
+    "register": ("local-read", "serve-before-noop"),
     "transactional": ("check-ignores-rollback", "end-before-message", "half-visible", "old-halves-unasked"),
 }
 """Workload -> bugs that clients see in no other, or hardly."""
@@ -68,6 +69,7 @@ SETTINGS: Mapping[str, Mapping[str, SettingValue]] = {
     "freeze-not-replicated": STATIC,
     "index-not-durable": {"tags": 2},
     "last-file-member": {"retention_s": 100.0, "sync_from_last_file": True},
+    "learner-elected": {"learners": 1},
     "left-over-skipped": {"orderly": True},
     "lock-granted-twice": {"orderly": True},
     "logic-offset-overlap": STATIC,
@@ -82,6 +84,7 @@ SETTINGS: Mapping[str, Mapping[str, SettingValue]] = {
     "stale-epochs-kept": {"retention_s": 10.0},
     "strict-lock-unnoted": {"orderly": True, "strict_locks": True},
     "torn-batch": {"batch_share": 0.5, "brokers": 1, "flush": "async", "min_in_sync_replicas": 1},
+    "unclean-though-clean-lives": {"unclean_election": True},
     "wall-clock-expiry": {"retention_s": 100.0},
 }
 """Bug -> what has to be set for its code to run at all."""

@@ -221,8 +221,8 @@ def test_what_is_given_to_a_search_is_for_a_planted_bug_and_can_be_run(mutant: s
     assert mutant in mutant_names()
     space = space_for(mutant)
     space.require_possible()
-    assert space.workload is not None and space.is_possible(space.workload, {})
-    assert sum(mutant in names for names in WORKLOADS.values()) == 1
+    assert space.workload is None or space.is_possible(space.workload, {})
+    assert sum(mutant in names for names in WORKLOADS.values()) == (space.workload is not None)
 
 
 def test_reasons_are_for_bugs_that_are_planted() -> None:

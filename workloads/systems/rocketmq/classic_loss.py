@@ -46,6 +46,7 @@ from workloads.systems.rocketmq.damage_words import (
     UNREAD,
     UNREAD_TRACES,
     catch_up_ns,
+    learned_ns,
     lost,
     of_damaged_disks,
     of_wrong_clocks,
@@ -113,7 +114,7 @@ class ConfiguredTable:
         is_parted = damage.takes is not Takes.UNSYNCED or self._parts(damage)
         for anomalies, from_ns, until_ns in (
             ((*UNREAD_TRACES, *READ_TRACES, *PARTED), damage.from_ns, LAST_NS if is_parted else caught_up_ns),
-            (GIVEN_AGAIN, damage.until_ns, caught_up_ns),
+            (GIVEN_AGAIN, damage.until_ns, damage.over_ns + learned_ns(self.settings)),
             (PASSED_OVER, damage.from_ns, LAST_NS),
         ):
             yield Excuse(anomalies=anomalies, reason=lost(damage), from_ns=from_ns, until_ns=until_ns)

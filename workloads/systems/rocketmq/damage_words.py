@@ -92,10 +92,16 @@ WRONG_CLOCKS = ("clock", "strobe", "slow-nodes")
 CATCH_UP_S = 15.0
 """How long after a fault its replica may still be catching up, at time scale 1."""
 LEAST_CATCH_UP_S = 5.0
+PULLS_LATE_S = 15.0
 
 
 def catch_up_ns(settings: RocketmqSettings) -> int:
     return round(max(CATCH_UP_S * settings.time_scale, LEAST_CATCH_UP_S) * 1e9)
+
+
+def learned_ns(settings: RocketmqSettings) -> int:
+    """How long after a loss members may go on without knowing of it: who has much to consume pulls late."""
+    return catch_up_ns(settings) + round(PULLS_LATE_S * 1e9)
 
 
 def of_damaged_disks(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Excuse]:

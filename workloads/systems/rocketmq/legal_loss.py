@@ -34,6 +34,7 @@ from workloads.systems.rocketmq.damage_words import (
     UNREAD,
     UNREAD_TRACES,
     catch_up_ns,
+    learned_ns,
     lost,
     of_damaged_disks,
     of_wrong_clocks,
@@ -130,12 +131,10 @@ class _Table:
         margin = catch_up_ns(self.settings)
         for fault in self.struck:
             if not set(kinds).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):
-                yield Excuse(
-                    anomalies=anomalies,
-                    reason=f"{why} ({fault.name} at {seconds(fault.start_ns)})",
-                    from_ns=max(fault.start_ns - margin, 0),
-                    until_ns=fault.stop_ns + margin,
-                )
+                reason, from_ns = f"{why} ({fault.name} at {seconds(fault.start_ns)})", max(fault.start_ns - margin, 0)
+                yield Excuse(anomalies=anomalies, reason=reason, from_ns=from_ns, until_ns=fault.stop_ns + margin)
+                learned = fault.stop_ns + learned_ns(self.settings)
+                yield Excuse(anomalies=GIVEN_AGAIN, reason=reason, from_ns=from_ns, until_ns=learned)
 
     def _of_disks(self) -> Iterator[Excuse]:
         margin = catch_up_ns(self.settings)
@@ -162,7 +161,8 @@ class _Table:
                     from_ns=from_ns,
                     until_ns=ended_ns + margin,
                 )
-                yield Excuse(anomalies=GIVEN_AGAIN, reason=reason, from_ns=until_ns, until_ns=ended_ns + margin)
+                learned = ended_ns + learned_ns(self.settings)
+                yield Excuse(anomalies=GIVEN_AGAIN, reason=reason, from_ns=until_ns, until_ns=learned)
                 yield Excuse(anomalies=PASSED_OVER, reason=reason, from_ns=from_ns, until_ns=LAST_NS)
 
     def _others(self, damage: Damage, span: Holders, found: Sequence[Damage]) -> list[tuple[str, FaultWindow]] | None:

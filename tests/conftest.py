@@ -6,6 +6,7 @@ started once. Groups come between fast and slow tests, so that no worker is left
 
 from __future__ import annotations
 
+import signal
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,9 @@ from hypothesis import HealthCheck, settings
 from checkers.spark.java import adopt_java
 
 adopt_java()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell lets what it runs in the background ignore SIGINT, and so would every command that a test interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes says something of the machine, not of the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")

@@ -35,9 +35,13 @@ def struck(*faults: tuple[str, float, float, tuple[str, ...]]) -> Faults:
 
 
 def reports(
-    recovered: Mapping[str, float], *, members: Sequence[tuple[float, list[int]]] = ((0.0, [1, 2, 3]),)
+    recovered: Mapping[str, float],
+    *,
+    members: Sequence[tuple[float, list[int]]] = ((0.0, [1, 2, 3]),),
+    elected: Sequence[tuple[float, int]] = (),
 ) -> TableOfReports:
-    """`recovered`: broker -> up to which time what it wrote was there again after its start at 2 s."""
+    """`recovered`: broker -> up to which time what it wrote was there again after its start at 2 s. `elected`: when
+    which broker."""
     events: dict[str, list[Event]] = {}
     for broker_id in (1, 2, 3):
         of = [{"time": 0, "event": "identity", "group": "g", "broker_id": broker_id}]
@@ -52,6 +56,10 @@ def reports(
     events["b1"] += [
         {"time": ns(at_s), "event": "sync_state_set", "members": ids, "epoch": number}
         for number, (at_s, ids) in enumerate(members)
+    ]
+    events["c1"] = [
+        {"time": ns(at_s), "event": "elected", "group": "broker-a", "master": number, "master_epoch": 2, "in_sync": [1]}
+        for at_s, number in elected
     ]
     return TableOfReports(node_events_table(events, {}))
 
@@ -255,6 +263,16 @@ def test_who_joined_the_set_later_has_what_was_written_before_and_may_lose_it() 
     assert is_excused(ALL_ACK_2, faults, joined, EARLY_S)
     assert not is_excused(ALL_ACK_2, faults, never, EARLY_S)
     assert not is_excused(ALL_ACK_2, faults[:1], joined, EARLY_S)
+
+
+def test_who_was_elected_while_its_disk_was_damaged_is_the_only_one_that_may_lead() -> None:
+    cut = struck(("short-files", 1.1, 2.0, ("b2",)))
+    for elected, excused in (((1.2, 2), True), ((1.2, 1), False), ((1.0, 2), False), ((2.5, 2), False)):
+        told = reports({"b2": LOST_FROM_S}, elected=[elected])
+        assert is_excused(ALL_ACK_2, cut, told, TAIL_S) is excused
+        assert not is_excused(ALL_ACK_2, cut, told, EARLY_S)
+    told = reports({"b2": LOST_FROM_S}, elected=[(1.2, 2)])
+    assert not is_excused(RocketmqSettings(ack_durable=True), struck(("power", 1.1, 2.0, ("b2",))), told, TAIL_S)
 
 
 def test_a_replica_may_be_put_out_of_the_set_while_what_it_says_comes_late() -> None:

@@ -197,6 +197,17 @@ def test_files_are_kept_for_as_long_as_is_promised() -> None:
     assert cluster.names() == ["deleted-early"]
 
 
+def test_what_fills_a_file_behind_its_last_message_does_not_make_it_younger() -> None:
+    cluster = Cluster(RocketmqSettings(retention_s=10.0, time_scale=1.0))
+    for second, end in ((1, 4_000), (20, 4_300)):
+        cluster.now_ns = second * SECOND_NS
+        cluster.appends(end, "b1", "b2")
+    cluster.saw("b1", "deleted", to=4_096, from_=0, forced=False)
+    assert cluster.names() == []
+    cluster.saw("b2", "deleted", to=4_300, from_=0, forced=False)
+    assert cluster.names() == ["deleted-early"]
+
+
 def test_an_epoch_may_begin_where_its_first_files_were_deleted() -> None:
     cluster = Cluster()
     cluster.told("b1", "epoch-persisted", epoch=2, start=500)

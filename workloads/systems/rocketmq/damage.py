@@ -95,6 +95,19 @@ def damages(
                 )
 
 
+def elected_meanwhile(damage: Damage, group: str, reports: NodeReports) -> bool:
+    """Whether the broker was elected between the fault and its own start after it: it counts as living for a while, and
+    from its election on it alone is in the SyncStateSet, so that nobody who has what it lost may become master."""
+    events = reports.of("identity", "elected")
+    ids = {event["broker"] for event in events.get(damage.node, ()) if event["event"] == "identity"}
+    return any(
+        event["broker"] in ids and damage.fault.start_ns <= event["time"] <= damage.over_ns
+        for of in events.values()
+        for event in of
+        if event["event"] == "elected" and event["group"] == group
+    )
+
+
 def logs_of(group: Sequence[str], reports: NodeReports) -> Mapping[str, Sequence[Event]]:
     """What became of the logs of these brokers."""
     events = reports.of("written", "recovered", "truncated")

@@ -236,10 +236,11 @@ class _GroupInvariants:
     def _deleted(self, node: str, fields: Mapping[str, Any]) -> None:
         to = fields["to"]
         self._beginnings.add(to)
-        passed_ns = next((time for end, time in self._brokers[node].grown if end >= to), None)
-        if passed_ns is None or fields["forced"]:
+        # The end of a file may be a blank that nobody reports: the last message in it counts.
+        written_ns = next((time for end, time in reversed(self._brokers[node].grown) if end <= to), None)
+        if written_ns is None or fields["forced"]:
             return
-        kept_ns = self._now_ns() - passed_ns
+        kept_ns = self._now_ns() - written_ns
         if kept_ns < self._kept_ns:
             self._says(
                 "deleted-early",

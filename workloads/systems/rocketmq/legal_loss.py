@@ -18,7 +18,7 @@ from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
 from workloads.systems.rocketmq.classic_loss import ConfiguredTable
-from workloads.systems.rocketmq.damage import LAST_NS, Damage, Holders, Takes, damages, holders
+from workloads.systems.rocketmq.damage import LAST_NS, Damage, Holders, Takes, damages, elected_meanwhile, holders
 from workloads.systems.rocketmq.damage_words import (
     ALL,
     APART,
@@ -174,6 +174,8 @@ class _Table:
                 return None
         elif damage.takes is Takes.UNSYNCED and (not settings.all_ack or settings.min_in_sync_replicas == 1):
             return []
+        if damage.takes is not Takes.EVERYTHING and elected_meanwhile(damage, self.group.name, self.reports):
+            return [(f"{damage.node} was elected before it was known to be damaged", damage.fault)]
         reasons = [self._lost_too(node, damage, span, found) or self._away(node, damage) for node in others]
         kept_away = [reason for reason in reasons if reason is not None]
         if damage.takes is Takes.UNSYNCED and settings.flush == "async" and kept_away:

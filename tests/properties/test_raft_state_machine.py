@@ -191,6 +191,10 @@ def test_no_run_of_many_breaks_raft() -> None:
 
 # Planted mistakes
 
+ENOUGH = 8_000
+"""Examples. The shyest of them takes 540 on average, and 2,088 at the most in eight searches. Which examples are made
+is not the same everywhere, `derandomize` or not: Hypothesis also tries constants of the modules that are loaded."""
+
 
 class VotesForAnyLog(SmallChunks):
     """A candidate without what is committed gets votes."""
@@ -235,5 +239,6 @@ class TakesOverNoState(SmallChunks):
 )
 def test_a_planted_mistake_is_found(kind: type[Node]) -> None:
     machine = type(f"{kind.__name__}Machine", (RaftMachine,), {"kind": kind})
+    until_found = settings(searched(ENOUGH, 40), phases=[Phase.generate], report_multiple_bugs=False)
     with pytest.raises((Broken, AssertionError)):
-        run_state_machine_as_test(machine, settings=settings(searched(400, 40), phases=[Phase.generate]))
+        run_state_machine_as_test(machine, settings=until_found)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from harness.environments.environment import Effect, Environment, Link
-from harness.environments.impairment import BitRot, LinkImpairment, NodeImpairment
+from harness.environments.impairment import BitRot, LinkImpairment, NodeImpairment, ResetLink
 
 
 class Fault(Protocol):
@@ -71,11 +71,14 @@ class ImpairedLinks:
         return await environment.impair_links(self.links, self.impairment)
 
     async def stop(self, environment: Environment) -> Effect:
+        if isinstance(self.impairment, ResetLink):
+            return Effect(False, "nothing to heal: new connections come about")
         return await environment.relieve_links(self.links, self.impairment)
 
     def to_json(self) -> dict[str, Any]:
         links = [[link.source, link.target] for link in self.links]
-        return {"kind": self.kind, "links": links, **asdict(self.impairment)}
+        once = {"once": True} if isinstance(self.impairment, ResetLink) else {}
+        return {"kind": self.kind, "links": links, **asdict(self.impairment), **once}
 
 
 @dataclass(frozen=True, slots=True)

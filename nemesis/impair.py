@@ -14,7 +14,9 @@ from typing import Any
 
 from harness.environments.impairment import (
     BitRot,
+    CorruptingLink,
     DiskErrors,
+    DuplicatingLink,
     FailingFsync,
     FlappingLink,
     FullDisk,
@@ -25,6 +27,8 @@ from harness.environments.impairment import (
     NarrowLink,
     NodeImpairment,
     OldDisk,
+    ReorderingLink,
+    ResetLink,
     RestartLoop,
     RollingRestart,
     ShortFiles,
@@ -104,6 +108,10 @@ def _slow(draw: random.Random) -> SlowLink:
     return SlowLink(delay_ms=delay_ms, jitter_ms=round(delay_ms * draw.random(), 1))
 
 
+def _reordering(draw: random.Random) -> ReorderingLink:
+    return ReorderingLink(share=log_uniform(draw, 0.02, 0.5), delay_ms=log_uniform(draw, 1, 300))
+
+
 def _flapping(draw: random.Random) -> FlappingLink:
     return FlappingLink(down_ms=log_uniform(draw, 20, 3000), up_ms=log_uniform(draw, 20, 3000))
 
@@ -114,6 +122,10 @@ LINK_VERBS: Mapping[str, LinkVerb] = {
     "narrow": LinkVerb(NarrowLink, lambda draw: NarrowLink(bytes_per_s=int(log_uniform(draw, 2e3, 2e6)))),
     "flapping": LinkVerb(FlappingLink, _flapping),
     "hold": LinkVerb(HeldLink, lambda draw: HeldLink()),
+    "duplicating": LinkVerb(DuplicatingLink, lambda draw: DuplicatingLink(share=log_uniform(draw, 0.02, 0.9))),
+    "corrupting": LinkVerb(CorruptingLink, lambda draw: CorruptingLink(share=log_uniform(draw, 0.02, 0.5))),
+    "reordering": LinkVerb(ReorderingLink, _reordering),
+    "reset": LinkVerb(ResetLink, lambda draw: ResetLink()),
 }
 
 

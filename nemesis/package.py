@@ -169,6 +169,22 @@ def held_links(system: Declaration) -> Package:
     )
 
 
+def duplicating_links(system: Declaration) -> Package:
+    return _impaired_links(system, "duplicating", "delivers packets twice")
+
+
+def corrupting_links(system: Declaration) -> Package:
+    return _impaired_links(system, "corrupting", "flips a bit in packets; what a checksum shows is lost")
+
+
+def reordering_links(system: Declaration) -> Package:
+    return _impaired_links(system, "reordering", "lets packets overtake each other")
+
+
+def reset(system: Declaration) -> Package:
+    return _impaired_links(system, "reset", "ends the connections of links by RST; new ones come about at once")
+
+
 def disk(system: Declaration) -> Package:
     return _impaired_nodes(
         system,
@@ -305,5 +321,9 @@ PACKAGES: Mapping[str, Callable[[Declaration], Package]] = {
     "restarts": restarts,
     "strobe": strobe,
     "upgrades": upgrades,
+    "duplicating-links": duplicating_links,
+    "corrupting-links": corrupting_links,
+    "reordering-links": reordering_links,
+    "reset": reset,
 }
 """The packages that come with Stormproof."""

@@ -50,8 +50,51 @@ class HeldLink:
     kind = "held-links"
 
 
-LinkImpairment = SlowLink | LossyLink | NarrowLink | FlappingLink | HeldLink
-LINK_IMPAIRMENTS: tuple[type[LinkImpairment], ...] = (SlowLink, LossyLink, NarrowLink, FlappingLink, HeldLink)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicatingLink:
+    """So large a share of packets arrives twice; within a connection nobody but the kernel notices."""
+
+    share: float
+    kind = "duplicating-links"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorruptingLink:
+    """In so large a share of packets one bit is flipped behind the header of IP; where a checksum shows it, that is
+    loss."""
+
+    share: float
+    kind = "corrupting-links"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReorderingLink:
+    """So large a share of packets comes so much later, and those behind them overtake."""
+
+    share: float
+    delay_ms: float
+    kind = "reordering-links"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetLink:
+    """The connections that exist are ended by RST, once; nothing is wrong with new ones."""
+
+    kind = "reset"
+
+
+PacketImpairment = DuplicatingLink | CorruptingLink | ReorderingLink | ResetLink
+"""What only packets show, or sockets: none of it is in a world whose links carry streams of bytes."""
+StreamImpairment = SlowLink | LossyLink | NarrowLink | FlappingLink | HeldLink
+LinkImpairment = StreamImpairment | PacketImpairment
+STREAM_IMPAIRMENTS: tuple[type[StreamImpairment], ...] = (SlowLink, LossyLink, NarrowLink, FlappingLink, HeldLink)
+LINK_IMPAIRMENTS: tuple[type[LinkImpairment], ...] = (
+    *STREAM_IMPAIRMENTS,
+    DuplicatingLink,
+    CorruptingLink,
+    ReorderingLink,
+    ResetLink,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

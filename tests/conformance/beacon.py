@@ -13,6 +13,7 @@ PORT = 7000
 PATIENCE_S = 2.0
 TICK_S = 0.02
 NAP_S = 1.0
+BURNT = 5_000_000
 
 KEPT, NAMED, FINALLY = "kept", "named", "finally"
 """Its files: letters one by one; one that is always replaced as a whole; a byte for each `finally` carried out."""
@@ -26,7 +27,8 @@ class Beacon:
     """Answers questions of one byte:
 
     `w`: wall time; `m`: monotonic time; `z`: sleep for NAP_S, then monotonic time; `g`: the longest time in ns between
-    two ticks of its timer in this life; `f`: how often a `finally` was carried out.
+    two ticks of its timer in this life; `b`: how long it takes to compute
+    something, in ns; `f`: how often a `finally` was carried out.
     `+`: one more letter on the disk; `!`: one more, and an fsync; `x`: one more in a file that replaces another;
     `r`, `y`: what is in the first file, in the second.
     `>`: whether the other node answers; `h`: connect to it and keep the connection; `s`: whether it answers over that
@@ -45,6 +47,7 @@ class Beacon:
             "w": self._wall_ns,
             "m": self._monotonic_ns,
             "z": self._nap,
+            "b": self._burn_ns,
             "g": self._gap_ns,
             "f": self._finished,
             "+": self._append,
@@ -101,6 +104,11 @@ class Beacon:
     async def _nap(self) -> int:
         await self._host.clock.sleep(NAP_S)
         return self._host.clock.monotonic_ns()
+
+    async def _burn_ns(self) -> int:
+        from_ns = self._host.clock.monotonic_ns()
+        sum(range(BURNT))
+        return self._host.clock.monotonic_ns() - from_ns
 
     async def _gap_ns(self) -> int:
         return self._longest_gap_ns

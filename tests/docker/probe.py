@@ -1,7 +1,8 @@
 """A node that answers questions about where it runs over one connection each: a program of one file.
 
 Standard library only. Asked by the tests through a published port, and by other probes from inside.
-Port 7000 takes one line of JSON a connection and answers one; port 7001 holds connections and echoes lines.
+Port 7000 takes one line of JSON a connection and answers one; port 7001 holds connections and echoes lines; port 7002
+takes numbers, a datagram each.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-ASK, ECHO = 7000, 7001
+ASK, ECHO, NUMBERS = 7000, 7001, 7002
 REACH_TIMEOUT_S = 2.0
 
 
@@ -41,15 +43,33 @@ async def _break() -> None:
     raise RuntimeError("a planted panic")
 
 
+def wrong_checksums() -> int:
+    lines = Path("/proc/net/snmp").read_text(encoding="ascii").splitlines()
+    names, values = (line.split() for line in lines if line.startswith("Udp:"))
+    return int(values[names.index("InCsumErrors")])
+
+
+class Numbers(asyncio.DatagramProtocol):
+    def __init__(self, numbers: list[int]) -> None:
+        self._numbers = numbers
+
+    def datagram_received(self, data: bytes, _: Any) -> None:
+        self._numbers.append(int(data))
+
+
 class Probe:
     def __init__(self, host: Any, config: Mapping[str, Any]) -> None:
         self.host = host
         self.config = config
+        self.numbers: list[int] = []
         self.held: dict[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
 
     async def serve(self) -> None:
         await asyncio.start_server(self._answer, "0.0.0.0", ASK)
         await asyncio.start_server(self._echo, "0.0.0.0", ECHO)
+        await asyncio.get_running_loop().create_datagram_endpoint(
+            lambda: Numbers(self.numbers), local_addr=("0.0.0.0", NUMBERS)
+        )
         self.host.log("serving")
         await asyncio.Event().wait()
 
@@ -67,6 +87,12 @@ class Probe:
 
     async def do_time(self, _: Mapping[str, Any]) -> Any:
         return {"wall_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns(), "pid": os.getpid()}
+
+    async def do_burn(self, _: Mapping[str, Any]) -> Any:
+        """How long it takes to compute something, in ns."""
+        start = time.monotonic_ns()
+        sum(range(30_000_000))
+        return time.monotonic_ns() - start
 
     async def do_sleep(self, question: Mapping[str, Any]) -> Any:
         """What a timer of the loop takes, on the monotonic clock."""
@@ -92,6 +118,37 @@ class Probe:
     async def do_hold(self, question: Mapping[str, Any]) -> Any:
         self.held[question["to"]] = await asyncio.open_connection(question["to"], ECHO)
         return True
+
+    async def do_is_held(self, question: Mapping[str, Any]) -> Any:
+        """Whether a connection that is held is as good as ever, or how it ended."""
+        reader, _ = self.held[question["to"]]
+        try:
+            async with asyncio.timeout(question["timeout_s"]):
+                return "ended" if await reader.readline() == b"" else "a line"
+        except TimeoutError:
+            return "held"
+        except OSError as error:
+            return type(error).__name__
+
+    async def do_count(self, question: Mapping[str, Any]) -> Any:
+        """Send so many numbers, a datagram each, a millisecond apart."""
+        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+            asyncio.DatagramProtocol, remote_addr=(question["to"], NUMBERS)
+        )
+        for number in range(question["most"]):
+            transport.sendto(str(number).encode())
+            await asyncio.sleep(0.001)
+        transport.close()
+        return True
+
+    async def do_counted(self, _: Mapping[str, Any]) -> Any:
+        """The numbers that came since this was asked last."""
+        came, self.numbers[:] = list(self.numbers), []
+        return came
+
+    async def do_wrong_checksums(self, _: Mapping[str, Any]) -> Any:
+        """How many datagrams the kernel has refused so far since their checksum was wrong."""
+        return wrong_checksums()
 
     async def do_say(self, question: Mapping[str, Any]) -> Any:
         """Whether a line comes back on a connection that is held."""

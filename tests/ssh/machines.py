@@ -110,7 +110,9 @@ def _container(client: Any, name: str, image: str, network: str, address: str, k
         environment={"KEY": key.with_suffix(".pub").read_text().strip()},
         name=name,
         hostname=name,
-        host_config=api.create_host_config(cap_add=CAPABILITIES, security_opt=["apparmor=unconfined"]),
+        host_config=api.create_host_config(
+            cap_add=CAPABILITIES, security_opt=["apparmor=unconfined"], binds=["/sys/fs/cgroup:/sys/fs/cgroup:rw"]
+        ),
         networking_config=api.create_networking_config({network: api.create_endpoint_config(ipv4_address=address)}),
     )
     return client.containers.get(made["Id"])

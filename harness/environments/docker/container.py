@@ -18,6 +18,7 @@ from harness.environments.remote.shell import Finished
 from harness.errors import HarnessError
 
 PORT_TRIES = 5
+PERIOD_US, LEAST_QUOTA_US = 100_000, 1000
 CAPABILITIES = ["NET_ADMIN", "SYS_PTRACE"]
 """To drop packets, and to see which processes of another user read the faked clock."""
 
@@ -99,6 +100,12 @@ class Container:
         raise HarnessError(
             f"port in use: {PORT_TRIES} times another program took a free port of 127.0.0.1 before {self.name} had it"
         )
+
+    def limit_processor(self, share: float) -> None:
+        """So much of one processor for all that runs in it; 0: as much as there is. Raises HarnessError."""
+        quota_us = max(LEAST_QUOTA_US, round(share * PERIOD_US)) if share else -1
+        with speaking(f"limiting the processor of {self.name}"):
+            self.container.update(cpu_period=PERIOD_US, cpu_quota=quota_us)
 
     def _made(self, ports: Mapping[int, int]) -> Any:
         api, setup, name = self.client.api, self.setup, self.name

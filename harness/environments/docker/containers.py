@@ -15,7 +15,7 @@ from harness.environments.docker.container import Container, Setup
 from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
 from harness.environments.docker.network import make_network
 from harness.environments.remote.environment import ClientHosts, RemoteEnvironment
-from harness.environments.remote.machines import Home, Place
+from harness.environments.remote.machines import ByItself, Home, Place
 from harness.system import NodeSpec
 
 
@@ -65,6 +65,9 @@ class Containers:
     def reached(self) -> Mapping[str, str]:
         return {known: here for one in self._containers for known, here in one.addresses.items()}
 
+    def limit_processor(self, node: ByItself, share: float) -> None:
+        next(one for one in self._containers if one.name == node.name).limit_processor(share)
+
     def require_kept(self) -> None:
         """Containers end with nobody but the run."""
 
@@ -79,6 +82,8 @@ def docker_environment(
     client_hosts: ClientHosts,
     run: str,
     say: Callable[[str], None],
+    wanted: frozenset[str] = frozenset(),
 ) -> RemoteEnvironment:
     """`Environment` of containers; `run` names all that it makes, `image_of` is node -> the image of its container."""
-    return RemoteEnvironment(Containers(client, image_of=image_of, run=run, say=say), client_hosts=client_hosts)
+    containers = Containers(client, image_of=image_of, run=run, say=say)
+    return RemoteEnvironment(containers, client_hosts=client_hosts, wanted=wanted)

@@ -51,6 +51,7 @@ class Docker:
                 client_hosts=importlib.import_module(RUNNER).RealHost,
                 run=f"stormproof-{secrets.token_hex(4)}",
                 say=setting.say,
+                wanted=setting.faults,
             )
             result = carry_out(main, environment, done=DONE, remedy=REMEDY)
         return result, {"images": images}

@@ -34,11 +34,16 @@ HOME = "/var/lib/stormproof"
 NODE = f"{HOME}/node"
 """What a node leaves: `config.json`, `node.log`, and `data/` with a Python program's disk and events."""
 LOG = f"{NODE}/node.log"
+RELAY = f"{HOME}/relay.py"
+"""Relays what comes over impaired links (`relay.py`); its queue, and the mark of packets that it makes itself, are:"""
+RELAY_QUEUE, RELAY_MARK = 21359, 0x53747270
 HOSTS = f"{HOME}/hosts"
 STATE = "/dev/shm/stormproof"
 """In memory: the clock's file is rewritten a hundred times a second while a clock drifts."""
+LIMIT = f"{STATE}/limit"
+"""There while the program is to have no more than a part of a processor."""
 SUPERVISOR, PROGRAM, EXIT = f"{STATE}/supervisor", f"{STATE}/program", f"{STATE}/exit"
-DRIFT, CLOCK = f"{STATE}/drift", f"{STATE}/clock"
+DRIFT, CLOCK, CLOCK_STATE = f"{STATE}/drift", f"{STATE}/clock", f"{STATE}/clock.json"
 CHAIN, GATE = "STORM", "STORMGATE"
 """The chain in which cuts stand, and the one that leads there all but what is never cut."""
 LIBFAKETIME = ("/usr/lib/*/faketime/libfaketimeMT.so.1", "/usr/lib/*/faketime/libfaketime.so.1")
@@ -48,6 +53,7 @@ PR_SET_CHILD_SUBREAPER = 36
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
 PATIENCE_S = 10.0
 DRIFT_STEP_S = 0.01
+CGROUPS, PERIOD_US = "/sys/fs/cgroup", 100_000
 LAST_WORDS_BYTES = 4096
 
 Answer = Mapping[str, Any]
@@ -182,6 +188,8 @@ def _supervise(argv: Sequence[str], environment: Mapping[str, str], names: Mappi
     for descriptor, target in ((os.open(os.devnull, os.O_RDONLY), 0), (log, 1), (log, 2)):
         os.dup2(descriptor, target)
     _remember(SUPERVISOR, os.getpid())
+    if os.path.exists(LIMIT):
+        _write_into(f"{_limited()}/cgroup.procs", str(os.getpid()))
     program = os.fork()
     if program == 0:
         try:
@@ -334,22 +342,35 @@ def unguard(_: Answer) -> Answer:
     return {"guarded": True}
 
 
-def drop(arguments: Answer) -> Answer:
-    """Drop all packets from these addresses and from no others, in one step.
+def filter_packets(arguments: Answer) -> Answer:
+    """Drop all packets from the addresses `dropped`, hand those from `relayed` to the relay, and let all others pass;
+    in one step.
 
-    Answers whose packets were dropped until now, how many since the last change, and whose are from now on.
+    Answers whose packets were dropped until now, how many since the last change, and what is done from now on.
     """
     with open(f"{STATE}/iptables", encoding="ascii") as file:
         family = file.read()
     counted: dict[str, int] = {}
     for line in _tool(family, "-w", "-L", CHAIN, "-n", "-v", "-x").splitlines()[2:]:
-        fields = line.split()
-        counted[fields[7]] = int(fields[0])
-    rules = [f"-A {CHAIN} -s {address}/32 -j DROP" for address in arguments["sources"]]
+        packets, _, target, _, _, _, _, source, *_ = line.split()
+        if target == "DROP":
+            counted[source] = int(packets)
+    rules = [f"-A {CHAIN} -s {address}/32 -j DROP" for address in arguments["dropped"]]
+    if arguments["relayed"]:
+        rules.append(f"-A {CHAIN} -m mark --mark {RELAY_MARK:#x} -j RETURN")
+    rules += [
+        f"-A {CHAIN} -s {address}/32 -j NFQUEUE --queue-num {RELAY_QUEUE} --queue-bypass"
+        for address in arguments["relayed"]
+    ]
     given = "\n".join(["*filter", f":{CHAIN} - [0:0]", *rules, "COMMIT", ""])
     _tool(f"{family}-restore", "-w", "--noflush", given=given)
     now = [line.split() for line in _tool(family, "-w", "-S", CHAIN).splitlines()]
-    return {"counted": counted, "sources": [rule[3].removesuffix("/32") for rule in now if rule[0] == "-A"]}
+    from_whom = {"DROP": "dropped", "NFQUEUE": "relayed"}
+    done: dict[str, list[str]] = {"dropped": [], "relayed": []}
+    for rule in now:
+        if rule[0] == "-A" and (what := from_whom.get(rule[rule.index("-j") + 1])):
+            done[what].append(rule[rule.index("-s") + 1].removesuffix("/32"))
+    return {"counted": counted, **done}
 
 
 # Clocks
@@ -388,26 +409,50 @@ def clock_error_s() -> float:
 
 
 def set_clock(arguments: Answer) -> Answer:
+    """An offset from the true time, and a rate from now on, beside the strobes that there are."""
+    before_s = clock_error_s()
+    changed = {"offset_s": float(arguments["offset_s"]), "rate": float(arguments["rate"]), "since": time.monotonic()}
+    _move_clock({**_clock(), **changed})
+    return {"before_s": before_s, "after_s": clock_error_s(), "unreached": _unreached()}
+
+
+def strobe(arguments: Answer) -> Answer:
+    """Let the clock flip by each of these offsets, and by no others, beside what else is wrong with it."""
+    _move_clock({**_clock(), "strobes": arguments["strobes"]})
+    return {"unreached": _unreached()}
+
+
+def _clock() -> dict[str, Any]:
+    """What is wrong with the clock now."""
+    try:
+        with open(CLOCK_STATE, encoding="utf-8") as file:
+            state: dict[str, Any] = json.load(file)
+    except (OSError, ValueError):
+        return {"offset_s": 0.0, "rate": 1.0, "since": time.monotonic(), "strobes": []}
+    return state
+
+
+def _move_clock(state: Answer) -> None:
+    """Set it, by a process that goes on doing so where it does not stay as it is."""
     if not _faked():
         raise SystemExit("libfaketime is not installed here, without which no clock can be wrong for one program alone")
-    before_s = clock_error_s()
     drifting = _alive(DRIFT)
     if drifting is not None:
         os.kill(drifting, signal.SIGKILL)
         _until(lambda: _alive(DRIFT) is None)
-    offset_s, rate = float(arguments["offset_s"]), float(arguments["rate"])
-    _write_clock(offset_s)
-    if rate != 1.0:
-        command = [sys.executable, "-I", "-S", __file__, "drift", json.dumps({"offset_s": offset_s, "rate": rate})]
+    _write(CLOCK_STATE, json.dumps(state))
+    _write_clock(_offset_s(state, time.monotonic()))
+    if state["rate"] != 1.0 or state["strobes"]:
+        command = [sys.executable, "-I", "-S", __file__, "drift", json.dumps(state)]
         quiet = subprocess.DEVNULL
         started = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
         _remember(DRIFT, started.pid)
-    return {
-        "before_s": before_s,
-        "after_s": clock_error_s(),
-        "drifts": _alive(DRIFT) is not None,
-        "unreached": [why for pid in _processes() if (why := _why_not_faked(pid))],
-    }
+        if _alive(DRIFT) is None:
+            raise SystemExit("what moves the clock has ended at once")
+
+
+def _unreached() -> list[str]:
+    return [why for pid in _processes() if (why := _why_not_faked(pid))]
 
 
 def _why_not_faked(pid: int) -> str:
@@ -425,16 +470,81 @@ def _why_not_faked(pid: int) -> str:
     return f"{program} is built by Go, which asks the kernel for the time" if is_go else ""
 
 
-def drift(arguments: Answer) -> Answer:
+def drift(state: Answer) -> Answer:
     """Move the clock's file until killed."""
-    start, offset_s, rate = time.monotonic(), arguments["offset_s"], arguments["rate"]
+    periods_s = [one["period_ms"] / 1e3 for one in state["strobes"]]
     while True:
-        _write_clock(offset_s + (time.monotonic() - start) * (rate - 1.0))
-        time.sleep(DRIFT_STEP_S)
+        now = time.monotonic()
+        _write_clock(_offset_s(state, now))
+        next_flips = [period_s - now % period_s for period_s in periods_s]
+        time.sleep(min((*next_flips, *((DRIFT_STEP_S,) if state["rate"] != 1.0 else ()))))
+
+
+def _offset_s(state: Answer, now: float) -> float:
+    """Strobes of one period flip at the same moments, whenever they began."""
+    flips_s = [one["offset_ms"] / 1e3 for one in state["strobes"] if int(now / (one["period_ms"] / 1e3)) % 2]
+    return float(state["offset_s"] + (now - state["since"]) * (state["rate"] - 1.0) + sum(flips_s))
 
 
 def _write_clock(offset_s: float) -> None:
     _write(CLOCK, f"{offset_s:+.9f}\n")
+
+
+# Processors
+
+
+def limit(arguments: Answer) -> Answer:
+    """Give all processes of the program together no more than such a `share` of one processor; 0 is all there is.
+
+    Only on machines: a container's limit is its engine's.
+    """
+    share = float(arguments["share"])
+    group = _limited()
+    os.makedirs(group, exist_ok=True)
+    quota_us = max(1000, round(share * PERIOD_US)) if share else 0
+    if os.path.exists(f"{group}/cpu.max"):
+        _write_into(f"{group}/cpu.max", f"{quota_us or 'max'} {PERIOD_US}")
+    else:
+        _write_into(f"{group}/cpu.cfs_period_us", str(PERIOD_US))
+        _write_into(f"{group}/cpu.cfs_quota_us", str(quota_us or -1))
+    _write(LIMIT, str(share))
+    for pid in (_alive(SUPERVISOR), *_processes()):
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                _write_into(f"{group}/cgroup.procs", str(pid))
+    return {"quota_us": quota_us}
+
+
+def _limited() -> str:
+    """The control group of the program. Raises SystemExit where this machine lets nobody make one."""
+    root = CGROUPS if os.path.exists(f"{CGROUPS}/cgroup.subtree_control") else f"{CGROUPS}/cpu"
+    if not os.access(root, os.W_OK):
+        raise SystemExit(f"{root} cannot be written, so no control group can limit a program's processor")
+    if root == CGROUPS:
+        _write_into(f"{root}/cgroup.subtree_control", "+cpu")
+    return f"{root}/stormproof-{socket.gethostname()}"
+
+
+def _write_into(path: str, text: str) -> None:
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def _unlimit() -> None:
+    """Once its processes are gone."""
+    if os.path.exists(LIMIT):
+        os.remove(LIMIT)
+        group = _limited()
+        _until(lambda: _removed(group))
+
+
+def _removed(group: str) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            os.rmdir(group)
+        except OSError:
+            return False
+    return True
 
 
 # The end
@@ -447,8 +557,11 @@ def leave(_: Answer) -> Answer:
     drifting = _alive(DRIFT)
     if drifting is not None:
         _send(drifting, signal.SIGKILL)
+    _unlimit()
     guarded = unguard({})["guarded"]
-    for place in (SUPERVISOR, PROGRAM, EXIT, DRIFT, CLOCK, *_orphans_of_libfaketime()):
+    if os.path.exists(RELAY):
+        _tool(sys.executable, "-I", "-S", RELAY, "end", "{}")
+    for place in (SUPERVISOR, PROGRAM, EXIT, DRIFT, CLOCK, CLOCK_STATE, *_orphans_of_libfaketime()):
         with contextlib.suppress(FileNotFoundError):
             os.remove(place)
     return {"before": before, "after": _state(), "guarded": guarded}
@@ -473,8 +586,10 @@ VERBS: Mapping[str, Callable[[Answer], Answer]] = {
         listens,
         guard,
         unguard,
-        drop,
+        filter_packets,
         set_clock,
+        strobe,
+        limit,
         drift,
         leave,
     )

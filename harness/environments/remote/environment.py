@@ -1,10 +1,8 @@
 """Nodes that run somewhere else: real processes, packets and disks, in containers or on machines.
 
-The ways to them and their threads stay off the event loop, so that no verb holds up a client. Packets are dropped where
-they arrive, in the target's own network namespace, before anything else is asked of them: connections that
-exist fall silent as well. Clients are outside of all partitions.
+The ways to them and their threads stay off the event loop, so that no verb holds up a client.
 
-Not here: loss of power and impairments; the simulator has them.
+Not here: loss of power, and impairments of disks; the simulator has them.
 """
 
 from __future__ import annotations
@@ -18,8 +16,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.environments.environment import Effect, Link, Usage
-from harness.environments.impairment import LinkImpairment, NodeImpairment
+from harness.environments.impairment import LINK_IMPAIRMENTS, LinkImpairment, NodeImpairment, ResetLink, Strobe
 from harness.environments.monotonic_timeline import MonotonicTimeline
+from harness.environments.remote.impaired_nodes import TREATED, RemoteImpairedNodes, World
+from harness.environments.remote.links import RemoteLinks
 from harness.environments.remote.machines import Home, Machines
 from harness.environments.remote.node import RemoteNode, remote_node
 from harness.errors import HarnessError
@@ -33,25 +33,39 @@ THREADS = 16
 CLOCK_NOTICED_S = 0.0005
 READY_TIMEOUT_S = 60.0
 PROBE_EVERY_S = 0.1
+RELAYED = frozenset(one.kind for one in LINK_IMPAIRMENTS if one is not ResetLink)
+"""The kinds for which packets are relayed."""
 
 
 class RemoteEnvironment:
     """`Environment` of the harness, on machines of any kind."""
 
-    faults = frozenset({"partition", "kill", "pause", "clock", "upgrade"})
+    faults = RELAYED.union(
+        ("partition", "kill", "pause", "clock", "upgrade", ResetLink.kind), (one.kind for one in TREATED)
+    )
     moments = None
 
-    def __init__(self, machines: Machines, *, client_hosts: ClientHosts) -> None:
+    def __init__(self, machines: Machines, *, client_hosts: ClientHosts, wanted: frozenset[str] = frozenset()) -> None:
+        """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts."""
         self.timeline = MonotonicTimeline()
         self.machines = machines
         self._client_hosts = client_hosts
+        self._wanted = wanted
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=machines.name)
         self._nodes: dict[str, RemoteNode] = {}
         self._addresses: Mapping[str, str] = {}
+        self._links = RemoteLinks({}, self._on)
+        self._impaired = RemoteImpairedNodes(
+            World(
+                timeline=self.timeline,
+                kill=self.kill,
+                boot=self.boot,
+                strobe=self._strobe,
+                limit_processor=self._limit_processor,
+            )
+        )
         self._hosts: dict[str, Any] = {}
         self._logs: Path | None = None
-        self._cut: set[Link] = set()
-        self._dropped: dict[Link, int] = {}
         self._rates: dict[str, float] = {}
         self._clocks_ahead_ns: dict[str, int] = {}
 
@@ -72,6 +86,7 @@ class RemoteEnvironment:
         self._logs = logs
         home = Home(logs=logs, start_ns=self.timeline.start_ns)
         self._addresses = await self._in_thread(lambda: self.machines.take(nodes, home))
+        self._links = RemoteLinks(self._addresses, self._on)
         await self._together([partial(self._prepare, spec) for spec in nodes])
         await self._on(names, RemoteNode.boot)
         await asyncio.gather(*map(self._until_ready, self._nodes.values()))
@@ -94,9 +109,12 @@ class RemoteEnvironment:
         """Make a node's machine ready, and bring its agent there."""
         self._nodes[spec.name] = node = remote_node(spec, self.machines.open(spec), self._addresses)
         self._clocks_ahead_ns[spec.name] = self.machines.clock_ahead_ns(spec.name, node.prepare())
+        if self._wanted & RELAYED:
+            node.require_relay()
 
     async def stop(self) -> None:
         try:
+            await self._impaired.stop()
             for host in self._hosts.values():
                 await host.close()
             if self._logs is not None:
@@ -151,21 +169,14 @@ class RemoteEnvironment:
     # Verbs ----------------------------------------------------------------------------------------------------
 
     async def cut(self, links: Sequence[Link]) -> Effect:
-        self._known(name for link in links for name in (link.source, link.target))
-        newly = [link for link in links if link not in self._cut]
-        self._cut.update(newly)
-        await self._enforce({link.target for link in newly})
-        words = ", ".join(f"{link.source}→{link.target}" for link in newly)
-        return _effect(f"packets are dropped: {words}" if newly else "", "no link that was open")
+        self._known_ends(links)
+        words = ", ".join(map(_arrow, await self._links.cut(links)))
+        return _effect(f"packets are dropped: {words}" if words else "", "no link that was open")
 
     async def heal(self, links: Sequence[Link] | None = None) -> Effect:
-        newly = sorted(self._cut if links is None else self._cut.intersection(links))
-        self._cut.difference_update(newly)
-        await self._enforce({link.target for link in newly})
-        words = ", ".join(
-            f"{link.source}→{link.target} ({self._dropped.pop(link, 0)} packets had been dropped)" for link in newly
-        )
-        return _effect(f"packets pass again: {words}" if newly else "", "no link that was cut")
+        healed = (await self._links.heal(links)).items()
+        words = ", ".join(f"{_arrow(link)} ({dropped} packets had been dropped)" for link, dropped in healed)
+        return _effect(f"packets pass again: {words}" if words else "", "no link that was cut")
 
     async def kill(self, nodes: Sequence[str]) -> Effect:
         return await self._apply(nodes, RemoteNode.kill, "killed", "no process that was running")
@@ -188,8 +199,6 @@ class RemoteEnvironment:
     async def set_clock(self, node: str, *, offset_s: float, rate: float) -> Effect:
         answer = (await self._on([node], lambda one: one.set_clock(offset_s, rate)))[node]
         before_s, after_s, was = answer["before_s"], answer["after_s"], self._rates.get(node, 1.0)
-        if answer["drifts"] != (rate != 1.0):
-            raise HarnessError(f"the clock of {node} does not drift as it should: {answer}")
         self._rates[node] = rate
         if answer["unreached"]:
             return _effect("", f"{node} reads the true time: {', '.join(answer['unreached'])}")
@@ -199,30 +208,43 @@ class RemoteEnvironment:
         )
 
     async def impair_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
-        raise HarnessError(f"there is no {impairment.kind} of {self.machines.kind}; the simulator has it")
+        self._known_ends(links)
+        if isinstance(impairment, ResetLink):
+            ended = (await self._links.reset(links)).items()
+            words = ", ".join(f"{_arrow(link)} ({count})" for link, count in ended if count)
+            return _effect(f"connections ended by RST: {words}" if words else "", "no connection on these links")
+        await self._links.impair(links, impairment)
+        words = ", ".join(map(_arrow, links))
+        return _effect(f"{words}: {impairment}" if words else "", "no link")
 
     async def relieve_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
-        raise HarnessError(f"there is no {impairment.kind} of {self.machines.kind}; the simulator has it")
+        relieved = (await self._links.relieve(links, impairment)).items()
+        words = ", ".join(f"{_arrow(link)} ({struck} packets were struck)" for link, struck in relieved)
+        return _effect(f"no longer {impairment.kind}: {words}" if words else "", f"no link with {impairment}")
 
     async def impair(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
-        raise HarnessError(f"there is no {impairment.kind} of {self.machines.kind}; the simulator has it")
+        self._known(nodes)
+        self._require_treated(impairment)
+        return Effect(*await self._impaired.impair(nodes, impairment))
 
     async def relieve(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
-        raise HarnessError(f"there is no {impairment.kind} of {self.machines.kind}; the simulator has it")
+        self._known(nodes)
+        self._require_treated(impairment)
+        words = await self._impaired.relieve(nodes, impairment)
+        return _effect(f"end of {impairment.kind}: {words}" if words else "", "no node had it")
+
+    def _require_treated(self, impairment: NodeImpairment) -> None:
+        if not isinstance(impairment, TREATED):
+            raise HarnessError(f"there is no {impairment.kind} of {self.machines.kind}; the simulator has it")
+
+    async def _strobe(self, nodes: Sequence[str], strobes: Sequence[Strobe]) -> str:
+        return "; ".join(filter(None, (await self._on(nodes, lambda node: node.strobe(strobes))).values()))
+
+    async def _limit_processor(self, nodes: Sequence[str], share: float) -> str:
+        await self._on(nodes, lambda node: self.machines.limit_processor(node, share))
+        return f"{share:.1%} of a processor" if share else "whole processors"
 
     # Threads --------------------------------------------------------------------------------------------------
-
-    async def _enforce(self, targets: set[str]) -> None:
-        """Let each target drop what the cuts now say, and count what it has dropped so far."""
-
-        def drop(node: RemoteNode) -> Mapping[str, Any]:
-            return node.drop([self._addresses[link.source] for link in sorted(self._cut) if link.target == node.name])
-
-        names = {address: name for name, address in self._addresses.items()}
-        for target, answer in (await self._on(sorted(targets), drop)).items():
-            for address, packets in answer["counted"].items():
-                link = Link(names[address], target)
-                self._dropped[link] = self._dropped.get(link, 0) + packets
 
     async def _apply(self, nodes: Sequence[str], verb: Callable[[RemoteNode], str], done: str, nothing: str) -> Effect:
         words = ", ".join(word for word in (await self._on(nodes, verb)).values() if word)
@@ -246,6 +268,9 @@ class RemoteEnvironment:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
+    def _known_ends(self, links: Sequence[Link]) -> None:
+        self._known(name for link in links for name in (link.source, link.target))
+
     def _known(self, names: Any) -> None:
         for name in names:
             if name not in self._nodes:
@@ -255,6 +280,10 @@ class RemoteEnvironment:
 def files_of_clients(logs: Path) -> Path:
     """Beside those of the nodes: one folder a client that left anything."""
     return logs.with_name("clients")
+
+
+def _arrow(link: Link) -> str:
+    return f"{link.source}→{link.target}"
 
 
 def _remove_empty(directory: Path) -> None:

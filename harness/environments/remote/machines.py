@@ -34,6 +34,14 @@ class Place:
     """Whatever is cut, these stay open: by them the machine is reached."""
 
 
+class ByItself(Protocol):
+    """A node that can limit its own program, where its machine is a whole one."""
+
+    name: str
+
+    def limit_processor(self, share: float) -> None: ...
+
+
 class Machines(Protocol):
     """Everything blocks, and raises HarnessError where it fails."""
 
@@ -60,6 +68,9 @@ class Machines(Protocol):
 
     def reached(self) -> Mapping[str, str]:
         """`name:port` as nodes know it -> where this machine reaches it."""
+
+    def limit_processor(self, node: ByItself, share: float) -> None:
+        """Let a node's program have no more than so much of one processor, also after a restart; 0: what there is."""
 
     def require_kept(self) -> None:
         """Raises HarnessError where machines are this run's no more, so that what nodes do says nothing about them."""

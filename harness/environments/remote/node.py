@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.environments.environment import Usage
-from harness.environments.remote import agent
+from harness.environments.impairment import Strobe
+from harness.environments.remote import agent, relay
 from harness.environments.remote.launch import Launch, launch_of
 from harness.environments.remote.logs import bring_home
 from harness.environments.remote.machines import Place
@@ -20,6 +21,8 @@ from harness.system import NodeSpec
 
 CLEAN_STOP_S = 10.0
 AGENT = f"{agent.HOME}/agent.py"
+TOOLS: Mapping[str, Any] = {AGENT: agent, agent.RELAY: relay}
+"""What is brought to a node, by where it is there."""
 
 
 def remote_node(spec: NodeSpec, place: Place, addresses: Mapping[str, str]) -> RemoteNode:
@@ -51,7 +54,7 @@ class RemoteNode:
 
     def prepare(self) -> int:
         """Bring the agent to the node; returns what CLOCK_MONOTONIC is there. Raises HarnessError."""
-        self.place.shell.put({AGENT: Path(agent.__file__).read_bytes()})
+        self.place.shell.put({path: Path(module.__file__).read_bytes() for path, module in TOOLS.items()})
         here: int = self._ask("guard", {"spared_ports": self.place.spared_ports})["monotonic_ns"]
         return here
 
@@ -99,16 +102,54 @@ class RemoteNode:
     def resume(self) -> str:
         return self._changed(self._ask("resume"))
 
-    def drop(self, sources: Sequence[str]) -> Mapping[str, Any]:
-        """Drop packets from these addresses and no others; `counted` says how many were dropped until now."""
-        answer = self._ask("drop", {"sources": list(sources)})
-        if sorted(answer["sources"]) != sorted(sources):
-            raise HarnessError(f"{self.name} should drop packets from {sources}, but does from {answer}")
-        return answer
+    def filter_packets(self, *, dropped: Sequence[str], relayed: Sequence[str]) -> Mapping[str, int]:
+        """Drop packets from the first addresses, relay those from the second, and let all others pass; answers how many
+        were dropped until now, by address."""
+        wanted = {"dropped": list(dropped), "relayed": list(relayed)}
+        answer = self._ask("filter_packets", wanted)
+        for what, addresses in wanted.items():
+            if sorted(answer[what]) != sorted(addresses):
+                raise HarnessError(f"{self.name} should have packets {what} from {addresses}, but has from {answer}")
+        counted: Mapping[str, int] = answer["counted"]
+        return counted
+
+    def require_relay(self) -> None:
+        """Raises HarnessError where packets cannot be relayed on this machine."""
+        try:
+            self._ask("try", tool=agent.RELAY)
+        except HarnessError as error:
+            raise HarnessError(
+                f"{error}; delay, loss and whatever else is wrong with links needs a Linux kernel with nfnetlink_queue "
+                "(modprobe nfnetlink_queue); partition, links and pause do without"
+            ) from None
+
+    def relay(self, table: Mapping[str, Sequence[Mapping[str, Any]]]) -> Mapping[str, int]:
+        """Let the relay do as its table says; answers how many packets each impairment that is no more has struck, by
+        its number. Raises HarnessError, also where the relay has ended by itself meanwhile."""
+        answer = self._ask("ask", table, tool=agent.RELAY)
+        if answer["lost"]:
+            raise HarnessError(f"the relay of {self.name} has ended, and with it what was wrong with its links")
+        struck: Mapping[str, int] = answer["struck"]
+        return struck
+
+    def reset(self, sources: Sequence[str]) -> Mapping[str, int]:
+        """End the connections with these addresses by RST; how many of each were ended."""
+        ends = {"addresses": list(sources), "spared_ports": self.place.spared_ports}
+        ended: Mapping[str, int] = self._ask("reset", ends, tool=agent.RELAY)["ended"]
+        return ended
 
     def set_clock(self, offset_s: float, rate: float) -> Mapping[str, Any]:
         """The clock's error before and after, whether it drifts, and which processes do not read it."""
         return self._ask("set_clock", {"offset_s": offset_s, "rate": rate})
+
+    def strobe(self, strobes: Sequence[Strobe]) -> str:
+        """Let its clock flip by all of these and no others; which processes do not read it, or empty."""
+        unreached = self._ask("strobe", {"strobes": [asdict(one) for one in strobes]})["unreached"]
+        return f"{self.name} reads the true time: {', '.join(unreached)}" if unreached else ""
+
+    def limit_processor(self, share: float) -> None:
+        """By a control group on the machine; 0: as much as there is."""
+        self._ask("limit", {"share": share})
 
     def usage(self) -> Usage | None:
         """What the program holds of its machine; None where it is down."""
@@ -139,11 +180,11 @@ class RemoteNode:
         before, after = answer["before"], answer["after"]
         return "" if before == after else f"{self.name} ({before} → {after})"
 
-    def _ask(self, verb: str, arguments: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    def _ask(self, verb: str, arguments: Mapping[str, Any] | None = None, *, tool: str = AGENT) -> Mapping[str, Any]:
         # One at a time: a verb whose caller gave up still runs, and the next must find what it left.
         with self._lock:
             # The program's Python is not isolated as the agent's is: it finds its packages through PYTHONPATH.
-            finished = self.place.shell.run(["python3", "-I", "-S", AGENT, verb, json.dumps(dict(arguments or {}))])
+            finished = self.place.shell.run(["python3", "-I", "-S", tool, verb, json.dumps(dict(arguments or {}))])
         if finished.exit_code:
             last = finished.errors.decode(errors="replace").strip().rpartition("\n")[2]
             raise HarnessError(f"{verb} in {self.name} failed: {last}")

@@ -20,7 +20,12 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from harness.environments.environment import Effect, Link
-from harness.environments.impairment import LINK_IMPAIRMENTS, NODE_IMPAIRMENTS, LinkImpairment, NodeImpairment
+from harness.environments.impairment import (
+    NODE_IMPAIRMENTS,
+    STREAM_IMPAIRMENTS,
+    LinkImpairment,
+    NodeImpairment,
+)
 from harness.environments.simulated.clock import MachineClock
 from harness.environments.simulated.disk_store import DiskStore
 from harness.environments.simulated.disk_troubles import DiskFaults
@@ -120,7 +125,7 @@ class SimulatedEnvironment:
     name = "simulated"
     faults = frozenset(
         {"partition", "kill", "pause", "clock", "power", "upgrade"}
-        | {impairment.kind for impairment in (*LINK_IMPAIRMENTS, *NODE_IMPAIRMENTS)}
+        | {impairment.kind for impairment in (*STREAM_IMPAIRMENTS, *NODE_IMPAIRMENTS)}
     )
 
     usage = None
@@ -325,6 +330,11 @@ class SimulatedEnvironment:
         )
 
     async def impair_links(self, links: Sequence[Link], impairment: LinkImpairment) -> Effect:
+        if not isinstance(impairment, STREAM_IMPAIRMENTS):
+            raise HarnessError(
+                f"there is no {impairment.kind} in the simulator, whose links carry streams of bytes; containers and "
+                "machines have it"
+            )
         words = self._impaired_links.impair([self._ends(link) for link in links], impairment)
         return self._effect(impairment.kind, [words] if words else [], "no link named")
 

@@ -50,7 +50,9 @@ class Ssh:
         # Not with the module: paramiko takes a third of a second, also where only names of environments are asked for.
         ssh_machines = importlib.import_module("harness.environments.ssh.machines").SshMachines
         machines = ssh_machines(read_inventory(setting.inventory), faults=setting.faults, say=setting.say)
-        environment = RemoteEnvironment(machines, client_hosts=importlib.import_module(RUNNER).RealHost)
+        environment = RemoteEnvironment(
+            machines, client_hosts=importlib.import_module(RUNNER).RealHost, wanted=setting.faults
+        )
         remedy = f"watchdogs end nodes within a minute, and this removes the rest: {clean_line(setting.inventory)}"
         result = carry_out(main, environment, done=DONE, remedy=remedy)
         return result, {"machines": {name: str(shell.host) for name, shell in machines.shells.items()}}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.environments.remote.launch import python_files
-from harness.environments.remote.machines import Home, Place
+from harness.environments.remote.machines import ByItself, Home, Place
 from harness.environments.remote.packed import tar_of
 from harness.environments.ssh import keeper
 from harness.environments.ssh.clock import clock_ahead_ns
@@ -90,6 +90,9 @@ class SshMachines:
             for name, shell in self.shells.items()
             for port in self._nodes[name].ports
         }
+
+    def limit_processor(self, node: ByItself, share: float) -> None:
+        node.limit_processor(share)
 
     def require_kept(self) -> None:
         for node, host in sorted(self._lost.items()):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.environments.impairment import LINK_IMPAIRMENTS, ResetLink
 from harness.environments.remote import agent
 from harness.environments.ssh.shell import NO_SUCH_COMMAND, SshShell
 from harness.errors import HarnessError
@@ -74,8 +75,10 @@ def _missing(found: Mapping[str, Any], needed: Needed, node: str, user: str) -> 
     if found["missing"]:
         names = ", ".join(found["missing"])
         return f"lacks Python packages that node {node} needs: {names}; install them for python3; {TO_INSTALL}"
-    if "partition" in needed.faults and not found["iptables"]:
-        return f"has no iptables, which partitions need: install it, or leave partitions out; {TO_INSTALL}"
+    of_links = sorted(needed.faults & {"partition", *(one.kind for one in LINK_IMPAIRMENTS if one is not ResetLink)})
+    if of_links and not found["iptables"]:
+        kinds = ", ".join(of_links)
+        return f"has no iptables, which {kinds} cannot do without: install it, or leave that out; {TO_INSTALL}"
     if "clock" in needed.faults and not found["libfaketime"]:
         return f"has no libfaketime, which wrong clocks need: install it, or leave clock faults out; {TO_INSTALL}"
     return ""

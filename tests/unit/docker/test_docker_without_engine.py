@@ -54,7 +54,12 @@ def test_a_nemesis_of_power_is_refused_before_anything_starts(
 
 def test_the_environment_is_found_by_its_name() -> None:
     assert registry.environment("docker") is DOCKER
-    assert DOCKER.faults == {"partition", "kill", "pause", "clock", "upgrade"}
+    assert DOCKER.faults == {
+        *("partition", "kill", "pause", "clock", "upgrade", "reset"),
+        *("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"),
+        *("slow-nodes", "restart-loop", "rolling-restart", "strobe"),
+        *("duplicating-links", "corrupting-links", "reordering-links"),
+    }
 
 
 def test_free_ports_are_free_and_different() -> None:

@@ -283,7 +283,16 @@ upgrades
 """
 
 
-ALIKE = {"lossy-links": "lossy", "narrow-links": "narrow", "flapping-links": "flapping", "held-links": "hold"}
+ALIKE = {
+    "lossy-links": "lossy",
+    "narrow-links": "narrow",
+    "flapping-links": "flapping",
+    "held-links": "hold",
+    "duplicating-links": "duplicating",
+    "corrupting-links": "corrupting",
+    "reordering-links": "reordering",
+    "reset": "reset",
+}
 """Packages whose shapes are those of `slow-links` with another verb."""
 
 

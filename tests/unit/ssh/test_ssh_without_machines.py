@@ -40,7 +40,12 @@ def node(program: PythonProgram | Command) -> NodeSpec:
 
 def test_the_environment_is_found_by_its_name() -> None:
     assert registry.environment("ssh") is SSH
-    assert SSH.faults == {"partition", "kill", "pause", "clock", "upgrade"}
+    assert SSH.faults == {
+        *("partition", "kill", "pause", "clock", "upgrade", "reset"),
+        *("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"),
+        *("slow-nodes", "restart-loop", "rolling-restart", "strobe"),
+        *("duplicating-links", "corrupting-links", "reordering-links"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -54,7 +59,7 @@ def test_the_environment_is_found_by_its_name() -> None:
             "inventory nowhere.toml cannot be read: No such file",
         ),
         (["--environment", "ssh", "--inventory", "hosts.toml", "--nemesis", "power"], "cannot apply 'power'"),
-        (["--environment", "ssh", "--inventory", "hosts.toml", "--nemesis", "slow-links"], "cannot apply 'slow-links'"),
+        (["--environment", "ssh", "--inventory", "hosts.toml", "--nemesis", "disk"], "cannot apply 'disk-errors"),
         (["--environment", "ssh", "--inventory", "hosts.toml"], "no machine is left for node c2"),
     ],
 )
@@ -178,7 +183,12 @@ def test_sudo_comes_before_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (PythonProgram(main="m:main"), (), {"root": False}, "faults need root: say user = root, or sudo = true"),
         (PythonProgram(main="m:main"), (), {"missing": ["numpy"]}, "lacks Python packages that node b1 needs: numpy"),
-        (PythonProgram(main="m:main"), ("partition",), {"iptables": False}, "has no iptables, which partitions need"),
+        (
+            PythonProgram(main="m:main"),
+            ("partition",),
+            {"iptables": False},
+            "has no iptables, which partition cannot do without: install it",
+        ),
         (
             PythonProgram(main="m:main"),
             ("clock",),

@@ -1,0 +1,60 @@
+"""What is wrong with the processors and clocks of containers is seen by the nodes' own programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from probe_cluster import Cluster
+
+from harness.environments.impairment import RestartLoop, SlowNode, Strobe
+
+pytestmark = [pytest.mark.docker, pytest.mark.gate]
+
+
+def wall_minus_monotonic_ns(cluster: Cluster) -> int:
+    asked = cluster.ask("p1", "time")
+    difference: int = asked["wall_ns"] - asked["monotonic_ns"]
+    return difference
+
+
+@pytest.fixture(autouse=True)
+def leaves_nodes_running(probes: Cluster) -> Iterator[None]:
+    yield
+    probes.do(probes.environment.boot(["p1", "p2", "p3"]))
+    probes.do(probes.until_serving("p1", "p2", "p3"))
+
+
+def test_slow_downs_of_a_processor_add_up(probes: Cluster) -> None:
+    environment, slow = probes.environment, SlowNode(callback_us=0, stretch=5)
+    took_ns = [probes.ask("p1", "burn")]
+    for change in (environment.impair, environment.impair, environment.relieve, environment.relieve):
+        assert probes.do(change(["p1"], slow)).happened
+        took_ns.append(probes.ask("p1", "burn"))
+    assert took_ns[2] > 1.5 * took_ns[1] > 3 * took_ns[0], f"slowed down not at all, once, twice, …: {took_ns}"
+    assert not probes.do(environment.relieve(["p1"], slow)).happened
+
+
+def test_a_restart_loop_ends_at_any_moment_with_its_nodes_running(probes: Cluster) -> None:
+    environment, loop = probes.environment, RestartLoop(down_ms=600_000, up_ms=1)
+    assert probes.do(environment.impair(["p1", "p2"], loop)).happened
+    assert probes.ask("p3", "reach", to=["p1"]) == {"p1": "ConnectionRefusedError"}
+    ended = probes.do(environment.relieve(["p1", "p2"], loop))
+    assert ended.happened and "killed 1 times" in ended.evidence
+    probes.do(probes.until_serving("p1", "p2"))
+
+
+def test_a_clock_flips_at_once_for_a_program_that_runs_and_for_one_that_is_started(probes: Cluster) -> None:
+    environment, strobe = probes.environment, Strobe(offset_ms=-3_600_000, period_ms=50)
+    true_ns = wall_minus_monotonic_ns(probes)
+    assert probes.do(environment.impair(["p1"], strobe)).happened
+    for _ in range(2):
+        seen = [round((wall_minus_monotonic_ns(probes) - true_ns) / 3.6e12) for _ in range(60)]
+        assert set(seen) == {0, -1}
+        probes.do(environment.kill(["p1"]))
+        probes.do(environment.boot(["p1"]))
+        probes.do(probes.until_serving("p1"))
+    assert probes.do(environment.relieve(["p1"], strobe)).happened
+    asked = probes.ask("p1", "time")
+    assert abs(asked["wall_ns"] - time.time_ns()) < 1e9

@@ -17,8 +17,9 @@ What breaks a promise, by name:
   not-causal, not-snapshot-isolation, …              no order of the transactions explains the history in that model
 
 They take histories of list-append or rw-register (`transactions.micro_operations`); two writes of one value to a key
-are refused, because reads of it would not show which write they saw. Anomalies that the demanded model allows are
-counted as legal. They do not establish that a model stronger than the demanded one is kept.
+are refused, because reads of it would not show which write they saw. Anomalies that the demanded model allows, or that
+the system may legally show here, are counted as legal; where all are, the verdict rests on what is left. They do not
+establish that a model stronger than the demanded one is kept.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from checkers.transactions.evidence.certificate import (
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.malformed import refuse_malformed
 from checkers.transactions.isolation.plan import Answer, answer_alone, answers, order_of
-from checkers.transactions.meanings import NO_ORDER, OF_LISTS, OF_REGISTERS
+from checkers.transactions.meanings import NO_ORDER, OF_CYCLES, OF_LISTS, OF_REGISTERS
 from checkers.transactions.model.lattice import ConsistencyModel, forbidden
 from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
@@ -143,7 +144,9 @@ class _Transactions(ABC):
                 **cycle_anomalies(request, engine, inferred, known.cycles),
                 **order_anomalies(self.name, request, engine, inferred, known.answers),
             }
-            return _result(self.model, known, anomalies, (EMPTY,) if self._is_empty(known) else ())
+            told = _told(self.model, anomalies, request.legal)
+            reasons = (EMPTY,) if self._is_empty(known) else ()
+            return _result(self.model, known, told, reasons, _open_searches(self.model, known, request.legal))
 
     def certify(
         self,
@@ -252,25 +255,48 @@ def _by_deciders(engine: Engine, inferred: Inference, known: Known, demanded: Co
     return replace(known, standing=standing, answers=given)
 
 
+def _told(
+    demanded: ConsistencyModel, anomalies: Mapping[str, AnomalySummary], legal: Mapping[str, str]
+) -> dict[str, AnomalySummary]:
+    """The anomalies with why each is legal, if it is; `legal`: name -> why the system may show it here."""
+    return {
+        name: replace(summary, legal=legal.get(name, "") if _breaks(name, demanded) else f"{demanded.value} allows it")
+        for name, summary in sorted(anomalies.items())
+    }
+
+
+def _breaks(name: str, demanded: ConsistencyModel) -> bool:
+    return name in forbidden(demanded) or name.startswith(NO_ORDER)
+
+
+def _open_searches(demanded: ConsistencyModel, known: Known, legal: Mapping[str, str]) -> tuple[str, ...]:
+    """Of the searches for cycles that were given up, those that could change the verdict: none, where it is known that
+    the model is broken, and all cycles that could be found are legal."""
+    is_settled = demanded in known.standing.broken and forbidden(demanded) & OF_CYCLES.keys() <= legal.keys()
+    return () if is_settled else tuple(known.cycles.undecided)
+
+
 def _result(
-    demanded: ConsistencyModel, known: Known, anomalies: Mapping[str, AnomalySummary], reasons: tuple[str, ...]
+    demanded: ConsistencyModel,
+    known: Known,
+    anomalies: Mapping[str, AnomalySummary],
+    reasons: tuple[str, ...],
+    undecided: tuple[str, ...],
 ) -> CheckerResult:
+    """`undecided`: of the searches that were given up, those that could have changed the verdict."""
     standing = known.standing
     verdict = standing.verdict(demanded)
+    breaking = [summary for name, summary in anomalies.items() if _breaks(name, demanded)]
+    if verdict is Verdict.INVALID and breaking and all(summary.legal for summary in breaking):
+        verdict = Verdict.UNKNOWN if undecided else Verdict.VALID
     if verdict is Verdict.VALID and reasons:
         verdict = Verdict.UNKNOWN
     if verdict is Verdict.UNKNOWN:
-        reasons = (*reasons, *known.cycles.undecided, *map(_left_open, known.answers))
-    broken = forbidden(demanded)
+        reasons = (*reasons, *undecided, *map(_left_open, known.answers))
     return CheckerResult(
         verdict=verdict,
         reasons=tuple(reason for reason in reasons if reason) if verdict is Verdict.UNKNOWN else (),
-        anomalies={
-            name: summary
-            if name in broken or name.startswith(NO_ORDER)
-            else replace(summary, legal=f"{demanded.value} allows it")
-            for name, summary in sorted(anomalies.items())
-        },
+        anomalies=anomalies,
         statistics={
             "model": demanded.value,
             "ruled_out": _values(standing.in_order()),

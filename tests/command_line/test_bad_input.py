@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,10 +30,10 @@ def message_of(answer: Answer) -> str:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("run kafka", "unknown system 'kafka'; known are: rocketmq"),
+        ("run kafka", "unknown system 'kafka'; known are: "),
         (
             "run rocketmq --nemesis meteor",
-            "unknown nemesis 'meteor'; known are: clock, disk, disk-damage, flapping-links, ",
+            "unknown nemesis 'meteor'; known are: clock, corrupting-links, disk, disk-damage, ",
         ),
         ("run rocketmq --set colour=red", "unknown setting 'colour'; known are: ack_durable, all_ack, "),
         ("run rocketmq --set flush=maybe", "setting flush takes one of sync, async, got 'maybe'"),
@@ -42,10 +43,10 @@ def message_of(answer: Answer) -> str:
             "known are: auto, spark, inprocess (see: stormproof run --help)",
         ),
         ("run rocketmq --environment docker --nemesis power", "environment 'docker' cannot apply 'power'"),
-        ("run rocketmq --environment docker --nemesis slow-links", "environment 'docker' cannot apply 'slow-links'"),
+        ("run rocketmq --environment docker --nemesis disk", "environment 'docker' cannot apply 'disk-errors"),
         (
-            "run rocketmq --environment docker --nemesis restarts",
-            "environment 'docker' cannot apply 'restart-loop+rolling-restart' (nemesis 'restarts')",
+            "run rocketmq --environment docker --nemesis disk-damage",
+            "environment 'docker' cannot apply 'bit-rot+lost-disk+old-disk+short-files' (nemesis 'disk-damage')",
         ),
         ("run rocketmq --time-limit nan", "time_limit_s takes a number from 0 to 604800, got nan"),
         ("run rocketmq --max-outage -1", "max_outage_s takes a number from 0 to 604800, got -1.0"),
@@ -223,4 +224,4 @@ def test_the_exit_code_of_the_process_is_that_of_the_command() -> None:
         [sys.executable, "-m", "harness.cli.main", "run", "kafka"], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stdout) == (WRONG_USAGE, "")
-    assert ran.stderr == "stormproof: unknown system 'kafka'; known are: rocketmq\n"
+    assert re.fullmatch("stormproof: unknown system 'kafka'; known are: .*rocketmq.*\n", ran.stderr)

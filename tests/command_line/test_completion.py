@@ -55,7 +55,7 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     [
         ("stormproof ", ["run", "suite", "check", "export", "replay", "list", "doctor", "cleanup", "completion"]),
         ("stormproof ch", ["check"]),
-        ("stormproof run ", ["rocketmq"]),
+        ("stormproof run ", ["redis", "rocketmq"]),
         ("stormproof run rocketmq --work", ["--workload"]),
         ("stormproof run rocketmq --workload ", ["log", "register"]),
         ("stormproof run rocketmq --environment d", ["docker"]),

@@ -16,7 +16,7 @@ import pytest
 
 REMEMBERED = Path(__file__).parent / "remembered.py"
 EXAMPLES = Path(__file__).parents[2] / "examples"
-MEMO, REDIS = EXAMPLES / "memo", EXAMPLES / "redis"
+MEMO = EXAMPLES / "memo"
 
 
 def installed_as(name: str, points: Mapping[str, Mapping[str, str]], site: Path) -> Path:
@@ -34,11 +34,9 @@ def installed_as(name: str, points: Mapping[str, Mapping[str, str]], site: Path)
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """What an installation of the examples leaves."""
-    for example in (MEMO, REDIS):
-        project = tomllib.loads((example / "pyproject.toml").read_text())["project"]
-        installed_as(project["name"].replace("-", "_"), project["entry-points"], tmp_path / "site")
-    return tmp_path / "site"
+    """What an installation of the example leaves."""
+    project = tomllib.loads((MEMO / "pyproject.toml").read_text())["project"]
+    return installed_as(project["name"].replace("-", "_"), project["entry-points"], tmp_path / "site")
 
 
 @pytest.fixture
@@ -56,7 +54,7 @@ def ran(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "harness.cli.main", *arguments, "--json"],
         cwd=installed.parent,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (installed, MEMO, REDIS, EXAMPLES.parent)))},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (installed, MEMO, EXAMPLES.parent)))},
         capture_output=True,
         text=True,
         check=False,
@@ -103,17 +101,6 @@ def test_a_python_program_of_any_package_runs_in_containers(installed: Path) -> 
     ended, outcome = stormproof(installed, *run)
     assert ended == 0, outcome
     assert all(count["with_effect"] for count in outcome["faults"].values()), outcome["faults"]
-
-
-@pytest.mark.docker
-@pytest.mark.gate
-def test_redis_keeps_what_it_acknowledged_without_faults_and_loses_it_in_a_failover(installed: Path) -> None:
-    calm = stormproof(installed, "run", "redis", "--workload", "set", "--time-limit", "15", *IN_CONTAINERS)
-    assert calm[0] == 0, calm
-    isolated = ("--nemesis", "isolate primary every 28 for 15", "--time-limit", "30")
-    ended, outcome = stormproof(installed, "run", "redis", "--workload", "set", *isolated, *IN_CONTAINERS)
-    assert ended == 1, outcome
-    assert outcome["anomalies"]["set"]["lost"] > 0
 
 
 @pytest.mark.parametrize(("keep", "code"), [("disk", 0), ("memory", 1)])

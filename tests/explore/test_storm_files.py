@@ -87,7 +87,7 @@ brokers = 3
         ("rate = 20", "rates = 20", ", line 5: unknown field 'rates' of a storm file; did you mean rate"),
         ("rate = 20", "rate =", ": not TOML: Invalid value (at line 5, column 7)"),
         ("rate = 20", "rate = 2" + ".0" * 501, ": line 5 has 501 dots, at most 500 can be"),
-        ('system = "rocketmq"', 'system = "kafka"', ", line 3: unknown system 'kafka'; known are: rocketmq"),
+        ('system = "rocketmq"', 'system = "kafka"', ", line 3: unknown system 'kafka'; known are: "),
         ('system = "rocketmq"\n', "", ": scenario lacks the field 'system'"),
         ('anomaly = "lost"\n', "", ": it lacks the field 'anomaly', which says what the storm shows"),
         ('"lost"', "3", ", line 1: anomaly takes the name of one, such as 'lost-write', got 3"),

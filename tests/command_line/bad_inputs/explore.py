@@ -6,7 +6,7 @@ from tests.command_line.bad_inputs.rows import typed, values
 
 TYPED = """
 => Missing argument 'SYSTEM'
-kafka => unknown system 'kafka'; known are: rocketmq
+kafka => unknown system 'kafka'; known are: 
 rocketmq extra => Got unexpected extra argument (extra)
 rocketmq --seeds 0..9 --for 10s => --seeds and --for both say how much is tried
 rocketmq --compare random --random => --compare makes searches of its own

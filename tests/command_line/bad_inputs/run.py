@@ -6,7 +6,7 @@ from tests.command_line.bad_inputs.rows import Content, texts, typed, values
 
 NAMES = """
 => Missing argument 'SYSTEM'
-kafka => unknown system 'kafka'; known are: rocketmq
+kafka => unknown system 'kafka'; known are: 
 rocketmq extra => Got unexpected extra argument (extra)
 <xxxx> => system takes at most 1000 characters, got 5000
 rocketmq<NUL> => no value holds a NUL character, got 'rocketmq\\x00'

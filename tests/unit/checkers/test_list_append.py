@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from checkers.anomaly import Anomaly
 from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, Dataset
+from checkers.transactions.checker import Known, ListAppend, _open_searches
 from checkers.transactions.elle.edges import EDGES, Dependency
+from checkers.transactions.elle.graph.cycles import Cycles
 from checkers.transactions.elle.list_append import (
     ROWS,
     key_findings,
@@ -29,7 +32,10 @@ from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons, w
 from checkers.transactions.history.malformed import refuse_malformed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.history.micro_rows import micro_rows
-from checkers.verdict import EXAMPLES, AnomalySummary
+from checkers.transactions.meanings import OF_CYCLES
+from checkers.transactions.model.lattice import ConsistencyModel
+from checkers.transactions.model.lattice_position import LatticePosition
+from checkers.verdict import EXAMPLES, AnomalySummary, Verdict
 from harness.record.history import MalformedHistory, history_schema
 
 ENGINE = InProcessEngine()
@@ -38,6 +44,11 @@ Txn = list[tuple[Any, ...]]
 
 def rows_of(tmp_path: Path, *operations: tuple[str, Txn | None], key: str | None = None) -> tuple[Dataset, Dataset]:
     """(transactions, their rows) of operations one after the other; operation n is invoked at 2 * n."""
+    micro = micro_rows(CheckRequest(history=history_of(tmp_path, *operations, key=key)), ENGINE)
+    return micro, ENGINE.mapped(micro, partial(list_rows, buckets=2), ROWS)
+
+
+def history_of(tmp_path: Path, *operations: tuple[str, Txn | None], key: str | None = None) -> Path:
     events = []
     for number, (kind, txn) in enumerate(operations):
         for step in ("invoke", kind):
@@ -65,8 +76,7 @@ def rows_of(tmp_path: Path, *operations: tuple[str, Txn | None], key: str | None
             )
     path = tmp_path / "history.parquet"
     pq.write_table(pa.Table.from_pylist(events, schema=history_schema(TRANSACTION)), path)
-    micro = micro_rows(CheckRequest(history=path), ENGINE)
-    return micro, ENGINE.mapped(micro, partial(list_rows, buckets=2), ROWS)
+    return path
 
 
 def found_in(micro: Dataset, rows: Dataset) -> dict[str, AnomalySummary]:
@@ -252,3 +262,41 @@ def test_a_reason_names_the_versions_and_the_read_that_shows_their_order(tmp_pat
         (Dependency.RW, 4, 2, "x", 1, 2, 6),
         (Dependency.RW, 6, 8, "x", 2, 3, None),
     ]
+
+
+STALE = (("ok", [("append", "x", 1)]), ("ok", [("r", "x", [])]), ("ok", [("r", "x", [1])]))
+STALE_AND_UNWRITTEN = (*STALE, ("ok", [("r", "x", [1, 7])]))
+WHY = "reads of this configuration may be stale"
+
+
+@pytest.mark.parametrize(
+    ("operations", "legal", "verdict"),
+    [
+        (STALE, {}, Verdict.INVALID),
+        (STALE, {"G-single-item-realtime": WHY}, Verdict.VALID),
+        (STALE, {"G1a": WHY}, Verdict.INVALID),
+        (STALE_AND_UNWRITTEN, {"G-single-item-realtime": WHY}, Verdict.INVALID),
+    ],
+    ids=["nothing is legal", "what was found is legal", "something else is legal", "only a part of it is legal"],
+)
+def test_what_a_system_may_legally_show_makes_no_history_invalid(
+    tmp_path: Path, operations: tuple[tuple[str, Txn], ...], legal: dict[str, str], verdict: Verdict
+) -> None:
+    history = history_of(tmp_path, *operations)
+    result = ListAppend().check(CheckRequest(history=history, legal=legal), ENGINE)
+    assert result.verdict is verdict
+    assert result.anomalies["G-single-item-realtime"].legal == legal.get("G-single-item-realtime", "")
+
+
+@pytest.mark.parametrize(
+    ("broken", "legal", "matters"),
+    [(True, OF_CYCLES.keys(), False), (False, OF_CYCLES.keys(), True), (True, OF_CYCLES.keys() - {"G2-item"}, True)],
+    ids=["all cycles are legal", "nothing is known to be broken", "one kind of cycle is not legal"],
+)
+def test_a_search_that_was_given_up_matters_unless_all_that_it_could_find_is_legal(
+    broken: bool, legal: Iterable[str], matters: bool
+) -> None:
+    demanded = ConsistencyModel.SERIALIZABLE
+    standing = LatticePosition().showing(["G0"]) if broken else LatticePosition()
+    known = Known(findings={}, read=0, cycles=Cycles(undecided=("given up",)), unordered=0, standing=standing)
+    assert bool(_open_searches(demanded, known, dict.fromkeys(legal, WHY))) is matters

@@ -110,7 +110,7 @@ def test_progress_is_shown_when_asked_for_and_only_on_standard_error(
     ("arguments", "words"),
     [
         (["run"], "Missing argument 'SYSTEM'"),
-        (["run", "rabbitmq"], "unknown system 'rabbitmq'; known are: rocketmq"),
+        (["run", "kafka"], "unknown system 'kafka'; known are: "),
         (["run", "rocketmq", "--nemesis", "meteor"], "unknown nemesis 'meteor'"),
         (["run", "rocketmq", "--nemesis", "kill,kill"], "nemesis kill is named twice"),
         (["run", "rocketmq", "--workload", "chat"], "unknown workload 'chat'"),
@@ -300,7 +300,7 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
 ) -> None:
     assert stormproof("list", "--json") == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [entry["name"] for entry in listed["systems"]] == ["rocketmq"]
+    assert {"redis", "rocketmq"} <= {entry["name"] for entry in listed["systems"]}
     assert {"partition", "kill", "pause", "clock", "power"} <= {entry["name"] for entry in listed["nemeses"]}
     assert [entry["name"] for entry in listed["suites"]] == ["nightly", "smoke", "soak"]
     assert all(entry["breaks"] for entry in listed["mutants"])

@@ -27,7 +27,7 @@ def stormproof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stormproof:
         ("rnu rocketmq", "unknown command 'rnu'; did you mean run? Known are: run, suite, explore, replay, "),
         ("run rocketmq --nemsis kill", "No such option '--nemsis'; did you mean --nemesis"),
         ("run rocketmq --quit", "No such option '--quit'; did you mean --quiet"),
-        ("run rockketmq", "unknown system 'rockketmq'; did you mean rocketmq? Known are: rocketmq"),
+        ("run rockketmq", "unknown system 'rockketmq'; did you mean rocketmq? Known are: "),
         ("run rocketmq --workload regster", "did you mean register or rw-register? Known are: "),
         ("run rocketmq --nemesis kill,partitoin", "unknown nemesis 'partitoin'; did you mean partition? Known are: "),
         ("run rocketmq --nemesis 'kil all every 8 for 2'", "did you mean 'kill all every 8 for 2'?"),

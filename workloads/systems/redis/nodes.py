@@ -1,0 +1,44 @@
+"""Debian's redis-server: a primary, two replicas and three sentinels, each a node of its own."""
+
+from __future__ import annotations
+
+from harness.program import Command, DebianPackages, Listening
+from harness.system import NodeSpec
+
+SERVERS, SENTINELS = ("r1", "r2", "r3"), ("s1", "s2", "s3")
+SERVER_PORT, SENTINEL_PORT = 6379, 26379
+IMAGE = DebianPackages(("redis-server", "redis-sentinel"))
+# Redis and Sentinel rewrite their own configuration; what they wrote stays when they are killed.
+COPY = "test -e ${home}/redis.conf || cp /etc/start.conf ${home}/redis.conf; exec $0 ${home}/redis.conf"
+START = ("sh", "-c", COPY)
+SERVER = """protected-mode no
+dir ${home}
+appendonly yes
+appendfsync always
+repl-diskless-sync-delay 0
+replica-announce-ip ${name}
+"""
+FOLLOW = "replicaof r1 6379\n"
+SENTINEL = """protected-mode no
+dir ${home}
+sentinel resolve-hostnames yes
+sentinel announce-hostnames yes
+sentinel announce-ip ${name}
+sentinel monitor redis r1 6379 2
+sentinel down-after-milliseconds redis 2000
+sentinel failover-timeout redis 10000
+"""
+
+
+def server(name: str, *, min_replicas_to_write: int, min_replicas_max_lag_s: int) -> NodeSpec:
+    config = f"{SERVER}min-replicas-to-write {min_replicas_to_write}\nmin-replicas-max-lag {min_replicas_max_lag_s}\n"
+    return _node(name, "servers", "redis-server", SERVER_PORT, config + ("" if name == SERVERS[0] else FOLLOW))
+
+
+def sentinel(name: str) -> NodeSpec:
+    return _node(name, "sentinels", "redis-sentinel", SENTINEL_PORT, SENTINEL)
+
+
+def _node(name: str, group: str, program: str, port: int, config: str) -> NodeSpec:
+    command = Command(argv=(*START, program), image=IMAGE, files={"/etc/start.conf": config}, ready=Listening(port))
+    return NodeSpec(name=name, groups=(group,), program=command, ports=(port,))

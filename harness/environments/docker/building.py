@@ -21,7 +21,7 @@ from harness.environments.remote.packed import tar_of
 Say = Callable[[str], None]
 
 PULL_TIMEOUT_S = 30.0
-IMAGES_KEPT = 8
+IMAGES_KEPT = 24
 
 
 def is_here(client: Any, tag: str) -> bool:

@@ -20,6 +20,7 @@ import pytest
 from harness.cli.completion import Bash, answer
 from harness.cli.main import group
 from harness.cli.program import ASKED_TO_COMPLETE
+from harness.session.suite_file import shipped
 from tests.command_line.answers import Stormproof
 
 HEAVY = ("numba", "pandas", "plotly", "pyarrow", "pyspark")
@@ -115,7 +116,7 @@ def test_run_directories_are_offered_the_newest_first(offered: Offered, command:
 
 def test_suites_of_this_folder_are_offered_beside_the_shipped_ones(offered: Offered) -> None:
     Path("mine.toml").touch()
-    assert set(offered("stormproof suite ")) == {"nightly", "smoke", "soak", "mine.toml"}
+    assert set(offered("stormproof suite ")) == {*shipped(), "mine.toml"}
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,8 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     [
         ("stormproof ", ["run", "suite", "check", "export", "replay", "list", "doctor", "cleanup", "completion"]),
         ("stormproof ch", ["check"]),
+        ("stormproof n", ["new"]),
+        ("stormproof new my-store --", ["--directory", "--command"]),
         ("stormproof run ", ["redis", "rocketmq"]),
         ("stormproof run rocketmq --work", ["--workload"]),
         ("stormproof run rocketmq --workload ", ["log", "register"]),

@@ -380,7 +380,7 @@ def test_several_checks_go_on_after_a_malformed_history_and_invalid_outranks_it(
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "suite", "check", "verify", "export", "replay", "list", "doctor", "cleanup"]
+    "command", ["run", "suite", "check", "verify", "export", "replay", "list", "doctor", "cleanup", "new"]
 )
 def test_every_help_ends_with_examples_whose_options_exist(
     stormproof: Stormproof, command: str, capsys: pytest.CaptureFixture[str]

@@ -50,6 +50,18 @@ def test_it_is_valid_in_a_storm_unless_its_bug_is_planted(tmp_path: Path, mutant
 
 
 @pytest.mark.docker
+@pytest.mark.gate
+def test_a_new_system_of_a_command_is_invalid_in_containers_with_its_planted_bug(tmp_path: Path) -> None:
+    write_skeleton("basket", Node.COMMAND, tmp_path / "trial")
+    storm = ["run", "basket", "--environment", "docker", "--workload", "register", "--mutant", "forgets"]
+    options = ["--time-limit", "10", "--recovery", "2", "--seed", "1", "--engine", "inprocess", "--json"]
+    nemesis = ["--nemesis", "kill all every 9 for 2"]
+    answered = ran(tmp_path / "trial", "harness.cli.main", *storm, *nemesis, *options)
+    assert answered.returncode == 1, answered.stdout + answered.stderr
+    assert set(json.loads(answered.stdout)["anomalies"]["linearizable"]) == {"nonlinearizable"}
+
+
+@pytest.mark.docker
 @pytest.mark.thorough
 def test_a_new_system_of_a_command_passes_its_own_tests_in_containers(tmp_path: Path) -> None:
     write_skeleton("basket", Node.COMMAND, tmp_path / "trial")

@@ -94,7 +94,7 @@ def test_what_is_typed_ends_and_says_as_the_page_promises(tmp_path: Path) -> Non
 
 
 @pytest.mark.docker
-@pytest.mark.gate
+@pytest.mark.thorough
 def test_in_containers_as_well(tmp_path: Path) -> None:
     for one in typed():
         if one.needs_docker or one.command.startswith(("stormproof new", MADE_KNOWN)):

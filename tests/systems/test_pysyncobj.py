@@ -60,13 +60,13 @@ def test_what_has_a_place_in_the_log_is_linearizable_under_partitions_and_kills(
 
 @pytest.mark.docker
 @pytest.mark.thorough
-def test_without_a_journal_kills_lose_what_was_acknowledged(tmp_path: Path) -> None:
-    answer = after_a_storm(tmp_path, "kill all every 10 for 2", 15, journal="false")
+def test_without_files_kills_lose_what_was_acknowledged(tmp_path: Path) -> None:
+    answer = after_a_storm(tmp_path, "kill all every 10 for 2", 15, keep="nothing")
     assert (answer["verdict"], set(answer["anomalies"]["linearizable"])) == ("invalid", {"nonlinearizable"})
 
 
 def test_nodes_run_the_library_byte_for_byte(trial: Any) -> None:
-    written = trial("nodes").node("n1", reads="log", keeps_journal=True).program.files
+    written = trial("nodes").node("n1", reads="log", options={}).program.files
     modules = {str(path): path for path in files("pysyncobj") or () if path.suffix == ".py"}
     assert {"pysyncobj/syncobj.py", "pysyncobj/journal.py"} <= set(modules)
     for name, path in modules.items():

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from pysyncobj_trial.client import RegisterClient, status
-from pysyncobj_trial.nodes import NODES, node
-from stormproof import Client, Declaration, FaultWindow, Host, LegalLoss, NodeReports, NodeSpec
+from pysyncobj_trial.nodes import DUMP, JOURNAL, NODES, node
+from stormproof import Bounds, Client, Declaration, FaultWindow, Host, LegalLoss, NodeReports, NodeSpec
 
 PAUSE_S = 0.2
 
@@ -22,8 +22,11 @@ PAUSE_S = 0.2
 class PySyncObjSettings:
     reads: Literal["log", "here"] = "log"
     """Reads have a place in the log as writes do, or are what the node asked has."""
-    journal: bool = True
-    """Whether nodes keep their log in a file; PySyncObj's own default is not to."""
+    keep: Literal["all", "journal", "nothing"] = "all"
+    """Whether nodes keep their log in a file (`journalFile`), and in another one (`fullDumpFile`) what they cut off it
+    when it has grown long. PySyncObj's own default is to keep nothing."""
+    longest_log: Annotated[int, Bounds(2, 1_000_000)] = 5_000
+    """Entries after which a log is cut (`logCompactionMinEntries`)."""
 
 
 class PySyncObj:
@@ -33,7 +36,9 @@ class PySyncObj:
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: PySyncObjSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
-        return tuple(node(name, reads=settings.reads, keeps_journal=settings.journal) for name in NODES)
+        kept = {"all": {**JOURNAL, **DUMP}, "journal": JOURNAL, "nothing": {}}[settings.keep]
+        options = {**kept, "logCompactionMinEntries": settings.longest_log}
+        return tuple(node(name, reads=settings.reads, options=options) for name in NODES)
 
     def cluster(self, settings: PySyncObjSettings) -> Declaration:
         groups = ("servers",)

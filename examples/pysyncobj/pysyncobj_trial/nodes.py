@@ -7,31 +7,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import files, version
+from importlib.metadata import files
 from pathlib import Path
+from typing import Any
 
 from stormproof import Command, DebianPackages, Listening, NodeSpec
 
 NODES = ("n1", "n2", "n3")
 CLIENT_PORT, RAFT_PORT = 7000, 4321
-PLACE, JOURNAL = "${home}/trial", "${home}/journal"
+PLACE = "${home}/trial"
+JOURNAL, DUMP = {"journalFile": "${home}/journal"}, {"fullDumpFile": "${home}/dump"}
 LIBRARY = "pysyncobj"
 TRUE_CLOCK = ("env", "-u", "LD_PRELOAD")
 """Debian's libfaketime 0.9.10 refuses to sleep until a monotonic time (EINVAL), which is how Python sleeps since 3.11.
 So the wall clock of these nodes is true, and faults of clocks have no effect; PySyncObj counts with monotonic time."""
 
 
-def library_version() -> str:
-    return version(LIBRARY)
-
-
-def node(name: str, *, reads: str, keeps_journal: bool) -> NodeSpec:
+def node(name: str, *, reads: str, options: Mapping[str, Any]) -> NodeSpec:
+    """`options`: those of PySyncObj's `SyncObjConf`."""
     addresses = {one: f"${{{one}.address}}:{RAFT_PORT}" for one in NODES}
     config = {
         "self": addresses.pop(name),
         "others": list(addresses.values()),
         "reads": reads,
-        "journal": JOURNAL if keeps_journal else None,
+        "options": dict(options),
     }
     command = Command(
         argv=(*TRUE_CLOCK, "python3", f"{PLACE}/serve.py", json.dumps(config)),

@@ -1,6 +1,8 @@
 """The command of a node: registers as PySyncObj's README makes an object replicated, served line by line over TCP.
 
-    python3 serve.py '{"self": "n1:4321", "others": ["n2:4321", "n3:4321"], "reads": "log", "journal": null}'
+    python3 serve.py '{"self": "n1:4321", "others": ["n2:4321", "n3:4321"], "reads": "log", "options": {}}'
+
+`options` are those of PySyncObj's `SyncObjConf`.
 
 A request is a line of JSON, and so is its answer. What goes wrong is answered as PySyncObj's reason for it.
 """
@@ -70,7 +72,7 @@ class Server(socketserver.ThreadingTCPServer):
 
 def main() -> None:
     config = json.loads(sys.argv[1])
-    conf = SyncObjConf(journalFile=config["journal"], commandsWaitLeader=False)
+    conf = SyncObjConf(commandsWaitLeader=False, **config["options"])
     registers = Registers(config["self"], config["others"], conf)
 
     class Lines(socketserver.StreamRequestHandler):

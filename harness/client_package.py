@@ -13,5 +13,6 @@ def require_package(package: str, *, system: str) -> None:
         distribution(package)
     except PackageNotFoundError:
         raise UsageError(
-            f"clients of {system} need the package {package}, which is not installed: pip install 'stormproof[{system}]'"
+            f"clients of {system} need the package {package}, which is not installed: "
+            f"pip install 'stormproof[{system}]'"
         ) from None

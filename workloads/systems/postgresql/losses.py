@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from checkers.transactions.meanings import OF_LISTS, OF_REGISTERS
 from checkers.transactions.model.lattice import ConsistencyModel
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
+from workloads.systems.sql.lost_commits import ENDS_PROCESSES, LOST_COMMITS, OF_BANK, OF_LONG_FORK
 
 
 class Isolation(Enum):
@@ -37,33 +37,21 @@ PROMISED: Mapping[Isolation, ConsistencyModel] = {
     Isolation.REPEATABLE_READ: ConsistencyModel.SNAPSHOT_ISOLATION,
     Isolation.READ_COMMITTED: ConsistencyModel.READ_COMMITTED,
 }
-OF_BANK = ("wrong-total", "negative-balance")
-OF_LONG_FORK = ("long-fork",)
 UNDER_READ_COMMITTED = (
     "under read committed each statement sees what was committed before it, and no read is protected from writes of "
     "others (the vendor's page on transaction isolation)"
 )
-ENDED = frozenset({"power", "lost-disk", "old-disk", "short-files", "bit-rot"})
-"""After these a server starts with less than it had answered, where answers do not wait for the disk."""
 WITHOUT_WAITING = (
-    "with synchronous_commit off answers do not wait for the disk, and a crash takes the last of them (the vendor's page "
-    "on asynchronous commit)"
+    "with synchronous_commit off answers do not wait for the disk, and a crash takes the last of them (the vendor's "
+    "page on asynchronous commit)"
 )
-NEVER_LEGAL = frozenset({"G1a", "G1b", "duplicate-elements", "future-read", "garbage-read", "internal"})
 
 
 def legal_loss(isolation: Isolation, synchronous_commit: bool, struck: tuple[FaultWindow, ...]) -> LegalLoss:
-    kinds = {kind for window in struck for kind in window.kinds}
+    of_level = isolation is Isolation.READ_COMMITTED
+    allowed = {"bank": OF_BANK, "long-fork": OF_LONG_FORK} if of_level else {}
     # What is not yet written is in the server's own memory: killing it is enough.
-    if not synchronous_commit and kinds & (ENDED | {"kill", "restart-loop", "rolling-restart"}):
-        return LegalLoss(
-            reason=WITHOUT_WAITING,
-            in_workloads={
-                "list-append": tuple(sorted(OF_LISTS.keys() - NEVER_LEGAL)),
-                "rw-register": tuple(sorted(OF_REGISTERS.keys() - NEVER_LEGAL)),
-                "bank": OF_BANK[:1] if isolation is Isolation.READ_COMMITTED else (),
-            },
-        )
-    if isolation is Isolation.READ_COMMITTED:
-        return LegalLoss(reason=UNDER_READ_COMMITTED, in_workloads={"bank": OF_BANK, "long-fork": OF_LONG_FORK})
-    return LegalLoss()
+    if not synchronous_commit and any(ENDS_PROCESSES & set(window.kinds) for window in struck):
+        reasons = (WITHOUT_WAITING, UNDER_READ_COMMITTED) if of_level else (WITHOUT_WAITING,)
+        return LegalLoss(reason="; ".join(reasons), in_workloads={**LOST_COMMITS, **allowed})
+    return LegalLoss(reason=UNDER_READ_COMMITTED if of_level else "", in_workloads=allowed)

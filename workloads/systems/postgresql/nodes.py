@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from harness.program import Command, DebianPackages, Listening
 from harness.system import NodeSpec
+from workloads.systems.sql.user import as_user
 
 SERVER = "p1"
 PORT = 5432
 BINARIES = "/usr/lib/postgresql/15/bin"
 IMAGE = DebianPackages(("postgresql-15",))
-# Who changes its user begins a faked clock of its own: that of the user before may not be opened.
-AS_POSTGRES = (
-    "env -u LD_PRELOAD -u FAKETIME_SHARED setpriv --reuid=postgres --regid=postgres --clear-groups "
-    'env LD_PRELOAD="$LD_PRELOAD"'
-)
+AS_POSTGRES = as_user("postgres")
 # A first start that is killed half way leaves a directory that the next one does not take for a whole one. No process
 # of the last life is left when the program starts: a lock file of one names a process of somebody else.
 START = f"""set -e
@@ -42,7 +39,5 @@ wal_writer_delay = 10s
 
 def server(*, synchronous_commit: bool) -> NodeSpec:
     config = CONFIG.format(port=PORT, synchronous_commit="on" if synchronous_commit else "off")
-    command = Command(
-        argv=("sh", "-c", START), image=IMAGE, files={"/etc/start.conf": config}, ready=Listening(PORT)
-    )
+    command = Command(argv=("sh", "-c", START), image=IMAGE, files={"/etc/start.conf": config}, ready=Listening(PORT))
     return NodeSpec(name=SERVER, groups=("servers",), program=command, ports=(PORT,))

@@ -54,7 +54,7 @@ class SqlClient:
         self._is_committing = False
         work = asyncio.ensure_future(self._transaction(session, operation))
         try:
-            # Not cancelled at the end of its time: drivers would ask the database to give it up, and be told that it has.
+            # Not cancelled when its time is over: a driver would ask the database to give it up, and believe it.
             done, _ = await asyncio.wait({work}, timeout=ANSWER_TIMEOUT_S)
         finally:
             if not work.done():
@@ -80,7 +80,8 @@ class SqlClient:
             code = self._code_of(error)
             if self._is_committing:
                 await self.close()
-                raise OperationError(code if code.definite else OUTCOME_UNKNOWN, str(error), node=session.node) from error
+                known = code if code.definite else OUTCOME_UNKNOWN
+                raise OperationError(known, str(error), node=session.node) from error
             await self._rolled_back(session)
             raise OperationError(ErrorCode(code.code, definite=True), str(error), node=session.node) from error
         except Lost as error:

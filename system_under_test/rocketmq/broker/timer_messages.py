@@ -5,8 +5,8 @@ the wall clock; the first that is there counts. A time that has passed already d
 one queue of a topic of its own, with the time at which it is due in TIMER_OUT_MS: the begin of the slot of the wheel
 that is over when it is due, so that it never comes out early.
 
-One with TIMER_DEL_UNIQKEY takes another one back: it waits as any other, in the slot of the one whose UNIQ_KEY it names,
-and when that slot is due neither comes out.
+One with TIMER_DEL_UNIQKEY takes another one back: it waits as any other, in the slot of the one whose UNIQ_KEY it
+names, and when that slot is due neither comes out.
 """
 
 from __future__ import annotations

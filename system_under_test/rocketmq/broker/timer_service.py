@@ -63,7 +63,7 @@ class Turning:
         self._wheel = wheel
         self._precision_ms = precision_ms
         self._known = store.timer_progress.checkpoint
-        self._past_end = store.queue_end(TIMER_TOPIC, 0)
+        self.past_end = store.queue_end(TIMER_TOPIC, 0)
         """What is before it in the topic may be there twice: as it was, and as an earlier master rolled it."""
         self._due_ms, self._due_end = 0, 0
         """What is due by this time comes out once all before that place in the topic is in the wheel."""
@@ -82,18 +82,19 @@ class Turning:
         self._seen_ms = now_ms
         if self._wheel.next_queue_offset >= self._due_end:
             self._due_ms, self._due_end = now_ms, self._store.queue_range(TIMER_TOPIC, 0)[1]
-        is_blocked = has_more = False
+        is_blocked = is_full = has_more = False
         try:
             has_more = self._take_in(now_ms)
         except (DiskFull, WheelFull) as error:
             self._host.log("timers_wait", reason=str(error))
-            is_blocked = True
+            is_blocked, is_full = True, isinstance(error, WheelFull)
         if has_more:
             # There may be many: others have their turn, too.
             await self._host.clock.sleep(0)
-        is_behind = has_more and self._wheel.next_queue_offset < max(self._past_end, self._due_end)
-        # Where no more can be taken in, what is due has to make room first.
-        until_ms = now_ms if is_blocked else min(now_ms, self._due_ms)
+        has_left = has_more or (is_blocked and not is_full)
+        is_behind = has_left and self._wheel.next_queue_offset < max(self.past_end, self._due_end)
+        # Where the wheel has no room, what is due has to make some first.
+        until_ms = now_ms if is_full else min(now_ms, self._due_ms)
         if (not is_behind and await self._deliver_due(until_ms)) or has_more:
             return 0.0
         if self._mastership.ended:
@@ -122,7 +123,7 @@ class Turning:
         if due_ms is None or self._known.is_done(offset, int(message.properties[OUT_MS])):
             wheel.passed_over(offset)
             return
-        origin = rolled_from(message) if offset < self._past_end else None
+        origin = rolled_from(message) if offset < self.past_end else None
         is_back = takes_back(message) is not None
         wheel.add(due_ms, message.physical_offset, message.size, offset, now_ms, origin, takes_back=is_back)
 
@@ -131,10 +132,11 @@ class Turning:
         each would take as long as they need to confirm it."""
         due = self._wheel.due(now_ms, SIDE_BY_SIDE)
         units = [unit for slot in due for unit in slot.units]
-        taken_back = frozenset(filter(None, map(self._taken_back, units)))
+        last_ms = due[-1].time_ms if due else 0
+        taken_back = frozenset(filter(None, map(self.taken_back, units)))
         for first in range(0, len(units), SIDE_BY_SIDE):
             tasks = [
-                self._host.spawn(self._deliver(unit, taken_back), f"timer {unit.queue_offset}")
+                self._host.spawn(self._deliver(unit, taken_back, last_ms), f"timer {unit.queue_offset}")
                 for unit in units[first : first + SIDE_BY_SIDE]
             ]
             await asyncio.wait(tasks)
@@ -155,8 +157,8 @@ class Turning:
             self._noted_ns = now_ns
             self._store.timer_progress.note(self._wheel.checkpoint(), self._copies_end)
 
-    def _taken_back(self, unit: TimerUnit) -> Named | None:
-        """What this unit takes back of what is due with it, or is so once it has rolled."""
+    def taken_back(self, unit: TimerUnit) -> Named | None:
+        """What this unit takes back of what is due."""
         message = self._message(unit) if unit.takes_back else None
         return None if message is None else takes_back(message)
 
@@ -164,15 +166,18 @@ class Turning:
         messages, first = read_waiting(self._store, TIMER_TOPIC, 0, unit.queue_offset, 1)
         return messages[0] if messages and first == unit.queue_offset else None
 
-    async def _deliver(self, unit: TimerUnit, taken_back: frozenset[Named]) -> None:
-        """Until it is done, or the role is lost."""
+    async def _deliver(self, unit: TimerUnit, taken_back: frozenset[Named], last_ms: int) -> None:
+        """Until it is done, or the role is lost. `last_ms`: the last of the slots that are due together."""
         message = self._message(unit)
-        if message is not None and not unit.rolls and (unit.takes_back or named(message) in taken_back):
+        # What rolls so late that its own slot is among them would come back to a wheel which has left that one behind,
+        # with what takes it back.
+        rolls = unit.rolls and message is not None and (out_ms(message, unit.written_ms) or 0) > last_ms
+        if message is not None and not rolls and (unit.takes_back or named(message) in taken_back):
             self._host.reached("timer-taken-back")
             return
         new = None
         if message is not None:
-            new = rolled(message, unit.written_ms) if unit.rolls else timer_due(message)
+            new = rolled(message, unit.written_ms) if rolls else timer_due(message)
         if message is None or new is None:
             self._host.log("undelivered", offset=unit.physical_offset, reason="it has expired, or belongs nowhere")
             return
@@ -192,13 +197,20 @@ class Turning:
 
 class TimerService:
     def __init__(
-        self, host: Host, store: MessageStore, config: BrokerConfig, deliveries: Deliveries, place: Place = place
+        self,
+        host: Host,
+        store: MessageStore,
+        config: BrokerConfig,
+        deliveries: Deliveries,
+        place: Place = place,
+        turning: type[Turning] = Turning,
     ) -> None:
         self._host = host
         self._store = store
         self._deliveries = deliveries
         self._settings = config.timer
         self._place = place
+        self._turning = turning
         self._log = TimerLog(host.disk, f"{config.store_path}/timerlog", config.timer.log_file_bytes)
         self._arrived = asyncio.Event()
         store.on_dispatched.append(self._dispatched)
@@ -221,7 +233,7 @@ class TimerService:
             window_slots=settings.window_slots,
             place=self._place,
         )
-        turning = Turning(self._host, self._store, self._deliveries, mastership, wheel, settings.precision_ms)
+        turning = self._turning(self._host, self._store, self._deliveries, mastership, wheel, settings.precision_ms)
         while not mastership.ended:
             self._arrived.clear()
             wait_s = await turning.turn()

@@ -123,3 +123,20 @@ def test_a_new_master_reads_of_what_was_taken_back_before_anything_comes_out() -
         assert len(stage.delivered.bodies) == CROWD
 
     simulate(body)
+
+
+def test_what_rolls_so_late_that_it_is_due_is_taken_back_by_what_is_due_with_it() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        stage = Stage(loop)
+        await stage.begin()
+        at_ms = stage.now_ms + 1_300
+        for letter in ("unwanted", "wanted"):
+            stage.send(letter, at_ms, UNIQ_KEY=letter)
+        await stage.turn_for(0.4)
+        stage.send("", at_ms, TIMER_DEL_UNIQKEY="unwanted")
+        await stage.turn_for(0.02)
+        await stage.machine.clock.sleep(2)
+        await stage.turn_for(0.1)
+        assert stage.delivered.bodies == [b"wanted"]
+
+    simulate(body)

@@ -2,6 +2,8 @@
 
 VALID is a pass. INVALID is a failure of type `invalid` with the anomalies in words. UNKNOWN is a failure of type
 `unknown`, never a skip: a gate that skips an unknown verdict is a gate left open. A harness that failed is an error.
+Where a verdict was expected, whatever comes out as expected is a pass, and anything else a failure: its properties say
+what was expected and why.
 """
 
 from __future__ import annotations
@@ -26,8 +28,14 @@ class Case:
     verdict: Verdict | None
     words: str = ""
     """Why: reasons, anomalies in words, or what the harness failed with; its line breaks stay."""
+    as_expected: bool | None = None
+    """Whether it came out as it was expected to; None where nothing was expected."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """Shown with the case whatever the verdict: seed, report, replay line."""
+
+    @property
+    def passes(self) -> bool:
+        return self.verdict is Verdict.VALID if self.as_expected is None else self.as_expected
 
 
 def anomalies_in_words(reasons: Iterable[str], checkers: Mapping[str, CheckerResult]) -> str:
@@ -48,7 +56,7 @@ def anomalies_in_words(reasons: Iterable[str], checkers: Mapping[str, CheckerRes
 
 def junit_xml(suite: str, cases: Sequence[Case]) -> str:
     """The document as text."""
-    failures = sum(case.verdict in (Verdict.INVALID, Verdict.UNKNOWN) for case in cases)
+    failures = sum(case.verdict is not None and not case.passes for case in cases)
     errors = sum(case.verdict is None for case in cases)
     totals = {
         "tests": str(len(cases)),
@@ -80,7 +88,7 @@ def _add_case(suite: ElementTree.Element, case: Case) -> None:
         properties = ElementTree.SubElement(element, "properties")
         for name, value in sorted(case.notes.items()):
             ElementTree.SubElement(properties, "property", {"name": printable(name), "value": printable(value)})
-    if case.verdict is not Verdict.VALID:
+    if not case.passes:
         kind = "error" if case.verdict is None else "failure"
         problem = "harness-failed" if case.verdict is None else case.verdict.value
         first = case.words.partition("\n")[0] or problem

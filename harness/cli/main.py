@@ -36,6 +36,9 @@ _SECTIONS = {
         "replay": "Run the same seed again and compare.",
         "bisect": "Find the commit since which a storm fails.",
     },
+    "A system of your own": {
+        "new": "Write the skeleton of its adapter, which runs at once.",
+    },
     "Histories": {
         "check": "Check stored or foreign histories again.",
         "verify": "Hold a certificate against its history, by a program of its own.",

@@ -60,6 +60,10 @@ class EnvironmentKind(Protocol):
         """Whether its environments have `moments`, which faults need that strike when a point is reached."""
 
     @property
+    def takes_inventory(self) -> bool:
+        """Whether its nodes run on machines that somebody else made, which an inventory names."""
+
+    @property
     def programs(self) -> tuple[type, ...]:
         """The kinds of programs that nodes can have, of `harness.program`; a system with others is refused by name."""
 

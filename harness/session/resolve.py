@@ -79,7 +79,21 @@ def _unknown(kind: Kind, name: str) -> UsageError:
 
 
 def system(name: str) -> Any:
-    return find("systems", name)
+    """Raises UsageError where there is none of this name, or a package that it needs is not installed."""
+    try:
+        return find("systems", name)
+    except ModuleNotFoundError as error:
+        package, wanted = _package_of(name), f"{name} needs the Python module {error.name}, which is not installed"
+        raise UsageError(f"system {wanted}: pip install {package}") from None
+
+
+def _package_of(system: str) -> str:
+    """What pip has to install for a system whose module lacks another one."""
+    distribution = _points("systems")[system].dist
+    if distribution is None:
+        return "what it needs"
+    extras = distribution.metadata.get_all("Provides-Extra") or ()
+    return f"'{distribution.name}[{system}]'" if system in extras else f"what {distribution.name} requires"
 
 
 def workload(name: str) -> Workload:

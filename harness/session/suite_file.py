@@ -12,6 +12,13 @@
     settings = [{}, { flush = "async" }]
     seeds = [1, 2, 3]                   # or { from = 1, count = 20 }
 
+    [[matrix]]                          # what is known of a system is expected, and named with its reason
+    workload = "set"
+    nemesis = "kill one of servers every 30 for 15"
+    expect = "invalid"                  # or "valid", "unknown"
+    because = "a failover throws away what its old leader alone had taken"
+    anomalies = ["lost"]                # none but these are expected; left out: whichever
+
 `system`, `workload`, `environment`, `nemesis`, `mutant` and `settings` take one value or a list of them;
 `concurrency`, `rate`, `time_limit_s`, `recovery_s`, `liveness_s` and `max_outage_s` take a number. What is wrong is
 named by its key. Among nemeses and mutants `none` says that there is none; an empty text says nothing and is refused.
@@ -26,12 +33,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from checkers.verdict import Verdict
 from harness import path_name, toml_file
 from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import did_you_mean, unknown
 from harness.reading import read_given
-from harness.record.scenario import NONE, Scenario, SettingValue, nemesis_names
+from harness.record.scenario import LONGEST_TEXT, NONE, Scenario, SettingValue, nemesis_names
+from harness.session.expectation import Expectation
 
 MOST_SCENARIOS = 10_000
 LONGEST_SUITE_BYTES = 1 << 20
@@ -45,13 +54,27 @@ _NUMBERS: Mapping[str, type] = {
     "liveness_s": float,
     "max_outage_s": float,
 }
-_KEYS = (*_AXES, "settings", "seeds", *_NUMBERS)
+_EXPECTED = ("expect", "because", "anomalies")
+_KEYS = (*_AXES, "settings", "seeds", *_NUMBERS, *_EXPECTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A scenario of a suite."""
+
+    scenario: Scenario
+    expected: Expectation | None = None
+    """None: that it is valid, as of every scenario of which nothing is said."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
     name: str
-    scenarios: tuple[Scenario, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        return tuple(row.scenario for row in self.rows)
 
 
 def shipped() -> tuple[str, ...]:
@@ -93,12 +116,41 @@ def parse_suite(text: str, where: str) -> Suite:
     matrices = data.get("matrix", [{}] if defaults else [])
     if not isinstance(matrices, list) or not matrices:
         raise UsageError(f"{where}: a suite needs at least one [[matrix]]")
-    scenarios: list[Scenario] = []
+    rows: list[Row] = []
     for position, matrix in enumerate(matrices, 1):
         place = f"matrix {position}"
         _refuse_unknown(_table(matrix, where, place), _KEYS, where, place)
-        scenarios += _scenarios({**defaults, **matrix}, where, place, MOST_SCENARIOS - len(scenarios))
-    return Suite(name=name, scenarios=tuple(scenarios))
+        whole = {**defaults, **matrix}
+        expected = _expectation(whole, where, place)
+        scenarios = _scenarios(whole, where, place, MOST_SCENARIOS - len(rows))
+        rows += [Row(scenario=scenario, expected=expected) for scenario in scenarios]
+    return Suite(name=name, rows=tuple(rows))
+
+
+def _expectation(matrix: Mapping[str, Any], where: str, place: str) -> Expectation | None:
+    given = [key for key in _EXPECTED if key in matrix]
+    if not given:
+        return None
+    for key in ("expect", "because"):
+        if key not in matrix:
+            raise UsageError(f"{where}: {place} has {given[0]!r}, but not {key!r}: say what is expected, and why")
+    verdicts = [verdict.value for verdict in Verdict]
+    if matrix["expect"] not in verdicts:
+        raise UsageError(f"{where}: {place}: expect takes one of {', '.join(verdicts)}, got {shown(matrix['expect'])}")
+    because, anomalies = matrix["because"], matrix.get("anomalies", ["any"])
+    if not _says(because):
+        raise UsageError(f"{where}: {place}: because takes a reason in words, got {shown(because)}")
+    if not isinstance(anomalies, list) or not anomalies or not all(map(_says, anomalies)):
+        raise UsageError(
+            f"{where}: {place}: anomalies takes a list of names, got {shown(anomalies)}; leave it out for any"
+        )
+    return Expectation(
+        verdict=Verdict(matrix["expect"]), because=because.strip(), anomalies=tuple(matrix.get("anomalies", ()))
+    )
+
+
+def _says(text: Any) -> bool:
+    return isinstance(text, str) and bool(text.strip()) and text.isprintable() and len(text) <= LONGEST_TEXT
 
 
 def _scenarios(matrix: Mapping[str, Any], where: str, place: str, most: int) -> list[Scenario]:

@@ -64,6 +64,7 @@ def test_there_are_rows_for_every_command_and_enough_of_them() -> None:
         "doctor",
         "cleanup",
         "completion",
+        "new",
     }
     assert commands <= {row.arguments[0] for row in rows if row.arguments}
 

@@ -20,6 +20,7 @@ import pytest
 from harness.cli.completion import Bash, answer
 from harness.cli.main import group
 from harness.cli.program import ASKED_TO_COMPLETE
+from harness.session.suite_file import shipped
 from tests.command_line.answers import Stormproof
 
 HEAVY = ("numba", "pandas", "plotly", "pyarrow", "pyspark")
@@ -55,6 +56,8 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     [
         ("stormproof ", ["run", "suite", "check", "export", "replay", "list", "doctor", "cleanup", "completion"]),
         ("stormproof ch", ["check"]),
+        ("stormproof n", ["new"]),
+        ("stormproof new my-store --", ["--directory", "--command"]),
         ("stormproof run ", ["redis", "rocketmq"]),
         ("stormproof run rocketmq --work", ["--workload"]),
         ("stormproof run rocketmq --workload ", ["log", "register"]),
@@ -115,7 +118,7 @@ def test_run_directories_are_offered_the_newest_first(offered: Offered, command:
 
 def test_suites_of_this_folder_are_offered_beside_the_shipped_ones(offered: Offered) -> None:
     Path("mine.toml").touch()
-    assert set(offered("stormproof suite ")) == {"nightly", "smoke", "soak", "mine.toml"}
+    assert set(offered("stormproof suite ")) == {*shipped(), "mine.toml"}
 
 
 @pytest.mark.parametrize(

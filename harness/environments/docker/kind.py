@@ -34,6 +34,7 @@ class Docker:
     name: str = "docker"
     faults: frozenset[str] = RemoteEnvironment.faults
     has_moments: bool = False
+    takes_inventory: bool = False
     programs: tuple[type, ...] = (PythonProgram, Command)
     about: str = "containers on this machine: real processes, packets and disks; needs a Docker engine"
 

@@ -24,6 +24,7 @@ class Simulated:
     name: str = "simulated"
     faults: frozenset[str] = SimulatedEnvironment.faults
     has_moments: bool = True
+    takes_inventory: bool = False
     programs: tuple[type, ...] = (PythonProgram,)
     about: str = "deterministic simulator in virtual time; needs nothing"
 

@@ -30,6 +30,7 @@ class Ssh:
     name: str = "ssh"
     faults: frozenset[str] = RemoteEnvironment.faults
     has_moments: bool = False
+    takes_inventory: bool = True
     programs: tuple[type, ...] = (PythonProgram, Command)
     about: str = "machines that an inventory names, over SSH: real processes, packets and disks; needs --inventory"
 

@@ -75,6 +75,31 @@ CERTIFICATES = (
     ("[" * 100_000, "mine is no certificate, which is JSON"),
     ('{"a":' * 100_000, "mine is no certificate, which is JSON"),
 )
+NEW = """
+=> Missing argument 'SYSTEM'
+rocketmq => there is a system rocketmq already (stormproof list systems); choose another name
+My-Store => 'My-Store' cannot be the name of a system: it takes small letters and digits, and - between them
+my_store => 'my_store' cannot be the name of a system
+-- -store => '-store' cannot be the name of a system
+2store => '2store' cannot be the name of a system
+../store => '../store' cannot be the name of a system
+<NUL> => no value holds a NUL character
+<BYTE> => '\\udcff' cannot be the name of a system
+<xxxx> => cannot be the name of a system
+class => the package class would hide a module of Python's or of another package; choose another name
+json => the package json would hide a module
+harness => the package harness would hide a module
+system-under-test => the package system_under_test would hide a module
+store extra => Got unexpected extra argument (extra)
+store --nope => No such option '--nope'
+store --directory folder => folder is there already, and nothing is overwritten; name another --directory
+store --directory text => text is there already
+store --directory loop => loop is there already
+store --directory text/store => text/store cannot be made: Not a directory
+store --directory nowhere/store => nowhere/store cannot be made: No such file or directory
+store --directory '' => what follows --directory is empty
+folder --directory '' => what follows --directory is empty
+"""
 REST = """
 completion => Missing argument
 completion nope => unknown shell 'nope'; known are: bash, zsh, fish
@@ -96,6 +121,7 @@ ROWS = (
     *typed("replay", REPLAY),
     *typed("bisect", BISECT),
     *typed("list", LIST),
+    *typed("new", NEW),
     *typed("verify", VERIFY),
     *texts("verify mine good.edn", "mine", CERTIFICATES),
     *typed("", REST),

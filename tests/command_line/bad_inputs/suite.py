@@ -7,8 +7,8 @@ from tests.command_line.bad_inputs.shared import SOUND_SUITE
 
 TYPED = """
 => Missing argument 'FILE.toml'
-nowhere => no suite file nowhere; give a TOML file, or one of: nightly, smoke
-smok => no suite file smok; give a TOML file, or one of: nightly, smoke, soak; did you mean
+nowhere => no suite file nowhere; give a TOML file, or one of: nightly, 
+smok => no suite file smok; give a TOML file, or one of: nightly, 
 ../smoke => no suite file ../smoke
 folder => suite file folder cannot be read: it is a directory, a file or a pipe is expected
 /dev/zero => suite file /dev/zero cannot be read: it is a device
@@ -25,6 +25,7 @@ good.toml --jobs 0 => 0 is not in the range 1<=x<=64
 good.toml --jobs 65 => 65 is not in the range 1<=x<=64
 good.toml --jobs x => 'x' is not a valid integer
 good.toml --engine flink => unknown engine 'flink'
+good.toml --inventory nowhere => no scenario runs on machines, which --inventory names; leave it out
 good.toml --runs text => Directory 'text' is a file
 good.toml --runs text/runs => cannot write into text/runs: Not a directory
 good.toml --runs /proc/nowhere => cannot write into /proc/nowhere:
@@ -118,6 +119,15 @@ KEYS = (
     ("nemesis = 'isolate primary every 5 for 10'", "a fault of 10 s is not over when the next interval begins"),
     ("mutant = 'x'", "unknown mutant 'x' of rocketmq"),
     ("mutant = ''", "empty name of a mutant"),
+    ("expect = 'invalid'", "matrix 1 has 'expect', but not 'because': say what is expected, and why"),
+    ("because = 'it is so'", "matrix 1 has 'because', but not 'expect'"),
+    ("anomalies = ['lost']", "matrix 1 has 'anomalies', but not 'expect'"),
+    ("expect = 'ill'\nbecause = 'so'", "matrix 1: expect takes one of valid, invalid, unknown, got 'ill'"),
+    ("expect = ['valid']\nbecause = 'so'", "matrix 1: expect takes one of valid, invalid, unknown, got ['valid']"),
+    ("expect = 'valid'\nbecause = ' '", "matrix 1: because takes a reason in words, got ' '"),
+    ("expect = 'valid'\nbecause = 5", "matrix 1: because takes a reason in words, got 5"),
+    ("expect = 'valid'\nbecause = 'so'\nanomalies = []", "matrix 1: anomalies takes a list of names, got []"),
+    ("expect = 'valid'\nbecause = 'so'\nanomalies = 'x'", "matrix 1: anomalies takes a list of names, got 'x'"),
     ("environment = 'mars'", "unknown environment 'mars'"),
     ("environment = ''", "empty name of an environment"),
     ("environment = 'docker'\nnemesis = 'power'", "environment 'docker' cannot apply 'power'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -192,6 +193,114 @@ def test_a_suite_gives_one_verdict_for_all_and_a_test_case_for_each(
     assert "no room" in out
 
 
+EXPECTING = """
+[defaults]
+system = "rocketmq"
+workload = "log"
+[[matrix]]
+seeds = [1, 2, 3]
+expect = "invalid"
+because = "brokers lie"
+[[matrix]]
+seeds = [4]
+expect = "invalid"
+because = "brokers lie"
+anomalies = ["stale"]
+[[matrix]]
+seeds = [5]
+expect = "valid"
+because = "brokers are honest"
+"""
+
+
+def test_what_comes_out_as_expected_is_fine_and_told_with_its_reason(
+    stormproof: Stormproof, pipeline: FakePipeline, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.toml").write_text(EXPECTING)
+    pipeline.answers |= {seed: Verdict.INVALID for seed in (1, 2, 3)}
+    (tmp_path / "three.toml").write_text(
+        EXPECTING.replace("seeds = [4]", "seeds = []").partition("[[matrix]]\nseeds = []")[0]
+    )
+    assert stormproof("suite", "three.toml", "--junit", "junit.xml") == 0
+    out = capsys.readouterr().out
+    assert out.count("INVALID as expected: because brokers lie") == 3
+    assert "verdict   VALID: 3 invalid as expected" in out
+    assert "replay" not in out
+    cases = list(ElementTree.parse(tmp_path / "junit.xml").getroot()[0])
+    assert [child.tag for case in cases for child in case] == ["properties"] * 3
+    notes = {note.get("name"): note.get("value") for note in cases[0][0]}
+    assert (notes["verdict"], notes["expected"], notes["because"]) == ("invalid", "invalid", "brokers lie")
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "words"),
+    [
+        ({}, 2, "VALID, where INVALID was expected because brokers lie"),
+        ({1: Verdict.UNKNOWN}, 2, "UNKNOWN, where INVALID was expected because brokers lie"),
+        ({4: Verdict.INVALID}, 1, "INVALID with lost-write, where no anomaly but stale was expected because brokers"),
+        ({5: Verdict.INVALID}, 1, "INVALID, where VALID was expected because brokers are honest"),
+        ({5: Verdict.UNKNOWN}, 2, "UNKNOWN, where VALID was expected because brokers are honest"),
+        ({5: HarnessError("no room")}, 255, "no room"),
+    ],
+)
+def test_what_comes_out_otherwise_is_a_finding_and_never_0(
+    stormproof: Stormproof,
+    pipeline: FakePipeline,
+    tmp_path: Path,
+    answers: dict[int, Verdict | BaseException],
+    code: int,
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "mine.toml").write_text(EXPECTING)
+    pipeline.answers |= answers
+    assert stormproof("suite", "mine.toml", "--junit", "junit.xml", "--json") == code
+    answer = json.loads(capsys.readouterr().out)
+    seed = next(iter(answers), 1)
+    case = ElementTree.parse(tmp_path / "junit.xml").getroot()[0][seed - 1]
+    (problem,) = (child for child in case if child.tag != "properties")
+    assert words in (problem.text or "")
+    scenario = answer["scenarios"][seed - 1]
+    failed = code == 255
+    assert (scenario["as_expected"], scenario["exit_code"]) == (None if failed else False, code)
+    assert scenario["expected"]["because"].startswith("brokers")
+
+
+def test_an_inventory_goes_to_the_scenarios_that_run_on_machines(
+    stormproof: Stormproof, pipeline: FakePipeline, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = "".join(f'[hosts.m{n}]\naddress = "127.0.0.{n}"\nagent = true\ngroups = ["all"]\n' for n in range(1, 7))
+    (tmp_path / "hosts.toml").write_text(hosts)
+    suite = '[defaults]\nsystem = "rocketmq"\nworkload = "log"\n[[matrix]]\nenvironment = ["ssh", "docker"]\n'
+    (tmp_path / "mine.toml").write_text(suite)
+    assert stormproof("suite", "mine.toml") == 254
+    assert "mine.toml: environment 'ssh' needs machines: say --inventory" in capsys.readouterr().err
+    assert stormproof("suite", "mine.toml", "--inventory", "hosts.toml", "--jobs", "2") == 254
+    assert "machines are used by one run at a time, got --jobs 2" in capsys.readouterr().err
+    assert pipeline.asked == []
+    assert stormproof("suite", "mine.toml", "--inventory", "hosts.toml") == 0
+    assert [scenario.inventory for scenario in pipeline.asked] == ["hosts.toml", ""]
+
+
+def test_a_system_whose_client_is_not_installed_is_refused_in_one_line(
+    stormproof: Stormproof,
+    pipeline: FakePipeline,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "mine.toml").write_text('[defaults]\nsystem = "redis"\nworkload = "set"\nenvironment = "docker"\n')
+    monkeypatch.setitem(sys.modules, "workloads.systems.redis.adapter", None)
+    monkeypatch.delitem(sys.modules, "workloads.systems.redis", raising=False)
+    assert stormproof("suite", "mine.toml") == 254
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "stormproof: mine.toml: system redis needs the Python module workloads.systems.redis.adapter"
+    )
+    assert said.count("\n") == 1
+    assert pipeline.asked == []
+
+
 def test_in_a_suite_a_failed_harness_outranks_unknown(
     stormproof: Stormproof, pipeline: FakePipeline, tmp_path: Path
 ) -> None:
@@ -271,7 +380,7 @@ def test_several_checks_go_on_after_a_malformed_history_and_invalid_outranks_it(
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "suite", "check", "verify", "export", "replay", "list", "doctor", "cleanup"]
+    "command", ["run", "suite", "check", "verify", "export", "replay", "list", "doctor", "cleanup", "new"]
 )
 def test_every_help_ends_with_examples_whose_options_exist(
     stormproof: Stormproof, command: str, capsys: pytest.CaptureFixture[str]
@@ -302,7 +411,7 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     listed = json.loads(capsys.readouterr().out)
     assert {"redis", "rocketmq"} <= {entry["name"] for entry in listed["systems"]}
     assert {"partition", "kill", "pause", "clock", "power"} <= {entry["name"] for entry in listed["nemeses"]}
-    assert [entry["name"] for entry in listed["suites"]] == ["nightly", "smoke", "soak"]
+    assert {"nightly", "smoke", "soak"} <= {entry["name"] for entry in listed["suites"]}
     assert all(entry["breaks"] for entry in listed["mutants"])
     assert {"flush-lie", "dispatch-to-max"} <= {entry["name"] for entry in listed["mutants"]}
     assert "shapes" not in listed

@@ -74,9 +74,12 @@ def test_every_check_and_export_in_a_block_of_commands_is_understood() -> None:
 
 
 def test_the_suite_makes_as_many_scenarios_as_it_is_said_to() -> None:
-    (shown,) = (block for block in re.findall(r"```toml\n(.*?)```", README, flags=re.DOTALL) if "[[matrix]]" in block)
+    blocks = [block for block in re.findall(r"```toml\n(.*?)```", README, flags=re.DOTALL) if "[[matrix]]" in block]
     (count,) = re.findall(r"runs its (\d+) scenarios", README)
-    assert len(parse_suite(shown, "before-merge.toml").scenarios) == int(count)
+    assert len(parse_suite(blocks[0], "before-merge.toml").scenarios) == int(count)
+    for block in blocks:
+        for scenario in parse_suite(block, "shown.toml").scenarios:
+            registry.environment_of(scenario, registry.resolve(scenario))
 
 
 def test_every_exit_code_is_in_the_table() -> None:

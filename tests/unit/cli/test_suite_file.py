@@ -6,8 +6,10 @@ import re
 
 import pytest
 
+from checkers.verdict import Verdict
 from harness.errors import UsageError
 from harness.session import resolve as registry
+from harness.session.expectation import Expectation
 from harness.session.suite_file import load_suite, parse_suite, shipped
 
 MATRIX = """
@@ -68,8 +70,43 @@ def test_what_is_wrong_is_named_by_file_and_key(text: str, words: str) -> None:
     assert str(raised.value).startswith("suite.toml: ")
 
 
+EXPECTED = """
+[defaults]
+system = "redis"
+workload = "set"
+[[matrix]]
+seeds = [1, 2]
+expect = "invalid"
+because = "a failover throws writes away"
+anomalies = ["lost"]
+[[matrix]]
+expect = "valid"
+because = "nothing strikes"
+[[matrix]]
+"""
+
+
+def test_what_is_expected_is_expected_of_each_scenario_of_its_matrix() -> None:
+    expected = [row.expected for row in parse_suite(EXPECTED, "mine.toml").rows]
+    lost = Expectation(verdict=Verdict.INVALID, because="a failover throws writes away", anomalies=("lost",))
+    assert expected == [lost, lost, Expectation(verdict=Verdict.VALID, because="nothing strikes"), None]
+
+
+def test_an_expectation_is_met_by_its_verdict_and_by_no_other_anomalies_than_those_it_names() -> None:
+    lost = Expectation(verdict=Verdict.INVALID, because="it fails over", anomalies=("lost", "stale"))
+    assert lost.met_by(Verdict.INVALID, ["lost"])
+    assert lost.words(Verdict.INVALID, ["lost"]) == "INVALID as expected: because it fails over"
+    assert not lost.met_by(Verdict.INVALID, ["lost", "unexpected"])
+    words = "INVALID with unexpected, where no anomaly but lost, stale was expected because it fails over"
+    assert lost.words(Verdict.INVALID, ["lost", "unexpected"]) == words
+    for verdict in (Verdict.VALID, Verdict.UNKNOWN):
+        assert not lost.met_by(verdict, [])
+    assert lost.words(Verdict.VALID, []) == "VALID, where INVALID was expected because it fails over"
+    assert Expectation(verdict=Verdict.VALID, because="it is healthy").met_by(Verdict.VALID, ["whichever, legal"])
+
+
 def test_an_unknown_suite_is_refused_with_the_shipped_ones() -> None:
-    with pytest.raises(UsageError, match="no suite file weekly; give a TOML file, or one of: nightly, smoke"):
+    with pytest.raises(UsageError, match=r"no suite file weekly; give a TOML file, or one of: .*nightly.*, smoke"):
         load_suite("weekly")
 
 

@@ -42,6 +42,19 @@ def test_invalid_is_a_failure_unknown_is_one_too_and_a_failed_harness_is_an_erro
         assert problem.text == "first line\nsecond"
 
 
+def test_what_was_expected_passes_whatever_the_verdict_and_anything_else_does_not() -> None:
+    for verdict in Verdict:
+        (case,) = parsed(Case(name="s", verdict=verdict, as_expected=True, words="lost × 3")).iter("testcase")
+        assert list(case) == []
+        (case,) = parsed(Case(name="s", verdict=verdict, as_expected=False, words="not as expected")).iter("testcase")
+        (problem,) = list(case)
+        assert (problem.tag, problem.get("type"), problem.get("message")) == (
+            "failure",
+            verdict.value,
+            "not as expected",
+        )
+
+
 def test_valid_has_nothing_inside_and_nothing_is_ever_skipped() -> None:
     (case,) = parsed(Case(name="s", verdict=Verdict.VALID)).iter("testcase")
     assert list(case) == []

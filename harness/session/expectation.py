@@ -1,0 +1,35 @@
+"""What a scenario of a suite is expected to come to, and why. One that comes out otherwise is a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from checkers.verdict import Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    verdict: Verdict
+    because: str
+    """Why: a promise that a vendor makes, or does not make."""
+    anomalies: tuple[str, ...] = ()
+    """None but these may be found, legal ones included; empty: whichever."""
+
+    def met_by(self, verdict: Verdict, found: Iterable[str]) -> bool:
+        """`found`: names of anomalies, legal ones included."""
+        return verdict is self.verdict and not self.surprising(found)
+
+    def surprising(self, found: Iterable[str]) -> tuple[str, ...]:
+        """The anomalies that were not expected, sorted."""
+        return tuple(sorted(set(found) - set(self.anomalies))) if self.anomalies else ()
+
+    def words(self, verdict: Verdict, found: Iterable[str]) -> str:
+        """How the verdict stands to what was expected: `INVALID as expected: because …`."""
+        came, why = verdict.value.upper(), f"because {self.because}"
+        if verdict is not self.verdict:
+            return f"{came}, where {self.verdict.value.upper()} was expected {why}"
+        if surprising := self.surprising(found):
+            named = ", ".join(self.anomalies)
+            return f"{came} with {', '.join(surprising)}, where no anomaly but {named} was expected {why}"
+        return f"{came} as expected: {why}"

@@ -1,0 +1,1 @@
+"""How skeleton is put on trial: `adapter.py` shows it to Stormproof, `nodes.py` says which command runs."""

@@ -1,0 +1,25 @@
+"""What a node answers instead of a result, and whether the operation then certainly did not happen.
+
+Verdicts rest on this table: an error that is called definite though the operation may have happened accuses a healthy
+system of showing what was never written. What is not certain is indefinite.
+"""
+
+from __future__ import annotations
+
+from stormproof import CLIENT_TIMEOUT, CONNECTION_LOST, OUTCOME_UNKNOWN, PRECONDITION_FAILED, ErrorCode
+
+ANSWERED = {
+    "mismatch": PRECONDITION_FAILED,  # a compare-and-set found another value
+    "not-primary": ErrorCode("not-primary", definite=True),  # nothing was written
+    "not-copied": ErrorCode("not-copied", definite=False),  # the primary has it all the same
+}
+
+
+def code_of(answered: str) -> ErrorCode:
+    """Of an error that a node answered; of one that nobody foresaw nothing is certain."""
+    return ANSWERED.get(answered, OUTCOME_UNKNOWN)
+
+
+def code_of_silence(error: Exception) -> ErrorCode:
+    """Of a request that was sent, and whose answer did not come: it may have been carried out."""
+    return CLIENT_TIMEOUT if isinstance(error, TimeoutError) else CONNECTION_LOST

@@ -78,7 +78,8 @@ async def carry_out(
         await _transfer(session, dialect, value, pause)
     else:
         accounts = [entry["account"] for entry in value["balances"]]
-        amounts = dict(await session.rows(dialect.balances.format(table=ACCOUNTS), max(accounts)))
+        rows = await session.rows(dialect.balances.format(table=ACCOUNTS), max(accounts))
+        amounts = {account: amount for account, amount in rows}
         value["balances"] = [{"account": account, "amount": amounts.get(account)} for account in accounts]
     return value
 

@@ -4,6 +4,7 @@ Operations, with the queue as key and a value {message, due, messages}:
   send {message, due}          ok: it will be delivered at `due`, in ns on the clock of the history's times; the answer
                                may name another due time, which counts then
   deliver {} -> {messages}     ok: these messages (numbers, each sent at most once) were delivered
+  take-back {message}          ok: it will not be delivered, if that was before it was due
 
 A workload may call these otherwise (`Terms`). Where its sends say a span instead of a time (`delay_ms`), a message is
 due so long after some moment between the call and the answer: at the earliest after the call, at the latest after the
@@ -13,6 +14,8 @@ two places are two copies.
 What breaks it:
   delivered-early   a deliver had ended more than `tolerance_ms` before the message was due
   delivered-late    its first delivery ended more than `latest_ms` after it was due, if that is demanded
+  delivered-though-taken-back  it was delivered, when it was due or later, although it had been taken back more than
+                    `tolerance_ms` before that
   delivered-again   another copy of it was delivered more than `again_ms` after its first, if that is demanded
 
 A delivery happens before its operation ends, so what ended too early is early for certain. A message is due at the
@@ -23,10 +26,12 @@ storm's end to the final reads; for lateness nor does what the system may take t
 
 The statistics have lateness (of first deliveries, their ends against the due times, never below 0) as quantiles,
 which are lower bounds of bins at most 1/32 wide, and how many messages were `sent`, `acked`, `delivered`, delivered
-again, never delivered though acked (`undelivered`), and delivered though they were never sent (`unknown`).
+again, never delivered though acked (`undelivered`), delivered though they were never sent (`unknown`), and taken back
+(`taken_back`).
 
 It does not establish that everything is delivered, or once: that is what the queue checker is for. It kills
-wheel-wrap (delivered-early) and slave-progress-old (delivered-again).
+wheel-wrap (delivered-early), slave-progress-old (delivered-again) and taken-back-forgotten
+(delivered-though-taken-back).
 """
 
 from __future__ import annotations
@@ -82,9 +87,9 @@ FACTS = pa.schema(
 )
 """What one operation says of a message, at its time; `due` and `place` are NONE where it says none."""
 
-ASKED, ACKED, DELIVERED = range(3)
+ASKED, ACKED, DELIVERED, BACK_ASKED, BACK = range(5)
 
-COUNTED = ("sent", "acked", "delivered", "redelivered", "undelivered", "unknown")
+COUNTED = ("sent", "acked", "delivered", "redelivered", "undelivered", "unknown", "taken_back")
 """Counts that travel with the findings, without examples."""
 MISSING = "#missing"
 """Another: of those that were never delivered, how many are not legally lost."""
@@ -106,6 +111,10 @@ MEANINGS: Mapping[str, Meaning] = {
         says="A message was delivered later after its due time than is allowed.",
         usually="The scheduler's progress was lost or stood still during a failover.",
     ),
+    "delivered-though-taken-back": Meaning(
+        says="A message was delivered although it had been taken back before it was due.",
+        usually="What takes a message back was not replicated, or is not known to whoever delivers.",
+    ),
     "delivered-again": Meaning(
         says="Another copy of a message was delivered longer after the first one than is allowed.",
         usually="Whoever took over began with progress that was far too old.",
@@ -119,6 +128,7 @@ class Terms:
 
     send: str = "send"
     deliver: tuple[str, ...] = ("deliver",)
+    take_back: str = "take-back"
     message: str = "message"
     messages: str = "messages"
     by_span: bool = False
@@ -233,29 +243,32 @@ def unwatched(run: RunUnderCheck | None, *, recovering: bool) -> Unwatched:
 
 def delay_facts(batch: pa.Table, *, terms: Terms, buckets: int) -> pa.Table:
     """Kernel: what one batch says of messages."""
-    f, types = codes(batch["f"], (terms.send, *terms.deliver)), codes(batch["type"], TYPES)
+    named = (terms.send, *terms.deliver, terms.take_back)
+    f, types = codes(batch["f"], named), codes(batch["type"], TYPES)
     value, times = whole(batch["value"]), batch["time"].to_numpy()
     message, due = integers(member(value, terms.message)), integers(member(value, "due"))
     if terms.by_span:
         delay_ms = integers(member(value, "delay_ms"))
         due = np.where(delay_ms == NONE, NONE, times + delay_ms * MS)
-    sends = np.flatnonzero((f == 0) & ((types == INVOKE) | (types == OK)) & (message != NONE))
-    delivers = np.flatnonzero((f > 0) & (types == OK))
+    is_back = f > len(terms.deliver)
+    says = np.flatnonzero(((f == 0) | is_back) & ((types == INVOKE) | (types == OK)) & (message != NONE))
+    delivers = np.flatnonzero((f > 0) & ~is_back & (types == OK))
     delivered_in, delivered = _listed(value, delivers, terms.messages)
     places = _listed(value, delivers, "places")[1]
     if len(places) != len(delivered):
         places = np.full(len(delivered), NONE, dtype=np.int64)
-    row = np.concatenate((sends, delivered_in))
-    which = np.concatenate((message[sends], delivered))
-    kind = np.where(types[sends] == OK, ACKED, ASKED)
+    row = np.concatenate((says, delivered_in))
+    which = np.concatenate((message[says], delivered))
+    kind = np.where(types[says] == OK, ACKED, ASKED)
+    kind[is_back[says]] += BACK_ASKED
     return pa.table(
         {
             "bucket": bucket_of(mixed(which), buckets),
             "kind": np.concatenate((kind, np.full(len(delivered), DELIVERED))).astype(np.int8),
             "key": whole(batch["key"]).take(pa.array(row)).cast(pa.string()),
             "message": which,
-            "due": np.concatenate((due[sends], np.full(len(delivered), NONE))),
-            "place": np.concatenate((np.full(len(sends), NONE), places)),
+            "due": np.concatenate((due[says], np.full(len(delivered), NONE))),
+            "place": np.concatenate((np.full(len(says), NONE), places)),
             "time": times[row],
             "index": batch["index"].to_numpy()[row],
         },
@@ -295,6 +308,7 @@ class _Messages:
         self.of_message = np.cumsum(starts) - 1
         self.count = int(starts.sum())
         self.asked, self.acked, self.delivered = (self._first(kind) for kind in (ASKED, ACKED, DELIVERED))
+        self.back_asked, self.back = self._first(BACK_ASKED), self._first(BACK)
         self.known = (self.asked >= 0) | (self.acked >= 0)
         answered = (self.acked >= 0) & (self.due[self.acked] != NONE)
         stated = np.where(answered & ~by_span, self.acked, self.asked)
@@ -318,6 +332,8 @@ class _Messages:
         delivered_ns = self.time[self.delivered[judged]]
         late_ns = delivered_ns - self.due_ns[judged]
         self._add(findings, "delivered-early", judged[late_ns < -limits.tolerance_ns])
+        in_time = (self.back[judged] >= 0) & (self.time[self.back[judged]] + limits.tolerance_ns < self.due_ns[judged])
+        self._report_taken_back(findings, judged[in_time & (late_ns >= -limits.tolerance_ns)])
         if limits.latest_ns is not None:
             counted_ns = limits.late.counted(delivered_ns) - limits.late.counted(self.late_from_ns[judged])
             self._add(findings, "delivered-late", judged[counted_ns > limits.latest_ns])
@@ -337,13 +353,35 @@ class _Messages:
             was & (deliveries > 1),
             (self.acked >= 0) & ~was,
             was & ~self.known,
+            self.back >= 0,
         )
         for name, which in zip(COUNTED, counts, strict=True):
             findings.add(f"#{name}", int(which.sum()), ())
-        gone = np.flatnonzero((self.acked >= 0) & ~was)
+        gone = np.flatnonzero((self.acked >= 0) & ~was & (self.back_asked < 0))
         for excuse, some in self.excuses.split("lost", self.index[self.stated_by[gone]], self.index[self.acked[gone]]):
             if excuse is None:
                 findings.add(MISSING, len(some), ())
+
+    def _report_taken_back(self, findings: Findings, messages: Int64) -> None:
+        """What takes a message back may be lost as any message, and comes too late by a wrong clock."""
+        asked, delivered = self.index[self.back_asked[messages]], self.index[self.delivered[messages]]
+        for excuse, some in self.excuses.split("delivered-though-taken-back", asked, delivered):
+            chosen = messages[some[np.argsort(asked[some])][:EXAMPLES]].tolist()
+            findings.add("delivered-though-taken-back", len(some), [self._taken_back(one) for one in chosen], excuse)
+
+    def _taken_back(self, number: int) -> Example:
+        back, delivered = int(self.back[number]), int(self.delivered[number])
+        return Example(
+            key=self.keys[delivered].as_py(),
+            operations=tuple(sorted({int(self.index[back]), int(self.index[delivered])})),
+            tie=(int(self.message[back]),),
+            because=(
+                f"message {self.message[back]}, due at {self.due_ns[number] / 1e9:.6f} s, had been taken back by "
+                f"{self.time[back] / 1e9:.6f} s (operation {self.index[back]}), and was delivered by "
+                f"{self.time[delivered] / 1e9:.6f} s (operation {self.index[delivered]})"
+            ),
+            details={"message": int(self.message[back]), "due_ns": int(self.due_ns[number])},
+        )
 
     def _report_copies(self, findings: Findings, unwatched: Unwatched, again_ns: int) -> None:
         """Messages of which a second copy came long after the first."""

@@ -166,6 +166,14 @@ class Particular(Protocol):
         """Raises UsageError for settings of a workload that a run with these settings cannot make true."""
 
 
+class Advising(Protocol):
+    """A system whose settings say what those of a workload should be: it has this method beside those of `System`."""
+
+    def advised(self, settings: Any, workload: str) -> Mapping[str, SettingValue]:
+        """Settings of the workload that hold where the run gives none: the consistency model that a system promises as
+        it is set, or how many keys make its transactions meet."""
+
+
 class Separable(Protocol):
     """A system that knows whether it depends on nodes whose disks are damaged for good: it has this method beside those
     of `System`."""

@@ -1,7 +1,7 @@
 """Delayed messages: what is due later is delivered then, and not before.
 
-Operations: `send` {message, due} and `deliver` {messages, places}; what they promise says `checkers/delay.py`. It is
-judged, not run.
+Operations: `send` {message, due}, `take-back` {message} and `deliver` {messages, places}; what they promise says
+`checkers/delay.py`. It is judged, not run.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ WORKLOAD = Workload(
     about="what is due later is delivered then, and not before",
     settings_type=DelaySettings,
     value_type=DELAYED,
-    functions=("send", "deliver"),
-    repeats=(members("send", of=("message",)),),
+    functions=("send", "take-back", "deliver"),
+    repeats=(members("send", "take-back", of=("message",)),),
     evidence=any_ok("deliver"),
     checkers=checkers,
 )

@@ -4,6 +4,7 @@ Operations, with the queue as key and a value {value, values}:
   enqueue {value}          ok: the queue has it
   dequeue {} -> {value}    ok: delivered; null, or `values` empty, if nothing was there
   ack {value}              ok: the queue will not deliver it again
+  withdraw {value}         (as a workload may call it) unless it certainly failed: it need not come out
   drain {} -> {values}     ok: delivered all that was left when it began
 
 Elements are counted as multisets, by queue. The promises, and what breaks them:
@@ -52,7 +53,7 @@ from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult
 
 FUNCTIONS = ("enqueue", "dequeue", "ack", "drain")
-ENQUEUE, DEQUEUE, ACK, DRAIN = range(len(FUNCTIONS))
+ENQUEUE, DEQUEUE, ACK, DRAIN, WITHDRAW = range(len(FUNCTIONS) + 1)
 
 
 class Delivery(Enum):
@@ -106,13 +107,16 @@ class QueueChecker:
     order: Order = Order.NONE
     comes_later: bool = False
     """Elements come out by what the system does once they are in: their delay is over, their transaction is ended."""
+    withdraw: str | None = None
+    """What the workload calls the operation after which an element need not come out; None: there is none."""
     name: str = "queue"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))
         history = engine.history(request.history, COLUMNS)
-        rows = engine.mapped(history, partial(process_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
+        functions = FUNCTIONS if self.withdraw is None else (*FUNCTIONS, self.withdraw)
+        rows = engine.mapped(history, partial(process_rows, functions=functions, buckets=buckets), ROWS)
         operations = engine.grouped(rows, ("bucket",), partial(spans_with_heads, head=DRAIN, buckets=buckets), SPANS)
         excuses = Excuses.by_operation(request.excuses, engine, request.history)
         findings = engine.grouped(operations, ("bucket",), partial(queue_findings, excuses=excuses), FINDINGS)
@@ -175,7 +179,8 @@ def queue_findings(table: pa.Table, *, excuses: Excuses) -> pa.Table:
 
     drained = np.full(len(groups.names), -1, dtype=np.int64)
     np.maximum.at(drained, groups.key[drains], groups.start[drains])
-    missing = kept > delivered
+    withdrawn = groups.sizes((groups.f == WITHDRAW) & named & (groups.type != FAIL)) > 0
+    missing = (kept > delivered) & ~withdrawn
     decided = groups.largest(acked, groups.end) < drained[groups.key[groups.first]]
     ack = groups.smallest(is_ok(groups, ACK) & named, groups.end)
     again = (groups.largest(deliveries, groups.start) > ack) & (attempts == 1)

@@ -240,10 +240,11 @@ def resolve(scenario: Scenario) -> Parts:
     known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
     for name in sorted(set(scenario.settings) - known):
         raise UsageError(unknown("setting", name, sorted(known)))
-    workload_settings = typed_settings(chosen_workload.settings_type, scenario.settings)
+    given = {**_advised(chosen_system, system_settings, chosen_workload), **scenario.settings}
+    workload_settings = typed_settings(chosen_workload.settings_type, given)
     chosen_workload.require_runnable(workload_settings)
     for one in chosen_workload.strands or (chosen_workload,):
-        require_fitting(chosen_system, system_settings, typed_settings(one.settings_type, scenario.settings))
+        require_fitting(chosen_system, system_settings, typed_settings(one.settings_type, given))
     return Parts(
         system=chosen_system,
         system_settings=system_settings,
@@ -298,6 +299,14 @@ def require_fitting(system: System, settings: Any, workload_settings: Any) -> No
     refuse = getattr(system, "require_fitting", None)
     if refuse is not None:
         refuse(settings, workload_settings)
+
+
+def _advised(system: System, settings: Any, workload: Workload) -> dict[str, SettingValue]:
+    """What the system says of the workload's settings, where it does (`harness.system.Advising`)."""
+    advise = getattr(system, "advised", None)
+    if advise is None:
+        return {}
+    return {name: value for strand in workload.names for name, value in advise(settings, strand).items()}
 
 
 def require_names(scenario: Scenario) -> None:

@@ -150,8 +150,12 @@ class ConsumeQueues:
     def __iter__(self) -> Iterator[ConsumeQueue]:
         return iter(self._queues.values())
 
-    def load(self, durable_entries: Mapping[str, tuple[int, int]]) -> None:
-        """Read what a checkpoint vouches for: queue name → (first, end) of its file. Other files are removed."""
+    def load(self, durable_entries: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
+        """Read what a checkpoint vouches for: queue name → (first, end) of its file. Other files are removed.
+
+        Returns the topics with a queue that has fewer entries than that: its disk lost what was durable.
+        """
+        short: dict[str, None] = {}
         vouched = {self._path(name, first) for name, (first, _) in durable_entries.items()}
         for path in self._disk.list(self._directory):
             if path not in vouched:
@@ -165,6 +169,9 @@ class ConsumeQueues:
             for position, row in enumerate(_ENTRY.iter_unpack(data[: len(data) - len(data) % _ENTRY.size])):
                 queue.append(first + position, *row)
             file.end = queue.max_offset
+            if file.end < end:
+                short[topic] = None
+        return tuple(short)
 
     def know_beginnings(self, offsets: Mapping[tuple[str, int], int]) -> None:
         """Where queues begin that have no message in the log: (topic, queue id) -> queue offset."""

@@ -721,7 +721,7 @@ class MessageStore:
         if dispatched < self._log.min_offset:
             dispatched = self._log.min_offset
         self._checkpoint = checkpoint
-        self._queues.load(checkpoint.queue_entries)
+        short = self._queues.load(checkpoint.queue_entries)
         self._queues.truncate(dispatched)
         self._queues.delete_prefix(self._log.min_offset)
         beginning = self._beginning.of(self._log.beginnings)
@@ -732,6 +732,10 @@ class MessageStore:
         self._drop_forgotten(self._queues)
         self._recover_index(checkpoint, dispatched)
         self._dispatched_offset = self._parts.dispatch_resumes_at(dispatched, self._log.max_offset)
+        if short:
+            # They would hide messages, and the next ones would get offsets that these have.
+            self._host.log("queues_cut", topics=list(short))
+            self._dispatch_anew(short)
         self._confirm_offset = max(min(checkpoint.confirm_offset, self._log.max_offset), self._log.min_offset)
         self.dispatch()
 

@@ -21,6 +21,8 @@ UNIT: Final = struct.Struct(">iqiqiqiiq")
 MAGIC: Final = 1
 MAGIC_ROLL: Final = 2
 """Beside MAGIC: at this time the message is written to the topic once more, for it is due later."""
+MAGIC_DELETE: Final = 4
+"""Beside MAGIC: it is no message that comes out, but takes another one back."""
 NONE: Final = -1
 
 
@@ -38,6 +40,10 @@ class TimerUnit(NamedTuple):
     @property
     def rolls(self) -> bool:
         return self.magic & MAGIC_ROLL != 0
+
+    @property
+    def takes_back(self) -> bool:
+        return self.magic & MAGIC_DELETE != 0
 
     def encode(self) -> bytes:
         return UNIT.pack(UNIT.size, *self[:6], 0, self.queue_offset)

@@ -16,7 +16,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from system_under_test.storage.timer_log import MAGIC, MAGIC_ROLL, NONE, TimerLog, TimerUnit
+from system_under_test.storage.timer_log import MAGIC, MAGIC_DELETE, MAGIC_ROLL, NONE, TimerLog, TimerUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,15 @@ class TimerWheel:
         self.next_queue_offset = checkpoint.floor
 
     def add(
-        self, due_ms: int, unit_offset: int, size: int, queue_offset: int, now_ms: int, rolled_from: int | None = None
+        self,
+        due_ms: int,
+        unit_offset: int,
+        size: int,
+        queue_offset: int,
+        now_ms: int,
+        rolled_from: int | None = None,
+        *,
+        takes_back: bool = False,
     ) -> None:
         """The message at `queue_offset`, the next one of the topic, is due in the slot of `due_ms`.
 
@@ -115,7 +123,7 @@ class TimerWheel:
         slot = self._slots.get(number)
         if slot is not None and slot.time_ms != slot_ms:
             raise WheelFull(f"{slot_ms} ms is a turn of the wheel away from {slot.time_ms} ms, which is not done")
-        magic = MAGIC | MAGIC_ROLL if placed.rolls else MAGIC
+        magic = MAGIC | (MAGIC_ROLL if placed.rolls else 0) | (MAGIC_DELETE if takes_back else 0)
         previous = NONE if slot is None else slot.last
         unit = TimerUnit(previous, magic, now_ms, _int32(slot_ms - now_ms), unit_offset, size, queue_offset)
         position = self._log.append(unit)

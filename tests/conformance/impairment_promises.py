@@ -54,6 +54,7 @@ IMPAIRED_LINKS: tuple[LinkImpairment, ...] = (
 )
 """Each so bad that it is noticed at once."""
 NOTICED_S = 0.4
+ROUND_TRIPS = 3
 
 
 async def round_trip_s(environment: Environment) -> float:
@@ -61,6 +62,11 @@ async def round_trip_s(environment: Environment) -> float:
     from_ns = environment.timeline.now_ns()
     await answered(environment, "a", "s")
     return (environment.timeline.now_ns() - from_ns) / 1e9
+
+
+async def least_round_trip_s(environment: Environment) -> float:
+    """Of several: what the link takes, without what a busy machine adds."""
+    return min([await round_trip_s(environment) for _ in range(ROUND_TRIPS)])
 
 
 async def an_impaired_link_is_bad_in_one_direction_until_it_is_relieved(environment: Environment) -> None:
@@ -80,7 +86,7 @@ async def _impaired_and_relieved(environment: Environment, impairment: LinkImpai
     assert (await environment.relieve_links([A_TO_B], impairment)).happened, f"the end of {kind} had no effect"
     assert not (await environment.relieve_links([A_TO_B], impairment)).happened, f"{kind} was relieved twice"
     await connections_kept(environment)
-    assert await round_trip_s(environment) < well_s + NOTICED_S / 2, f"{kind} is noticed after its end"
+    assert await least_round_trip_s(environment) < well_s + NOTICED_S / 2, f"{kind} is noticed after its end"
 
 
 async def impairments_of_one_link_add_up_and_each_is_relieved_alone(environment: Environment) -> None:
@@ -90,7 +96,7 @@ async def impairments_of_one_link_add_up_and_each_is_relieved_alone(environment:
     took_s = []
     for change in (environment.impair_links,) * 2 + (environment.relieve_links,) * 2:
         assert (await change([A_TO_B], SLOW)).happened
-        took_s.append(await round_trip_s(environment))
+        took_s.append(await least_round_trip_s(environment))
     assert took_s == pytest.approx([0.6, 1.2, 0.6, 0.0], abs=0.2), f"two of 600 ms made round trips of {took_s} s"
 
 

@@ -23,7 +23,14 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
         "retry-unassigned",
         "strict-lock-unnoted",
     ),
-    "delayed": ("async-skip", "progress-first", "retry-cap", "slave-progress-old", "wheel-wrap"),
+    "delayed": (
+        "async-skip",
+        "progress-first",
+        "retry-cap",
+        "slave-progress-old",
+        "taken-back-forgotten",
+        "wheel-wrap",
+    ),
     "log": (
         "bogus-ack",
         "dual-write-alone",
@@ -83,6 +90,7 @@ SETTINGS: Mapping[str, Mapping[str, SettingValue]] = {
     "sends-unsynced": {"deployment": "async-slaves"},
     "stale-epochs-kept": {"retention_s": 10.0},
     "strict-lock-unnoted": {"orderly": True, "strict_locks": True},
+    "taken-back-forgotten": {"taken_back_share": 0.3},
     "torn-batch": {"batch_share": 0.5, "brokers": 1, "flush": "async", "min_in_sync_replicas": 1},
     "unclean-though-clean-lives": {"unclean_election": True},
     "wall-clock-expiry": {"retention_s": 100.0},

@@ -332,6 +332,14 @@ PLANTED_BUGS = (
         workload="delayed",
     ),
     PlantedBug(
+        mutant="taken-back-forgotten",
+        guarantee="what was taken back in time does not come out",
+        anomalies=frozenset({"delivered-though-taken-back"}),
+        nemesis=("kill primary every 10 for 3",),
+        workload="delayed",
+        settings={"taken_back_share": 0.3},
+    ),
+    PlantedBug(
         mutant="wheel-wrap",
         guarantee="no message comes out before it is due",
         anomalies=frozenset({"delivered-early"}),

@@ -11,7 +11,7 @@ import pytest
 from system_under_test.rocketmq.transaction_protocol import Decision
 from tests.scenarios.broker_cluster import Cluster, play
 from tests.scenarios.test_delayed_messages import LEVELS, send_later
-from tests.scenarios.test_timed_messages import SMALL, send_timed
+from tests.scenarios.test_timed_messages import BEGIN_MS, SMALL, WHEEL, send_timed
 from tests.scenarios.test_transactions import TIMES, half, producer_of
 
 OK = "SUCCESS"
@@ -56,6 +56,16 @@ async def a_timer_beyond_the_window_is_not_early(cluster: Cluster) -> None:
     assert await cluster.read("b1") == []
 
 
+async def a_new_master_knows_what_was_taken_back(cluster: Cluster) -> None:
+    at_ms = BEGIN_MS + round(cluster.now_s * 1000) + 9_000
+    assert await send_timed(cluster, "b1", "unwanted", UNIQ_KEY="id", TIMER_DELIVER_MS=at_ms) == OK
+    assert await send_timed(cluster, "b1", "", TIMER_DEL_UNIQKEY="id", TIMER_DELIVER_MS=at_ms) == OK
+    await cluster.kill("b1")
+    await cluster.until_master("b2")
+    await cluster.sleep(10)
+    assert await cluster.read("b2") == []
+
+
 async def a_half_is_not_seen(cluster: Cluster) -> None:
     producer = producer_of(cluster, {})
     await half(producer, "paid")
@@ -89,6 +99,7 @@ STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
         {**LEVELS, "minInSyncReplicas": 2, "scheduleDeliveryMode": "ASYNC"},
     ),
     "slave-progress-old": (a_new_master_delivers_nothing_of_long_ago, LEVELS),
+    "taken-back-forgotten": (a_new_master_knows_what_was_taken_back, WHEEL),
     "wheel-wrap": (a_timer_beyond_the_window_is_not_early, SMALL),
     "half-visible": (a_half_is_not_seen, TIMES),
     "check-ignores-rollback": (who_is_asked_may_roll_back, TIMES),

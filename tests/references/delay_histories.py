@@ -1,4 +1,5 @@
-"""Random histories of delayed messages, and early and late deliveries by their definition."""
+"""Random histories of delayed messages, and deliveries that are early, late, or were not wanted any more, by their
+definition."""
 
 from __future__ import annotations
 
@@ -28,7 +29,11 @@ def random_delays(rng: random.Random, operations: int) -> list[Row]:
             continue
         kind = rng.choices(("ok", "fail", "info"), (8, 1, 1))[0]
         base = {"process": process, "key": f"q{rng.randrange(2)}"}
-        if rng.random() < 0.5:
+        if sent and rng.random() < 0.2:
+            value = {"message": rng.randint(max(1, sent - 3), sent)}
+            rows.append(base | {"time": now, "type": "invoke", "f": "take-back", "value": value})
+            busy[place] = base | {"type": kind, "f": "take-back", "value": value}
+        elif rng.random() < 0.5:
             sent += 1
             due = now + rng.choice((-10, 30, 100, 400)) * MS
             value = {"message": sent, "due": due}
@@ -55,6 +60,9 @@ def defined_delays(rows: list[Row], tolerance_ns: int, latest_ns: int) -> tuple[
     counts: Counter[str] = Counter()
     calls = {row["value"]["message"]: row for row in rows if (row["f"], row["type"]) == ("send", "invoke")}
     acks = {row["value"]["message"]: row for row in rows if (row["f"], row["type"]) == ("send", "ok")}
+    taken_back = {
+        row["value"]["message"]: row["time"] for row in reversed(rows) if (row["f"], row["type"]) == ("take-back", "ok")
+    }
     delivered: dict[int, list[int]] = {}
     for row in rows:
         if (row["f"], row["type"]) == ("deliver", "ok"):
@@ -72,8 +80,11 @@ def defined_delays(rows: list[Row], tolerance_ns: int, latest_ns: int) -> tuple[
             late = delivered[message][0] - due
             anomalies["delivered-early"] += late < -tolerance_ns
             anomalies["delivered-late"] += late > latest_ns
+            in_time = message in taken_back and taken_back[message] + tolerance_ns < due
+            anomalies["delivered-though-taken-back"] += in_time and late >= -tolerance_ns
             lateness.append(max(late, 0))
     counts["delivered"] = len(delivered.keys() & calls.keys())
     counts["redelivered"] = sum(len(times) > 1 for times in delivered.values())
+    counts["taken_back"] = len(taken_back)
     counts["unknown"] = len(delivered.keys() - calls.keys())
     return +anomalies, sorted(lateness), counts

@@ -28,6 +28,7 @@
     4 ok dequeue q0 => 7
     0 ok send q0 1 due=2                      message 1 is to be delivered 2 s after the beginning
     0 ok enqueue q0 1 delay=2                 message 1 is to be delivered when 2 s have passed
+    0 ok take-back - 1                        message 1 is not wanted any more; with a queue, value 1
     1 ok dequeue q0 [1,2] places=0,1          elements 1 and 2, which stood at places 0 and 1
     0 ok send q0 1@0 time=2.5                 2.5 s after the beginning; without it soon after the operation before
     1 ok pop - invisible=500 3*0 4*2          was given messages 3, for the first time, and 4, which came twice before
@@ -207,7 +208,7 @@ def parse_operation(line: str) -> dict[str, Any]:
         elif match := re.fullmatch(r"(-?\d+)->(-?\d+)", word):
             value |= {"expected": int(match[1]), "value": int(match[2])}
         else:
-            is_message = f == "send" or (named is None and f in ("ack", "change"))
+            is_message = f == "send" or (named is None and f in ("ack", "change", "take-back"))
             value["message" if is_message else "value"] = None if word == "null" else int(word)
     if kind == "ok" and (f.endswith("poll") or f in ("consume", "dead-letters")):
         value.setdefault("messages", [])

@@ -193,12 +193,9 @@ class Cluster:
     async def answer(self, address: str, command: RemotingCommand) -> RemotingCommand:
         return await self._remoting.invoke(address, command, 5.0)
 
-    def client(self, default_topic: str | None = None, compress_from_bytes: int | None = None) -> MessageClient:
+    def client(self, default_topic: str | None = None, **options: Any) -> MessageClient:
         return MessageClient(
-            self._host,
-            [f"{name}:9876" for name in CONTROLLERS],
-            default_topic=default_topic,
-            compress_from_bytes=compress_from_bytes,
+            self._host, [f"{name}:9876" for name in CONTROLLERS], default_topic=default_topic, **options
         )
 
     async def make_topic(self, node: str, topic: TopicConfig) -> str:

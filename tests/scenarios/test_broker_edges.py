@@ -171,7 +171,9 @@ def test_a_batch_comes_in_three_forms_and_is_stored_as_its_messages():
         ({"properties": "DELAY\x01soon"}, "by no level at all"),
         ({"properties": "TIMER_DELAY_SEC\x01259201"}, "by more than three days"),
         ({"properties": "TIMER_DELIVER_MS\x01noon"}, "to no time at all"),
-        ({"properties": "TIMER_DELAY_MS\x015\x02TIMER_DEL_UNIQKEY\x01k"}, "to take another one back"),
+        ({"properties": "TIMER_DEL_UNIQKEY\x01k"}, "to take another one back, at no time"),
+        ({"properties": "TIMER_DELAY_MS\x010\x02TIMER_DEL_UNIQKEY\x01k"}, "to take another one back, too late"),
+        ({"properties": "DELAY\x011\x02TIMER_DEL_UNIQKEY\x01k"}, "to take another one back, by a level"),
     ],
 )
 def test_what_consumers_must_not_see_yet_is_refused_and_never_read(fields, body):

@@ -229,3 +229,23 @@ def test_messages_of_one_group_go_to_one_queue_in_order() -> None:
         assert {each.message.system_properties.message_type for each in messages} == {MessageType.FIFO}
 
     play(story, proxies=["p1"])
+
+
+def test_each_of_two_clients_gets_everything_where_each_keeps_its_own_offsets() -> None:
+    async def story(cluster: Cluster) -> None:
+        assert (await send(cluster, "p1", *map(letter, "abc"))).status.code == Code.OK
+        where = QueryOffsetRequest(message_queue=queue(), query_offset_policy=QueryOffsetPolicy.BEGINNING)
+        for proxy in ("p1", "p2"):
+            offset = (await cluster.call(proxy, "QueryOffset", where, QueryOffsetResponse)).offset
+            got: list[bytes] = []
+            while len(got) < 3:
+                request = PullMessageRequest(group=READERS, message_queue=queue(), offset=offset, batch_size=2)
+                answers = await cluster.calls(proxy, "PullMessage", request, PullMessageResponse)
+                got += [answer.message.body for answer in answers if answer.message is not None]
+                offset = answers[-1].next_offset
+            assert sorted(got) == [b"a", b"b", b"c"]
+        asked = GetOffsetRequest(group=READERS, message_queue=queue())
+        committed = await cluster.call("p1", "GetOffset", asked, GetOffsetResponse)
+        assert committed.offset == 0, "what one has read is the group's business only if it says so"
+
+    play(story, proxies=["p1", "p2"])

@@ -112,6 +112,66 @@ def test_a_broker_that_was_down_when_messages_were_due_delivers_them_when_it_is_
     play(story, brokers=1, **SMALL)
 
 
+async def send_two(cluster: Cluster, node: str, at_ms: int) -> None:
+    """Due at the same time, with keys of their own."""
+    for letter in ("wanted", "unwanted"):
+        assert await send_timed(cluster, node, letter, UNIQ_KEY=f"id-{letter}", TIMER_DELIVER_MS=at_ms) == OK
+
+
+@pytest.mark.parametrize("wheel", [WHEEL, SMALL], ids=["within the window", "rolling"])
+def test_a_timer_that_is_taken_back_before_it_is_due_does_not_come_out(wheel):
+    async def story(cluster: Cluster) -> None:
+        at_ms = BEGIN_MS + round(cluster.now_s * 1000) + 7_000
+        await send_two(cluster, "b1", at_ms)
+        await cluster.sleep(3)
+        assert await send_timed(cluster, "b1", "", TIMER_DEL_UNIQKEY="id-unwanted", TIMER_DELIVER_MS=at_ms) == OK
+        await cluster.sleep(20)
+        assert await cluster.read("b1") == ["wanted"], "and neither does what took it back"
+
+    play(story, **wheel)
+
+
+def test_whoever_takes_a_timer_back_names_its_slot_and_its_key():
+    async def story(cluster: Cluster) -> None:
+        at_ms = BEGIN_MS + round(cluster.now_s * 1000) + 3_000
+        await send_two(cluster, "b1", at_ms)
+        for key, due_ms in (("id-unwanted", at_ms + 1_000), ("id-other", at_ms), ("", at_ms)):
+            assert await send_timed(cluster, "b1", "", TIMER_DEL_UNIQKEY=key, TIMER_DELIVER_MS=due_ms) == OK
+        assert await send_timed(cluster, "b1", "without a key", TIMER_DELIVER_MS=at_ms) == OK
+        await cluster.sleep(6)
+        assert sorted(await cluster.read("b1")) == ["unwanted", "wanted"]
+
+    play(story, **WHEEL)
+
+
+def test_a_timer_that_has_come_out_is_not_taken_back_any_more():
+    async def story(cluster: Cluster) -> None:
+        at_ms = BEGIN_MS + round(cluster.now_s * 1000) + 1_000
+        await send_two(cluster, "b1", at_ms)
+        await until_read(cluster, "b1", "wanted", "unwanted")
+        back = {"TIMER_DEL_UNIQKEY": "id-unwanted", "TIMER_DELIVER_MS": at_ms}
+        assert await send_timed(cluster, "b1", "", **back) == "MESSAGE_ILLEGAL"
+        await cluster.sleep(3)
+        assert await cluster.read("b1") == ["wanted", "unwanted"]
+
+    play(story, **WHEEL)
+
+
+@pytest.mark.parametrize("wheel", [WHEEL, SMALL], ids=["within the window", "rolling"])
+def test_the_next_master_knows_what_was_taken_back(wheel):
+    async def story(cluster: Cluster) -> None:
+        at_ms = BEGIN_MS + round(cluster.now_s * 1000) + 9_000
+        await send_two(cluster, "b1", at_ms)
+        assert await send_timed(cluster, "b1", "", TIMER_DEL_UNIQKEY="id-unwanted", TIMER_DELIVER_MS=at_ms) == OK
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        await until_read(cluster, "b2", "wanted")
+        await cluster.sleep(5)
+        assert await cluster.read("b2") == ["wanted"]
+
+    play(story, **wheel)
+
+
 @pytest.mark.parametrize("seconds", [300, -300])
 def test_a_clock_that_was_wrong_delays_nothing_beyond_its_span_once_it_is_right_again(seconds):
     async def story(cluster: Cluster) -> None:

@@ -23,6 +23,7 @@ from system_under_test.rocketmq.broker.queue_locks import QueueLocks
 from system_under_test.rocketmq.broker.retries import WhatBecomes, what_becomes_of
 from system_under_test.rocketmq.broker.static_topics import Accept, StaticTopics
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
+from system_under_test.rocketmq.broker.timer_service import Turning
 from system_under_test.rocketmq.broker.transactions import Transactions
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
 from system_under_test.rocketmq.message_protocol import PullRequest
@@ -127,6 +128,7 @@ class BrokerParts:
     mastership: type[Mastership] = Mastership
     delay_level: type[DelayLevel] = DelayLevel
     timer_place: Place = place
+    timer_turning: type[Turning] = Turning
     transactions: type[Transactions] = Transactions
     pop_service: type[PopService] = PopService
     group_members: type[GroupMembers] = GroupMembers

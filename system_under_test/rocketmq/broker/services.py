@@ -68,7 +68,7 @@ class Services:
         transactions = parts.transactions(host, store, config, puts, deliveries, waiting, self._producers)
         self._while_master = (
             DelayService(host, store, config, deliveries, parts.delay_level),
-            TimerService(host, store, config, deliveries, parts.timer_place),
+            TimerService(host, store, config, deliveries, parts.timer_place, parts.timer_turning),
             transactions,
         )
         role_id, by_pull = lambda: roles.role_id, parts.committed_by_pull

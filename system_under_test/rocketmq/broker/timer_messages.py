@@ -4,6 +4,9 @@ Pure. TIMER_DELAY_SEC and TIMER_DELAY_MS are spans from when the broker takes th
 the wall clock; the first that is there counts. A time that has passed already delays nothing. Such a message waits in
 one queue of a topic of its own, with the time at which it is due in TIMER_OUT_MS: the begin of the slot of the wheel
 that is over when it is due, so that it never comes out early.
+
+One with TIMER_DEL_UNIQKEY takes another one back: it waits as any other, in the slot of the one whose UNIQ_KEY it
+names, and when that slot is due neither comes out.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Final
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.delay_levels import REAL_QUEUE, REAL_TOPIC
+from system_under_test.rocketmq.transaction_protocol import UNIQUE_KEY
 from system_under_test.storage.message import Message
 from system_under_test.storage.new_message import NewMessage
 from system_under_test.storage.timer_progress import TIMER_TOPIC
@@ -52,11 +56,10 @@ def timed(message: NewMessage, settings: TimerSettings, now_ms: int) -> NewMessa
     """As it is written now: to where timers wait, or as it is if its time has passed. Raises RemotingError."""
     if not settings.enabled:
         raise RemotingError(ResponseCode.SYSTEM_ERROR, "accurate timer message is not enabled: timerWheelEnable is off")
-    if DELETES in message.properties:
-        raise _illegal(f"{DELETES}: taking timers back is not supported")
     delay_ms = _span_ms(message.properties)
     deliver_ms = _number(message.properties, DELIVER_MS) if delay_ms is None else now_ms + delay_ms
     if deliver_ms <= now_ms:
+        require_none_taken_back(message)
         return message
     if deliver_ms - now_ms > settings.max_delay_s * 1000:
         raise _illegal(
@@ -66,6 +69,31 @@ def timed(message: NewMessage, settings: TimerSettings, now_ms: int) -> NewMessa
     out_ms = (deliver_ms - 1) // settings.precision_ms * settings.precision_ms
     placed = {OUT_MS: str(out_ms), REAL_TOPIC: message.topic, REAL_QUEUE: str(message.queue_id)}
     return replace(message, topic=TIMER_TOPIC, queue_id=0, properties={**message.properties, **placed})
+
+
+def require_none_taken_back(message: NewMessage) -> None:
+    """Raises RemotingError for one that would be shown as a message, and takes nothing back."""
+    if DELETES in message.properties:
+        raise _illegal(f"{DELETES}: a timer is taken back by one that is due in its slot, and not yet")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A timer as it is named by who takes it back."""
+
+    slot_ms: str
+    """As the message says it."""
+    unique_key: str
+
+
+def takes_back(message: Message) -> Named | None:
+    """What it takes back, if it does."""
+    key = message.properties.get(DELETES)
+    return None if key is None else Named(message.properties.get(OUT_MS, ""), key)
+
+
+def named(message: Message) -> Named:
+    return Named(message.properties.get(OUT_MS, ""), message.properties.get(UNIQUE_KEY, ""))
 
 
 def out_ms(message: Message, now_ms: int) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.delay_levels import level_of, waiting
-from system_under_test.rocketmq.broker.timer_messages import is_timed, timed
+from system_under_test.rocketmq.broker.timer_messages import is_timed, require_none_taken_back, timed
 from system_under_test.runtime.host import Host
 from system_under_test.storage.new_message import NewMessage
 
@@ -15,7 +15,11 @@ class WaitingRooms:
         self._config = config
 
     def place(self, message: NewMessage) -> NewMessage:
-        """As it is to be written now; a level outranks a time. Raises RemotingError: no level, no time, or too late."""
+        """As it is to be written now; a level outranks a time.
+
+        Raises RemotingError: no level, no time, too far away, or it takes something back and names no time.
+        """
         if level_of(message) == 0 and is_timed(message):
             return timed(message, self._config.timer, self._clock.wall_ns() // 1_000_000)
+        require_none_taken_back(message)
         return waiting(message, self._config.delays.levels)

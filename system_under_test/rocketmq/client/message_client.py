@@ -20,7 +20,7 @@ from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.replica_choice import ReplicaChoice
-from system_under_test.rocketmq.compression import NotCompressed, compress_body, decompress_body
+from system_under_test.rocketmq.compression import Compression, NotCompressed, compress_body, decompress_body
 from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch
 from system_under_test.rocketmq.message_protocol import (
     KeyQuery,
@@ -109,7 +109,8 @@ class MessageClient:
     With a `default_topic` a message for a topic that NameServers do not know goes to where that one is, for a broker
     there may make the topic after it.
 
-    Bodies that are at least `compress_from_bytes` long are compressed, unless they come in a batch.
+    Bodies that are at least `compress_from_bytes` long are compressed, unless they come in a batch; zlib is what every
+    reader knows.
 
     Where a topic lies on several broker groups, calls have to name theirs by `broker_name`.
     """
@@ -122,6 +123,7 @@ class MessageClient:
         *,
         default_topic: str | None = None,
         compress_from_bytes: int | None = None,
+        compression: Compression = Compression.ZLIB,
     ) -> None:
         if not nameservers:
             raise ValueError("at least one NameServer address is needed")
@@ -130,6 +132,7 @@ class MessageClient:
         self._timeout_s = timeout_s
         self._default_topic = default_topic
         self._compress_from_bytes = compress_from_bytes
+        self._compression = compression
         self._remoting = RemotingClient(host)
         self._routes: dict[str, tuple[TopicRoute, int]] = {}
         self._choice = ReplicaChoice()
@@ -161,7 +164,7 @@ class MessageClient:
         broker_name: str | None = None,
     ) -> SendResult:
         if self._compress_from_bytes is not None and len(body) >= self._compress_from_bytes:
-            body, compressed = compress_body(body)
+            body, compressed = compress_body(body, self._compression)
             sys_flag |= compressed
         request = SendRequest(
             topic=topic,

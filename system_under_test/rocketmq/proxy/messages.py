@@ -6,6 +6,14 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from system_under_test.rocketmq.compression import (
+    COMPRESSED,
+    Compression,
+    NotCompressed,
+    NotSpoken,
+    compression_of,
+    decompress_body,
+)
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.refusals import Refused
 from system_under_test.rocketmq.proxy.v2 import (
@@ -48,7 +56,6 @@ _RESERVED: Final = frozenset(
     }
 )  # fmt: skip
 _MAX_KEY_OR_TAG_CHARACTERS: Final = 128
-_COMPRESSED: Final = 1
 _MAX_TRANSACTION_ID: Final = 200
 
 
@@ -132,19 +139,20 @@ def properties_of(message: UserMessage, topic: str, config: ProxyConfig) -> dict
 def sys_flag_of(system: SystemProperties) -> int:
     """RocketMQ's flags of a message: whether its body is compressed, whether it is a half message."""
     # zlib and gzip have one number in RocketMQ's flags' compression bits: what readers do is look at the body.
-    compressed = _COMPRESSED if system.body_encoding == Encoding.GZIP else 0
+    compressed = COMPRESSED if system.body_encoding == Encoding.GZIP else 0
     return compressed | (4 if system.message_type == MessageType.TRANSACTION else 0)
 
 
 def delivered(message: Message, receipt: str | None, attempt: int, invisible_ms: int | None = None) -> UserMessage:
-    """A stored message as its consumer gets it."""
+    """A stored message as its consumer gets it. Raises Refused where its body cannot be told."""
     properties = message.properties
+    body, encoding = _told_body(message)
     system = SystemProperties(
         tag=properties.get(TAGS),
         keys=properties.get(KEYS, "").split(),
         message_id=properties.get(UNIQUE_KEY, f"{message.physical_offset:032X}"),
-        body_digest=Digest(type=DigestType.CRC32, checksum=f"{crc32(message.body):08X}"),
-        body_encoding=Encoding.GZIP if message.sys_flag & _COMPRESSED else Encoding.IDENTITY,
+        body_digest=Digest(type=DigestType.CRC32, checksum=f"{crc32(body):08X}"),
+        body_encoding=encoding,
         message_type=_type(properties),
         born_timestamp=timestamp(message.born_timestamp_ms),
         born_host=properties.get(BORN_HOST, _host_text(message.born_host)),
@@ -167,8 +175,24 @@ def delivered(message: Message, receipt: str | None, attempt: int, invisible_ms:
         topic=Resource(name=message.topic),
         user_properties={name: value for name, value in properties.items() if name not in _RESERVED},
         system_properties=system,
-        body=message.body,
+        body=body,
     )
+
+
+def _told_body(message: Message) -> tuple[bytes, Encoding]:
+    """Version 2 knows zlib and gzip, by one name; what is compressed otherwise is told whole."""
+    try:
+        how = compression_of(message.sys_flag)
+        if how is None:
+            return message.body, Encoding.IDENTITY
+        if how is not Compression.ZLIB:
+            return decompress_body(message.body, message.sys_flag), Encoding.IDENTITY
+    except NotSpoken as error:
+        raise Refused(Code.UNSUPPORTED, str(error)) from error
+    except NotCompressed:
+        # Nobody can read it. Its consumer has to know that it is there, and will not be able to make it whole.
+        pass
+    return message.body, Encoding.GZIP
 
 
 def timestamp(time_ms: int) -> Timestamp:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
@@ -28,6 +28,7 @@ from system_under_test.rocketmq.proxy.v2 import (
     Status,
     UpdateOffsetRequest,
     UpdateOffsetResponse,
+    UserMessage,
 )
 from system_under_test.storage.message import Message, MessageInvalid, decode_message
 
@@ -64,11 +65,16 @@ class Reading:
             messages = decoded(answer.data)
         except (RemotingError, MessageInvalid) as error:
             raise Refused(Code.INTERNAL_ERROR, f"the broker's answer cannot be read: {error}") from error
-        found = OK if messages else Status(code=Code.MESSAGE_NOT_FOUND, message="there is nothing yet")
+        told, refused = _told(messages)
+        if refused is not None and not told:
+            raise refused
+        found = OK if told else Status(code=Code.MESSAGE_NOT_FOUND, message="there is nothing yet")
         yield PullMessageResponse(status=found)
-        for message in messages:
-            yield PullMessageResponse(message=delivered(message, None, message.reconsume_times + 1))
-        yield PullMessageResponse(next_offset=answer.next_offset)
+        for each in told:
+            yield PullMessageResponse(message=each)
+        yield PullMessageResponse(
+            next_offset=answer.next_offset if refused is None else messages[len(told)].queue_offset
+        )
 
     async def committed(self, request: GetOffsetRequest) -> GetOffsetResponse:
         """Raises Refused."""
@@ -109,6 +115,17 @@ class Reading:
             return int(response.ext_fields["offset"])
         except (KeyError, ValueError) as error:
             raise Refused(Code.INTERNAL_ERROR, f"the broker's answer cannot be read: {error!r}") from error
+
+
+def _told(messages: Sequence[Message]) -> tuple[list[UserMessage], Refused | None]:
+    """As their reader gets them, up to the first whose body cannot be told, and why not."""
+    told: list[UserMessage] = []
+    for message in messages:
+        try:
+            told.append(delivered(message, None, message.reconsume_times + 1))
+        except Refused as refused:
+            return told, refused
+    return told, None
 
 
 def queue_of(queue: MessageQueue | None) -> tuple[str, str, int]:

@@ -41,6 +41,7 @@ from system_under_test.rocketmq.proxy.v2 import (
     ForwardMessageToDeadLetterQueueResponse,
     ReceiveMessageRequest,
     ReceiveMessageResponse,
+    UserMessage,
 )
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message import Message, MessageInvalid
@@ -65,7 +66,10 @@ class Receiving:
         self.holding = Holding(int(config.renew_every_s * 1e9), self._renewed)
 
     async def receive(self, request: ReceiveMessageRequest, session: Session) -> AsyncIterator[ReceiveMessageResponse]:
-        """The status, the messages, the time of their delivery. Raises Refused."""
+        """The status, the messages, the time of their delivery. Raises Refused.
+
+        What it cannot tell comes again, and is among the dead letters once it came as often as its group wants.
+        """
         asked, broker, polling_s = self._pop_request(request, session)
         timeout_s = self._config.broker_timeout_s + polling_s
         response = await self._brokers.ask_master(asked.topic, broker, asked.encode(), timeout_s)
@@ -78,17 +82,17 @@ class Receiving:
             messages = _with_handles(answer, broker)
         except (RemotingError, MessageInvalid, ValueError) as error:
             raise Refused(Code.INTERNAL_ERROR, f"the broker's answer cannot be read: {error}") from error
+        told = _told(messages)
         if request.auto_renew:
             now_ns = self._host.clock.monotonic_ns()
-            for _, handle in messages:
+            for _, handle in told:
                 self.holding.hold(session.client_id, asked.consumer_group, asked.topic, handle, now_ns)
         yield ReceiveMessageResponse(status=OK)
-        for message, handle in messages:
-            told = delivered(message, handle.encode(), message.reconsume_times + 1)
-            told.topic = request.message_queue.topic if request.message_queue is not None else told.topic
-            assert told.system_properties is not None
-            told.system_properties.invisible_duration = _duration(asked.invisible_ms)
-            yield ReceiveMessageResponse(message=told)
+        for message, _ in told:
+            message.topic = request.message_queue.topic if request.message_queue is not None else message.topic
+            assert message.system_properties is not None
+            message.system_properties.invisible_duration = _duration(asked.invisible_ms)
+            yield ReceiveMessageResponse(message=message)
         yield ReceiveMessageResponse(delivery_timestamp=timestamp(self._host.clock.wall_ns() // 1_000_000))
 
     async def acknowledge(self, request: AckMessageRequest) -> AckMessageResponse:
@@ -229,6 +233,20 @@ def _with_handles(answer: PopAnswer, broker: str) -> Sequence[tuple[Message, Rec
     if len(messages) != len(handles):
         raise ValueError(f"{len(messages)} messages with {len(handles)} receipt handles")
     return list(zip(messages, handles, strict=True))
+
+
+def _told(messages: Sequence[tuple[Message, ReceiptHandle]]) -> list[tuple[UserMessage, ReceiptHandle]]:
+    """As their consumer gets them, but for those whose body cannot be told. Raises Refused where that is so of all."""
+    told: list[tuple[UserMessage, ReceiptHandle]] = []
+    reason: Refused | None = None
+    for message, handle in messages:
+        try:
+            told.append((delivered(message, handle.encode(), message.reconsume_times + 1), handle))
+        except Refused as refused:
+            reason = refused
+    if reason is not None and not told:
+        raise reason
+    return told
 
 
 def _handle(text: str) -> ReceiptHandle:

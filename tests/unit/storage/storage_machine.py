@@ -68,6 +68,10 @@ class Machine:
         """Flip a bit on the platter; returns whether there was such a byte."""
         return self._disk.rot(path, offset)
 
+    def cut_short(self, path: str, size: int) -> None:
+        """The disk loses what is behind these bytes of a file."""
+        self._disk.cut_short(path, size)
+
     def count_fsyncs(self) -> Callable[[], int]:
         """How many fsyncs the disk was asked for from now on."""
         draws = self._disk.fsync_ns

@@ -541,6 +541,35 @@ def test_a_lost_checkpoint_costs_time_but_no_message_and_confirms_nothing() -> N
     simulate(body)
 
 
+@pytest.mark.parametrize("expired", [False, True])
+def test_a_consume_queue_that_lost_durable_entries_is_made_of_the_log_again(expired: bool) -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = Machine(loop, 1, async_config(400))
+        store = await machine.boot()
+        for number in range(12):
+            store.put("t", number % 2, b"%02d" % number + b"x" * 43)
+        store.advance_confirm_offset(store.max_offset)
+        await store.flush_to(store.max_offset, 5)
+        if expired:
+            await store.delete_files_before(400)
+        ranges = [store.queue_range("t", queue_id) for queue_id in (0, 1)]
+        whole = [bodies(store, queue_id, least) for queue_id, (least, _) in enumerate(ranges)]
+        await store.stop()
+        await machine.kill()
+        (path,) = (path for path in machine.paths() if "consumequeue/t+0" in path)
+        machine.cut_short(path, 45)
+        for _ in range(2):
+            store = await machine.boot()
+            assert [store.queue_range("t", queue_id) for queue_id in (0, 1)] == ranges
+            assert [bodies(store, queue_id, least) for queue_id, (least, _) in enumerate(ranges)] == whole
+            await machine.kill()
+        store = await machine.boot()
+        assert store.put("t", 0, b"new").queue_offset == 6
+        await store.stop()
+
+    simulate(body)
+
+
 def test_a_full_disk_refuses_a_put_and_nothing_of_it_is_written() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = Machine(loop, 1, async_config(1000))

@@ -334,6 +334,14 @@ def test_what_was_kept_for_as_long_as_is_promised_may_be_gone_where_files_were_d
         assert not is_excused(expiring, NOTHING, reported, 5.0, anomaly)
 
 
+def test_a_queue_goes_on_in_order_without_what_expired_after_it_had_been_given_out() -> None:
+    expiring = RocketmqSettings(retention_s=10.0, time_scale=1.0)
+    reported = deleted(("b1", 12.0, False), ("b1", 30.0, False))
+    assert is_excused(expiring, NOTHING, reported, 25.0, "overtaken"), "given long after it was written"
+    assert not is_excused(expiring, NOTHING, reported, 30.2, "overtaken")
+    assert not is_excused(expiring, NOTHING, TableOfReports(), 5.0, "overtaken")
+
+
 def test_younger_messages_may_go_only_where_a_disk_was_full() -> None:
     settings = RocketmqSettings(retention_s=10.0, time_scale=1.0, clean_when_full=True)
     reported = deleted(("b1", 12.0, True))

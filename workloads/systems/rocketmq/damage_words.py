@@ -40,9 +40,9 @@ AWAY = {
 APART = ("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links", "slow-nodes")
 """Kinds that let a broker lag, or count as dead, without taking it away: what only some have may be lost under them."""
 
-UNREAD = ("lost-write", "unseen", "lost", "unconsumed", "lost-retry")
-"""What becomes of messages that are lost."""
-UNASKED_FOR = ("lost", "unconsumed", "lost-retry", "delivered-late")
+UNREAD = ("lost-write", "unseen", "lost", "unconsumed", "lost-retry", "delivered-though-taken-back")
+"""What becomes of messages that are lost; one of them may have taken another one back."""
+UNASKED_FOR = ("lost", "unconsumed", "lost-retry", "delivered-late", "delivered-though-taken-back")
 """What becomes of messages that a slave alone has: consumers ask its master for them as long as that lives."""
 READ = ("dirty-read",)
 """What becomes of them if they were readable before."""
@@ -86,6 +86,8 @@ COPIED = ("rewritten-log",)
 UNFOUND = (*UNREAD, *READ, "torn-batch")
 """What becomes of that message where no other replica has an entry of it."""
 
+OF_CLOCKS = ("delivered-early", "delivered-though-taken-back")
+"""What a broker does whose clock is ahead, or by whose clock it was not too late yet."""
 WRONG_CLOCKS = ("clock", "strobe", "slow-nodes")
 """Kinds under which the wall clock of a node is not the true one."""
 
@@ -126,7 +128,7 @@ def of_wrong_clocks(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Excu
     """Delays are added to wall clocks: what was taken by a wrong one, or waited while one was wrong, is early."""
     if not set(WRONG_CLOCKS).isdisjoint(fault.kinds) and not set(brokers).isdisjoint(fault.nodes):
         reason = f"clocks of brokers were wrong ({fault.name} at {seconds(fault.start_ns)})"
-        yield Excuse(anomalies=("delivered-early",), reason=reason, from_ns=fault.start_ns, until_ns=fault.stop_ns)
+        yield Excuse(anomalies=OF_CLOCKS, reason=reason, from_ns=fault.start_ns, until_ns=fault.stop_ns)
 
 
 def lost(damage: Damage) -> str:

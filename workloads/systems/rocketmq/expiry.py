@@ -17,7 +17,10 @@ from workloads.systems.rocketmq.settings import RocketmqSettings
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-EXPIRED = (*UNREAD, *READ, "passed-over", "overtaken")
+EXPIRED = (*UNREAD, *READ, "passed-over")
+OVERTAKEN = ("overtaken",)
+"""What becomes of messages that expired after somebody was given them, however long that was after they were written:
+the queue goes on without them."""
 PASSED_OVER = (
     *("poll-skip", "consumer-offset-skip"),
     *("torn-batch", "filtered-skip", "key-not-found"),
@@ -41,6 +44,7 @@ def expiries(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports:
     if last_ns >= 0:
         words = f"messages expire after {kept_ns / 1e9:.1f} s, and brokers deleted files until {seconds(last_ns)}"
         yield Excuse(anomalies=EXPIRED, reason=words, from_ns=0, until_ns=expired_ns)
+        yield Excuse(anomalies=OVERTAKEN, reason=words, from_ns=0, until_ns=last_ns)
         yield Excuse(anomalies=PASSED_OVER, reason=words, from_ns=0, until_ns=LAST_NS)
 
 

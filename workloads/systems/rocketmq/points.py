@@ -108,6 +108,7 @@ _STORE: Mapping[str, str] = {
     "about-to-deliver": "a master is about to write a message to its topic that has waited in another one",
     "delivery-refused": "a master could not write a message that is due, and will try again",
     "delayed-message-delivered": "a delayed message is confirmed in its topic; the progress of its level is not noted",
+    "timer-taken-back": "a message that was due at some time does not come out, for its producer took it back",
     "timer-delivered": "a message that was due at some time is confirmed in its topic, and not noted as done",
     "timers-read-again": "a master's wall clock went back, and it is about to make its wheel of timers anew",
     "about-to-commit-transaction": "a master is about to write a message that its producer commits, and that it has",

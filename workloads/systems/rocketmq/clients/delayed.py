@@ -1,4 +1,6 @@
-"""Delayed messages: by a level where RocketMQ has one of that delay, else by its timers; received as from a queue."""
+"""Delayed messages: by a level where RocketMQ has one of that delay, else by its timers; received as from a queue.
+
+Only a timer whose time the client says can be taken back: whoever does has to name its slot."""
 
 from __future__ import annotations
 
@@ -21,6 +23,7 @@ class DelayedClient:
         self._queue = QueueClient(host, settings, workload="delayed", batch=BATCH)
         self._requests = {
             "enqueue": self._enqueue,
+            "take-back": self._take_back,
             "dequeue": self._queue.dequeue,
             "drain": self._queue.drain,
         }
@@ -37,16 +40,38 @@ class DelayedClient:
     async def _enqueue(self, operation: Operation) -> Operation:
         assert operation.value is not None
         body = b"%d" % operation.value["value"]
-        properties = self._properties(operation.value["delay_ms"])
+        value, delay_ms = operation.value["value"], operation.value["delay_ms"]
+        due_ms = -(-self._clock.wall_ns() // 1_000_000) + delay_ms if _is_dated(delay_ms) else None
+        sent = await self._sent(operation, body, _properties(value, delay_ms, due_ms))
+        return sent._replace(value={**operation.value, "due_ms": due_ms})
+
+    async def _take_back(self, operation: Operation) -> Operation:
+        """By a message in the slot of the one that is not wanted any more."""
+        assert operation.value is not None
+        value, due_ms = operation.value["value"], operation.value["due_ms"]
+        properties = f"TIMER_DEL_UNIQKEY\x01{_unique_key(value)}\x02TIMER_DELIVER_MS\x01{due_ms}\x02"
+        return await self._sent(operation, b"", properties)
+
+    async def _sent(self, operation: Operation, body: bytes, properties: str) -> Operation:
         group, queue = self._queue.queues.of(operation)
         sent = await self._queue.messages.send(
             self._queue.topic, queue, body, properties=properties, broker_name=group.name
         )
         return operation._replace(type="ok", node=node_of(sent.broker))
 
-    def _properties(self, delay_ms: int) -> str:
-        if delay_ms in LEVELS_MS:
-            return f"DELAY\x01{LEVELS_MS[delay_ms]}\x02"
-        if delay_ms % 2:
-            return f"TIMER_DELIVER_MS\x01{-(-self._clock.wall_ns() // 1_000_000) + delay_ms}\x02"
-        return f"TIMER_DELAY_MS\x01{delay_ms}\x02"
+
+def _is_dated(delay_ms: int) -> bool:
+    """Whether the client says when it is due."""
+    return delay_ms % 2 == 1
+
+
+def _unique_key(value: int) -> str:
+    return f"delayed-{value}"
+
+
+def _properties(value: int, delay_ms: int, due_ms: int | None) -> str:
+    if delay_ms in LEVELS_MS:
+        return f"DELAY\x01{LEVELS_MS[delay_ms]}\x02"
+    if due_ms is not None:
+        return f"UNIQ_KEY\x01{_unique_key(value)}\x02TIMER_DELIVER_MS\x01{due_ms}\x02"
+    return f"TIMER_DELAY_MS\x01{delay_ms}\x02"

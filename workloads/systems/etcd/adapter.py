@@ -1,0 +1,114 @@
+"""etcd 3.4 on trial: three members, which promise that every key is linearizable.
+
+The vendor's page on the guarantees of its API (https://etcd.io/docs/v3.4/learning/api_guarantees/) says that operations
+on keys are strictly serializable, whatever happens to fewer than half of the members, but for reads that are
+asked for as serializable: these may show what was true before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from harness.bounds import Bounds
+from harness.client import Client
+from harness.client_package import require_package
+from harness.errors import OperationError, UsageError
+from harness.record.fault_log import FaultWindow
+from harness.record.scenario import SettingValue
+from harness.system import Declaration, LegalLoss, NodeSpec
+from workloads.systems.etcd.client import EtcdClient
+from workloads.systems.etcd.gateway import Gateway
+from workloads.systems.etcd.nodes import CLIENT_PORT, MEMBERS, member
+
+if TYPE_CHECKING:
+    from harness.record.node_reports import NodeReports
+
+STALE = "reads that are asked for as serializable may show the past (the vendor's page on the guarantees of its API)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EtcdSettings:
+    serializable_reads: bool = False
+    """Members answer reads from what they have, without asking the others."""
+    heartbeat_ms: Annotated[int, Bounds(10, 10_000)] = 100
+    election_ms: Annotated[int, Bounds(50, 50_000)] = 1000
+    strict: bool = False
+    """Judge as if no read might show the past."""
+
+    def __post_init__(self) -> None:
+        if self.election_ms < 5 * self.heartbeat_ms:
+            raise UsageError(
+                f"election_ms takes at least 5 times heartbeat_ms ({self.heartbeat_ms}), got {self.election_ms}"
+            )
+
+
+class Etcd:
+    """`System`."""
+
+    name, settings_type, workloads = "etcd", EtcdSettings, ("register", "set", "list-append")
+    mutants: Mapping[str, str] = {}
+
+    def nodes(self, settings: EtcdSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
+        paces = {"heartbeat_ms": settings.heartbeat_ms, "election_ms": settings.election_ms}
+        return tuple(member(name, **paces) for name in MEMBERS)
+
+    def cluster(self, settings: EtcdSettings) -> Declaration:
+        members = ("members",)
+        return Declaration(groups=members, data=members, voters=members, roles={"leader": "members"})
+
+    def advised(self, settings: EtcdSettings, workload: str) -> Mapping[str, SettingValue]:
+        """`Advising`: every read of a set shows all that was there before."""
+        return {"reads": "current"} if workload == "set" else {}
+
+    def require_clients(self, settings: EtcdSettings, environment: str) -> None:
+        require_package("aiohttp", system=self.name)
+
+    def client(self, workload: str, settings: EtcdSettings, host: Any, process: int) -> Client:
+        gateway = _gateway(host, MEMBERS[process % len(MEMBERS)])
+        return EtcdClient(gateway, serializable_reads=settings.serializable_reads)
+
+    async def ready(self, settings: EtcdSettings, host: Any, workload: str) -> None:
+        """All members follow one leader, and answer."""
+        while True:
+            known = [await _status(host, name) for name in MEMBERS]
+            leaders = {status.get("leader") for status in known}
+            if leaders != {None} and len(leaders) == 1 and None not in leaders:
+                return
+            await host.clock.sleep(0.2)
+
+    async def roles(self, settings: EtcdSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+        """Of members that are cut off from each other the one with the newest term is believed."""
+        known = {name: await _status(host, name) for name in MEMBERS}
+        term = max((int(status["raftTerm"]) for status in known.values() if "leader" in status), default=0)
+        leading = (
+            name
+            for name, status in known.items()
+            if int(status.get("raftTerm", -1)) == term and status.get("leader") == status["header"]["member_id"]
+        )
+        return {"leader": tuple(leading)}
+
+    def legal_loss(self, settings: EtcdSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
+        if settings.strict or not settings.serializable_reads:
+            return LegalLoss()
+        return LegalLoss(reason=STALE, in_workloads={"register": ("nonlinearizable",), "set": ("stale",)})
+
+
+def _gateway(host: Any, name: str) -> Gateway:
+    return Gateway(name, host.network.reached_at(f"{name}:{CLIENT_PORT}"))
+
+
+async def _status(host: Any, name: str) -> Mapping[str, Any]:
+    """What a member says of itself; nothing where it does not answer."""
+    gateway = _gateway(host, name)
+    try:
+        answer: Mapping[str, Any] = await gateway.ask("maintenance/status", {})
+        return answer
+    except OperationError:
+        return {}
+    finally:
+        await gateway.close()
+
+
+SYSTEM = Etcd()

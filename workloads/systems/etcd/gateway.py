@@ -1,0 +1,61 @@
+"""etcd's gateway, which takes its requests of gRPC as JSON over HTTP (https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/).
+
+A request is a POST, which nothing here, in aiohttp or in the gateway sends twice.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, OperationError
+from workloads.systems.etcd.errors import Refused, code_of
+
+ANSWER_TIMEOUT_S = 5.0
+CONNECT_TIMEOUT_S = 2.0
+
+
+def packed(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def unpacked(data: str) -> str:
+    return base64.b64decode(data).decode()
+
+
+class Gateway:
+    """One member's, over one connection."""
+
+    def __init__(self, node: str, address: str) -> None:
+        """`address`: where the member is reached from here, `host:port`."""
+        import aiohttp
+
+        self.node = node
+        self._url = f"http://{address}/v3"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=1),
+            timeout=aiohttp.ClientTimeout(total=ANSWER_TIMEOUT_S, sock_connect=CONNECT_TIMEOUT_S),
+        )
+
+    async def ask(self, path: str, request: Mapping[str, Any]) -> Any:
+        """The answer. Raises OperationError."""
+        import aiohttp
+
+        try:
+            async with self._session.post(f"{self._url}/{path}", json=request) as answer:
+                said = await answer.json(content_type=None)
+            if "code" in said:
+                raise Refused(int(said["code"]), str(said.get("message", said.get("error", ""))))
+            return said
+        except Refused as error:
+            raise OperationError(code_of(error), str(error), node=self.node) from error
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise OperationError(CONNECT_FAILED, str(error), node=self.node) from error
+        except TimeoutError as error:
+            raise OperationError(CLIENT_TIMEOUT, node=self.node) from error
+        except (aiohttp.ClientError, OSError, ValueError, TypeError) as error:  # half an answer among them
+            raise OperationError(CONNECTION_LOST, str(error), node=self.node) from error
+
+    async def close(self) -> None:
+        await self._session.close()

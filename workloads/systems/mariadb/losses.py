@@ -1,0 +1,73 @@
+"""What MariaDB 10.11 promises at each isolation level, and what it may legally show, by its vendor's own pages.
+
+SET TRANSACTION (https://mariadb.com/kb/en/set-transaction/): under repeatable read plain reads come from one snapshot,
+that of the first of them; statements that write see what was committed last. So a read may show one state and a write
+of the same transaction build on another. With `innodb_snapshot_isolation`
+(https://mariadb.com/kb/en/innodb-system-variables/) a statement that would write a row which was changed since the
+snapshot is refused instead, and repeatable read is snapshot isolation.
+
+innodb_flush_log_at_trx_commit (the same page): with 0 the log is written and flushed once a second, with 2 it is
+written at each commit and flushed once a second: a crash of the server (0), or of the machine (0 and 2), may take what
+was answered in the last second.
+
+Galera (https://galeracluster.com/library/documentation/isolation-levels.html): transactions of different nodes are
+certified against each other by the rows that they wrote, the first committer wins; a read at one node may come before
+what was committed at another is applied there, unless `wsrep_sync_wait` says to wait.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from checkers.transactions.model.lattice import ConsistencyModel
+from harness.record.fault_log import FaultWindow
+from harness.system import LegalLoss
+from workloads.systems.sql.lost_commits import ENDS_PROCESSES, LOST_COMMITS, OF_BANK, OF_LONG_FORK
+
+
+class Isolation(Enum):
+    SERIALIZABLE = "serializable"
+    REPEATABLE_READ = "repeatable-read"
+    READ_COMMITTED = "read-committed"
+    READ_UNCOMMITTED = "read-uncommitted"
+
+    @property
+    def words(self) -> str:
+        """In SQL."""
+        return self.value.replace("-", " ").upper()
+
+
+def promised(isolation: Isolation, *, snapshot_isolation: bool, in_cluster: bool) -> ConsistencyModel:
+    """What the vendor's pages say of this level, in the field's terms: not always what the level is called."""
+    if isolation is Isolation.READ_UNCOMMITTED:
+        return ConsistencyModel.READ_UNCOMMITTED
+    if isolation is Isolation.SERIALIZABLE and not in_cluster:
+        return ConsistencyModel.SERIALIZABLE
+    if isolation is Isolation.REPEATABLE_READ and snapshot_isolation and not in_cluster:
+        return ConsistencyModel.SNAPSHOT_ISOLATION
+    return ConsistencyModel.READ_COMMITTED
+
+
+WEAK_READS = (
+    "at this level writes build on what was committed last, whatever the transaction has read (the vendor's page on "
+    "SET TRANSACTION)"
+)
+WITHOUT_FLUSH = (
+    "with innodb_flush_log_at_trx_commit other than 1 commits are flushed once a second, and a crash takes the last of "
+    "them (the vendor's page on the system variables of InnoDB)"
+)
+MACHINES = ENDS_PROCESSES - {"kill", "restart-loop", "rolling-restart"}
+
+
+def legal_loss(*, is_weak: bool, flush_log_at_trx_commit: int, struck: tuple[FaultWindow, ...]) -> LegalLoss:
+    """`is_weak`: the level protects no read from writes of others."""
+    in_workloads: dict[str, tuple[str, ...]] = {}
+    reasons = []
+    if is_weak:
+        reasons.append(WEAK_READS)
+        in_workloads |= {"bank": OF_BANK, "long-fork": OF_LONG_FORK}
+    takes = {0: ENDS_PROCESSES, 1: frozenset[str](), 2: MACHINES}[flush_log_at_trx_commit]
+    if any(takes & set(window.kinds) for window in struck):
+        reasons.append(WITHOUT_FLUSH)
+        in_workloads |= LOST_COMMITS
+    return LegalLoss(reason="; ".join(reasons), in_workloads=in_workloads)

@@ -1,0 +1,139 @@
+"""NATS JetStream 2.9 on trial. What it may lose, in its vendor's words, is below.
+
+JetStream (https://docs.nats.io/nats-concepts/jetstream) acknowledges a message once most replicas of its stream have
+it, and calls that immediate consistency. Files are flushed by `sync_interval`, every two minutes unless it is set
+(https://docs.nats.io/running-a-nats-service/configuration): until then an operating system that goes down takes what
+was acknowledged with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from harness.bounds import Bounds
+from harness.client import Client
+from harness.client_package import require_package
+from harness.errors import OperationError, UsageError
+from harness.record.fault_log import FaultWindow
+from harness.system import Declaration, LegalLoss, NodeSpec
+from workloads.log import queue_key
+from workloads.systems.nats.client import NatsClient, make_stream, stream_of
+from workloads.systems.nats.jetstream import Jetstream, connected
+from workloads.systems.nats.nodes import CLIENT_PORT, SERVERS, server
+
+if TYPE_CHECKING:
+    from harness.record.node_reports import NodeReports
+
+MOST_QUEUES = 4
+UNFLUSHED = (
+    "messages are acknowledged before they are flushed, which happens every two minutes (the vendor's page on the "
+    "configuration of JetStream)"
+)
+TAKES_UNFLUSHED = frozenset({"power"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class NatsSettings:
+    servers: Annotated[int, Bounds(3, 5)] = 3
+    replicas: Annotated[int, Bounds(1, 5)] = 3
+    """Of each stream."""
+    strict: bool = False
+    """Judge as if nothing could be lost."""
+
+    def __post_init__(self) -> None:
+        if self.replicas > self.servers:
+            raise UsageError(f"replicas takes at most the number of servers ({self.servers}), got {self.replicas}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return SERVERS[: self.servers]
+
+
+class Nats:
+    """`System`."""
+
+    name, settings_type, workloads = "nats", NatsSettings, ("queue",)
+    mutants: Mapping[str, str] = {}
+
+    def nodes(self, settings: NatsSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
+        return tuple(server(name, settings.names) for name in settings.names)
+
+    def cluster(self, settings: NatsSettings) -> Declaration:
+        servers = ("servers",)
+        roles = {"leader": "servers"}
+        return Declaration(groups=servers, data=servers, voters=servers, roles=roles)
+
+    def require_fitting(self, settings: NatsSettings, workload_settings: Any) -> None:
+        """`Particular`: streams are made before the storm."""
+        if workload_settings.queues > MOST_QUEUES:
+            raise UsageError(f"setting queues on nats takes at most {MOST_QUEUES}, got {workload_settings.queues}")
+
+    def require_clients(self, settings: NatsSettings, environment: str) -> None:
+        require_package("nats-py", system=self.name)
+
+    def client(self, workload: str, settings: NatsSettings, host: Any, process: int) -> Client:
+        return NatsClient(host, settings.names[process % settings.servers])
+
+    async def ready(self, settings: NatsSettings, host: Any, workload: str) -> None:
+        """Each stream is there, and all its replicas are current."""
+        while not await _is_ready(settings, host):
+            await host.clock.sleep(0.3)
+
+    async def roles(self, settings: NatsSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+        """The leader of the first stream."""
+        for name in settings.names:
+            try:
+                jetstream = await _connected(host, name)
+            except OperationError:
+                continue
+            try:
+                leader = await _leader(jetstream)
+                return {"leader": (leader,)} if leader else {}
+            except OperationError:
+                continue
+            finally:
+                await jetstream.close()
+        return {}
+
+    def legal_loss(self, settings: NatsSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
+        if settings.strict or not any(TAKES_UNFLUSHED & set(window.kinds) for window in struck):
+            return LegalLoss()
+        return LegalLoss(reason=UNFLUSHED, in_workloads={"queue": ("lost",)})
+
+
+async def _connected(host: Any, name: str) -> Jetstream:
+    return await connected(name, host.network.reached_at(f"{name}:{CLIENT_PORT}"))
+
+
+async def _leader(jetstream: Jetstream) -> str | None:
+    cluster = (await jetstream.ask(f"STREAM.INFO.{stream_of(queue_key(0))}")).get("cluster", {})
+    leader: str | None = cluster.get("leader")
+    return leader
+
+
+async def _is_ready(settings: NatsSettings, host: Any) -> bool:
+    for name in settings.names:
+        try:
+            jetstream = await _connected(host, name)
+        except OperationError:
+            return False
+        try:
+            for queue in range(MOST_QUEUES):
+                if name == settings.names[0]:
+                    await make_stream(jetstream, queue_key(queue), settings.replicas)
+                known = (await jetstream.ask(f"STREAM.INFO.{stream_of(queue_key(queue))}"))["cluster"]
+                replicas = known.get("replicas") or ()
+                if not known.get("leader") or len(replicas) + 1 != settings.replicas:
+                    return False
+                if not all(one["current"] and not one.get("offline") for one in replicas):
+                    return False
+        except OperationError:
+            return False
+        finally:
+            await jetstream.close()
+    return True
+
+
+SYSTEM = Nats()

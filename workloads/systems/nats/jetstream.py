@@ -1,0 +1,89 @@
+"""JetStream's API, over one connection to one server.
+
+Source: https://docs.nats.io/reference/reference-protocols/nats_api_reference.
+
+Every call is one request; nats-py neither repeats it nor connects anew, for it was told not to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, SERVICE_NOT_AVAILABLE, OperationError
+from workloads.systems.nats.errors import Refused, code_of
+
+ANSWER_TIMEOUT_S = 3.0
+CONNECT_TIMEOUT_S = 2
+NO_MESSAGES = ("404", "408")
+
+
+class Jetstream:
+    def __init__(self, node: str, connection: Any) -> None:
+        self.node, self._connection = node, connection
+
+    async def ask(self, subject: str, request: Mapping[str, Any] | None = None) -> Any:
+        """The answer of the API. Raises OperationError."""
+        data = b"" if request is None else json.dumps(request).encode()
+        return self._judged(json.loads((await self._request(f"$JS.API.{subject}", data)).data))
+
+    async def publish(self, subject: str, data: bytes) -> int:
+        """The place of the message in its stream. Raises OperationError."""
+        return int(self._judged(json.loads((await self._request(subject, data)).data))["seq"])
+
+    async def next_message(self, stream: str, consumer: str) -> tuple[bytes, str] | None:
+        """What comes next for a consumer, and where to acknowledge it; None where nothing is there.
+
+        Raises OperationError.
+        """
+        wanted = b'{"batch": 1, "no_wait": true}'
+        message = await self._request(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", wanted)
+        status = (message.headers or {}).get("Status")
+        if status in NO_MESSAGES:
+            return None
+        if status is not None:
+            raise OperationError(code_of(Refused(int(status), "")), f"status {status}", node=self.node)
+        return message.data, message.reply
+
+    async def acknowledge(self, reply: str) -> None:
+        """Wait until it is known. Raises OperationError."""
+        await self._request(reply, b"+ACK")
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    def _judged(self, answer: Any) -> Any:
+        if "error" in answer:
+            error = Refused(int(answer["error"].get("err_code", 0)), str(answer["error"].get("description", "")))
+            raise OperationError(code_of(error), str(error), node=self.node)
+        return answer
+
+    async def _request(self, subject: str, data: bytes) -> Any:
+        import nats.errors
+
+        try:
+            return await self._connection.request(subject, data, timeout=ANSWER_TIMEOUT_S)
+        except nats.errors.NoRespondersError as error:  # nobody took it
+            raise OperationError(SERVICE_NOT_AVAILABLE, str(error), node=self.node) from error
+        except (nats.errors.TimeoutError, TimeoutError) as error:
+            raise OperationError(CLIENT_TIMEOUT, node=self.node) from error
+        except (nats.errors.Error, OSError) as error:
+            raise OperationError(CONNECTION_LOST, str(error), node=self.node) from error
+
+
+async def connected(node: str, address: str) -> Jetstream:
+    """`address`: where the server is reached from here, `host:port`. Raises OperationError."""
+    import nats
+    import nats.errors
+
+    async def ignored(_: Exception) -> None:
+        """Told by the request that fails."""
+
+    try:
+        connection = await nats.connect(
+            f"nats://{address}", allow_reconnect=False, connect_timeout=CONNECT_TIMEOUT_S, error_cb=ignored
+        )
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        raise OperationError(CONNECT_FAILED, str(error), node=node) from error
+    return Jetstream(node, connection)

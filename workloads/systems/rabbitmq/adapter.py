@@ -1,0 +1,113 @@
+"""RabbitMQ 3.10 on trial: three nodes of a cluster. What each kind of queue promises is in `queues.py` beside this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from harness.bounds import Bounds
+from harness.client import Client
+from harness.client_package import require_package
+from harness.errors import OperationError, UsageError
+from harness.record.fault_log import FaultWindow
+from harness.system import Declaration, LegalLoss, NodeSpec
+from workloads.log import queue_key
+from workloads.systems.rabbitmq.client import ANSWER_TIMEOUT_S, RabbitmqClient, answered, connected, ended
+from workloads.systems.rabbitmq.nodes import NODES, node
+from workloads.systems.rabbitmq.queues import (
+    KEPT_BY_ONE,
+    LOST_BY_POLICY,
+    MOST_QUEUES,
+    Kind,
+    PartitionHandling,
+    declare,
+)
+
+if TYPE_CHECKING:
+    from harness.record.node_reports import NodeReports
+
+HARMLESS = frozenset({"clock", "strobe", "slow-links", "reordering-links", "duplicating-links", "none"})
+"""Kinds of faults by which no mirror takes over."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RabbitmqSettings:
+    kind: Kind = Kind.QUORUM
+    """Of the queues."""
+    partition_handling: PartitionHandling = PartitionHandling.IGNORE
+    """`cluster_partition_handling`; quorum queues go by their own majorities."""
+    net_tick_s: Annotated[int, Bounds(4, 120)] = 8
+    """`net_ticktime`: so long a node may be silent before others take it for gone; RabbitMQ's own is 60."""
+    strict: bool = False
+    """Judge as if nothing could be lost."""
+
+
+class Rabbitmq:
+    """`System`."""
+
+    name, settings_type, workloads = "rabbitmq", RabbitmqSettings, ("queue",)
+    mutants: Mapping[str, str] = {}
+
+    def nodes(self, settings: RabbitmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
+        return tuple(
+            node(
+                name,
+                is_mirrored=settings.kind is Kind.MIRRORED,
+                partition_handling=settings.partition_handling.value,
+                net_tick_s=settings.net_tick_s,
+            )
+            for name in NODES
+        )
+
+    def cluster(self, settings: RabbitmqSettings) -> Declaration:
+        nodes = ("nodes",)
+        return Declaration(groups=nodes, data=nodes, voters=nodes)
+
+    def require_fitting(self, settings: RabbitmqSettings, workload_settings: Any) -> None:
+        """`Particular`: queues are declared before the storm."""
+        if workload_settings.queues > MOST_QUEUES:
+            raise UsageError(f"setting queues on rabbitmq takes at most {MOST_QUEUES}, got {workload_settings.queues}")
+
+    def require_clients(self, settings: RabbitmqSettings, environment: str) -> None:
+        require_package("aio-pika", system=self.name)
+
+    def client(self, workload: str, settings: RabbitmqSettings, host: Any, process: int) -> Client:
+        return RabbitmqClient(host, NODES[process % len(NODES)])
+
+    async def ready(self, settings: RabbitmqSettings, host: Any, workload: str) -> None:
+        """Each queue is there for clients of every node."""
+        while not await _is_ready(settings, host):
+            await host.clock.sleep(0.5)
+
+    async def roles(self, settings: RabbitmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+        return {}
+
+    def legal_loss(
+        self, settings: RabbitmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
+    ) -> LegalLoss:
+        is_harmed = any(set(window.kinds) - HARMLESS for window in struck)
+        if settings.strict or settings.kind is Kind.QUORUM or not is_harmed:
+            return LegalLoss()
+        reason = LOST_BY_POLICY if settings.kind is Kind.MIRRORED else KEPT_BY_ONE
+        return LegalLoss(reason=reason, in_workloads={"queue": ("lost",)})
+
+
+async def _is_ready(settings: RabbitmqSettings, host: Any) -> bool:
+    for name in NODES:
+        try:
+            connection = await connected(host, name)
+        except OperationError:
+            return False
+        try:
+            channel = await answered(connection.channel(), ANSWER_TIMEOUT_S)
+            for queue in range(MOST_QUEUES):
+                await answered(declare(channel, queue_key(queue), settings.kind), ANSWER_TIMEOUT_S)
+        except OperationError:
+            return False
+        finally:
+            await ended(connection)
+    return True
+
+
+SYSTEM = Rabbitmq()

@@ -1,0 +1,132 @@
+"""A client of RabbitMQ at one node: it publishes with confirms, and takes single messages that it acknowledges.
+
+A message counts as delivered whatever comes of its acknowledgement, which RabbitMQ does not answer: where it is lost,
+the message comes again, so delivery is at least once. In the end all that is left is taken and, as the channel is
+closed without an acknowledgement, put back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from harness.errors import (
+    CLIENT_TIMEOUT,
+    CONNECT_FAILED,
+    CONNECTION_LOST,
+    OUTCOME_UNKNOWN,
+    SERVICE_NOT_AVAILABLE,
+    OperationError,
+)
+from harness.operation import Operation
+from workloads.systems.rabbitmq.nodes import PORT
+from workloads.systems.rabbitmq.queues import queue_name
+
+T = TypeVar("T")
+ANSWER_TIMEOUT_S = 4.0
+CONNECT_TIMEOUT_S = 3.0
+CLOSING_TIMEOUT_S = 0.5
+
+
+class RabbitmqClient:
+    def __init__(self, host: Any, node: str) -> None:
+        self._host, self._node = host, node
+        self._connection: Any = None
+        self._channel: Any = None
+
+    async def open(self) -> None:
+        self._connection = await connected(self._host, self._node)
+        try:
+            self._channel = await answered(self._connection.channel(publisher_confirms=True), ANSWER_TIMEOUT_S)
+        except OperationError as error:
+            await self.close()
+            raise OperationError(CONNECT_FAILED, error.detail, node=self._node) from error
+
+    async def close(self) -> None:
+        connection, self._connection, self._channel = self._connection, None, None
+        if connection is not None:
+            await ended(connection)
+
+    async def invoke(self, operation: Operation) -> Operation:
+        if self._channel is None:
+            await self.open()
+        try:
+            value = await answered(self._carried_out(operation), ANSWER_TIMEOUT_S)
+        except OperationError as error:
+            await self.close()
+            raise OperationError(error.error, error.detail, node=self._node) from error
+        return operation._replace(type="ok", value=value, node=self._node)
+
+    async def _carried_out(self, operation: Operation) -> Mapping[str, Any]:
+        """The value of the completion."""
+        import aio_pika
+
+        queue, value = queue_name(operation.key or ""), dict(operation.value or {})
+        if operation.f == "enqueue":
+            body = aio_pika.Message(b"%d" % value["value"], delivery_mode=aio_pika.DeliveryMode.PERSISTENT)
+            await self._channel.default_exchange.publish(body, queue, mandatory=True)
+        elif operation.f == "dequeue":
+            message = await (await self._channel.get_queue(queue, ensure=False)).get(no_ack=False, fail=False)
+            value["values"] = [] if message is None else [int(message.body)]
+            if message is not None:
+                with suppress(OperationError):
+                    await answered(message.ack(), ANSWER_TIMEOUT_S)
+        else:
+            value["values"] = await self._left(queue)
+        return value
+
+    async def _left(self, name: str) -> list[int]:
+        """All that is there, which is put back."""
+        channel = await self._connection.channel()
+        try:
+            queue = await channel.get_queue(name, ensure=False)
+            found = []
+            while (message := await queue.get(no_ack=False, fail=False)) is not None:
+                found.append(int(message.body))
+            return found
+        finally:
+            await channel.close()
+
+
+async def connected(host: Any, node: str) -> Any:
+    """A connection that nothing renews. Raises OperationError."""
+    import aio_pika
+
+    address = host.network.reached_at(f"{node}:{PORT}")
+    try:
+        return await answered(aio_pika.connect(f"amqp://guest:guest@{address}/?heartbeat=10"), CONNECT_TIMEOUT_S)
+    except OperationError as error:
+        raise OperationError(CONNECT_FAILED, error.detail, node=node) from error
+
+
+async def ended(connection: Any) -> None:
+    """Close it, or give it up where the node does not answer."""
+    with suppress(OperationError):
+        await answered(connection.close(), CLOSING_TIMEOUT_S)
+
+
+async def answered(asked: Coroutine[Any, Any, T], timeout_s: float) -> T:
+    """What comes of a request. Raises OperationError, also where the library drops it with its connection."""
+    from aio_pika.exceptions import AMQPError, DeliveryError, PublishError
+
+    work = asyncio.ensure_future(asked)
+    try:
+        done, _ = await asyncio.wait({work}, timeout=timeout_s)
+    finally:
+        work.cancel()
+    if not done:
+        raise OperationError(CLIENT_TIMEOUT)
+    try:
+        return work.result()
+    except PublishError as error:  # it came back: no queue took it
+        raise OperationError(SERVICE_NOT_AVAILABLE, _words(error)) from error
+    except DeliveryError as error:  # a negative confirm: some may have taken it
+        raise OperationError(OUTCOME_UNKNOWN, _words(error)) from error
+    except (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.CancelledError) as error:
+        raise OperationError(CONNECTION_LOST, _words(error)) from error
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,22 @@
+"""What a history shows where a database has lost transactions that it had answered: whole ones, the newest first.
+
+Elements vanish from lists, and others stand in their place; registers show old values again. What was rolled back is
+never shown all the same, nor what nobody wrote, nor half a transaction; and money is neither made nor lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from checkers.transactions.meanings import OF_LISTS, OF_REGISTERS
+
+NEVER_LEGAL = frozenset({"G1a", "G1b", "duplicate-elements", "future-read", "garbage-read", "internal"})
+LOST_COMMITS: Mapping[str, tuple[str, ...]] = {
+    "list-append": tuple(sorted(OF_LISTS.keys() - NEVER_LEGAL)),
+    "rw-register": tuple(sorted(OF_REGISTERS.keys() - NEVER_LEGAL)),
+}
+"""Workload -> the anomalies that come of it."""
+OF_BANK = ("wrong-total", "negative-balance")
+OF_LONG_FORK = ("long-fork",)
+ENDS_PROCESSES = frozenset({"kill", "power", "restart-loop", "rolling-restart", "lost-disk", "old-disk", "short-files"})
+"""Kinds of faults that take what a database keeps in the memory of its process."""

@@ -40,5 +40,5 @@ def test_a_verb_whose_answer_was_lost_is_asked_again() -> None:
 
 @pytest.mark.parametrize("outputs", [(b"", b""), (b"Killed\n",)], ids=["never answered", "no JSON"])
 def test_what_is_no_answer_fails_in_one_line_that_shows_it(outputs: tuple[bytes, ...]) -> None:
-    with pytest.raises(HarnessError, match="^pause in n1 should answer with JSON, and answered '"):
+    with pytest.raises(HarnessError, match=r"^pause in n1 should answer with JSON, and answered '"):
         node(*outputs).pause()

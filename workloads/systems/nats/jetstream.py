@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, SERVICE_NOT_AVAILABLE, OperationError
 from workloads.systems.nats.errors import Refused, code_of
 
-ANSWER_TIMEOUT_S = 3.0
+ANSWER_TIMEOUT_S = 2.0
 CONNECT_TIMEOUT_S = 2
 NO_MESSAGES = ("404", "408")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from harness.errors import PRECONDITION_FAILED, OperationError
@@ -19,6 +20,9 @@ from workloads.systems.zookeeper.session import Session
 
 FIRST = 3
 """A dequeue tries so many of the first children, which others may take before it."""
+DELETES_WITHIN_S, DELETED_WITHIN_S = 3.0, 1.5
+"""So long after its beginning a dequeue still deletes:
+the harness gives an operation up after five seconds, and what was deleted and never shown would be taken for lost."""
 
 
 class ZookeeperClient:
@@ -40,11 +44,12 @@ class ZookeeperClient:
             self._session = None
 
     async def invoke(self, operation: Operation) -> Operation:
+        began_ns = self._host.clock.monotonic_ns()
         if self._session is None:
             await self.open()
         assert self._session is not None
         try:
-            value = await self._carried_out(self._session, operation)
+            value = await self._carried_out(self._session, operation, began_ns)
         except OperationError as error:
             if error.error is not PRECONDITION_FAILED:
                 await self.close()
@@ -53,7 +58,7 @@ class ZookeeperClient:
             raise
         return operation._replace(type="ok", value=value, node=self._node)
 
-    async def _carried_out(self, session: Session, operation: Operation) -> Mapping[str, Any]:
+    async def _carried_out(self, session: Session, operation: Operation, began_ns: int) -> Mapping[str, Any]:
         """The value of the completion."""
         path, value = "/" + (operation.key or "").replace("/", "-"), dict(operation.value or {})
         if operation.f == "add":
@@ -69,10 +74,26 @@ class ZookeeperClient:
         elif operation.f == "enqueue":
             await _make(session, f"{path}/", b"%d" % value["value"], sequence=True)
         elif operation.f == "dequeue":
-            value["values"] = await _dequeued(session, path)
+            value["values"] = await self._dequeued(session, path, began_ns)
         else:
             value["values"] = await _left(session, path)
         return value
+
+    async def _dequeued(self, session: Session, path: str, began_ns: int) -> list[int]:
+        from kazoo.exceptions import NoNodeError
+
+        for child in (await _children(session, path))[:FIRST]:
+            place = f"{path}/{child}"
+            try:
+                data, _ = await session.ask(partial(_get, place))
+                if self._host.clock.monotonic_ns() - began_ns > DELETES_WITHIN_S * 1e9:
+                    raise OperationError(READ_FAILED, "no time is left to delete what was read", node=self._node)
+                with suppress(OperationError):
+                    await session.ask(partial(_delete, place), DELETED_WITHIN_S)
+            except NoNodeError:
+                continue
+            return [int(data)]
+        return []
 
 
 async def _make(session: Session, path: str, data: bytes, *, sequence: bool = False) -> None:
@@ -140,24 +161,17 @@ async def _compare_and_set(session: Session, path: str, value: Mapping[str, Any]
         raise OperationError(PRECONDITION_FAILED, node=node) from error
 
 
-async def _dequeued(session: Session, path: str) -> list[int]:
-    from kazoo.exceptions import NoNodeError
-
-    for child in (await _children(session, path))[:FIRST]:
-        place = f"{path}/{child}"
-        try:
-            data, _ = await session.ask(lambda client, place=place: client.get_async(place))
-            with suppress(OperationError):
-                await session.ask(lambda client, place=place: client.delete_async(place))
-        except NoNodeError:
-            continue
-        return [int(data)]
-    return []
-
-
 async def _left(session: Session, path: str) -> list[int]:
     found = []
     for child in await _children(session, path):
-        data, _ = await session.ask(lambda client, child=child: client.get_async(f"{path}/{child}"))
+        data, _ = await session.ask(partial(_get, f"{path}/{child}"))
         found.append(int(data))
     return found
+
+
+def _get(path: str, client: Any) -> Any:
+    return client.get_async(path)
+
+
+def _delete(path: str, client: Any) -> Any:
+    return client.delete_async(path)

@@ -53,13 +53,13 @@ class Session:
             self._client.stop()
             self._client.close()
 
-    async def ask(self, request: Callable[[Any], Any]) -> Any:
+    async def ask(self, request: Callable[[Any], Any], timeout_s: float = ANSWER_TIMEOUT_S) -> Any:
         """What comes of one request, `client -> its future result`. Raises OperationError, and kazoo's exceptions that
         say that the server refused it: NoNodeError, NodeExistsError, BadVersionError."""
         from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 
         try:
-            return await self._in_thread(lambda: request(self._client).get(timeout=ANSWER_TIMEOUT_S))
+            return await self._in_thread(lambda: request(self._client).get(timeout=timeout_s))
         except (NoNodeError, NodeExistsError, BadVersionError):
             raise
         except self._client.handler.timeout_exception as error:

@@ -19,7 +19,7 @@ CONSUMER = "dequeuers"
 ACK_WAIT_S = 5
 ACKNOWLEDGES_WITHIN_S = 2.5
 """So long after its beginning a dequeue still acknowledges:
-the harness gives an operation up after five seconds, and what was acknowledged and never shown would be taken for lost."""
+the harness gives an operation up after five seconds, and what was acknowledged and never shown would count as lost."""
 
 
 def stream_of(queue: str) -> str:

@@ -30,7 +30,7 @@ CONNECT_TIMEOUT_S = 3.0
 CLOSING_TIMEOUT_S = 0.5
 TAKES_WITHIN_S, ACKNOWLEDGES_WITHIN_S, ACKNOWLEDGED_WITHIN_S = 3.0, 3.5, 1.0
 """So long after its beginning a dequeue still takes a message, and acknowledges it:
-the harness gives an operation up after five seconds, and what was acknowledged and never shown would be taken for lost."""
+the harness gives an operation up after five seconds, and what was acknowledged and never shown would count as lost."""
 
 
 class RabbitmqClient:

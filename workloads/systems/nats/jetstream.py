@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, SERVICE_NOT_AVAILABLE, OperationError
 from workloads.systems.nats.errors import Refused, code_of
 
-ANSWER_TIMEOUT_S = 3.0
+ANSWER_TIMEOUT_S = 2.0
 CONNECT_TIMEOUT_S = 2
 NO_MESSAGES = ("404", "408")
 
@@ -38,7 +38,8 @@ class Jetstream:
         Raises OperationError.
         """
         wanted = b'{"batch": 1, "no_wait": true}'
-        message = await self._request(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", wanted)
+        # With an inbox of its own: the message that answers bears the subject under which it was published.
+        message = await self._request(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", wanted, own_inbox=True)
         status = (message.headers or {}).get("Status")
         if status in NO_MESSAGES:
             return None
@@ -59,11 +60,11 @@ class Jetstream:
             raise OperationError(code_of(error), str(error), node=self.node)
         return answer
 
-    async def _request(self, subject: str, data: bytes) -> Any:
+    async def _request(self, subject: str, data: bytes, *, own_inbox: bool = False) -> Any:
         import nats.errors
 
         try:
-            return await self._connection.request(subject, data, timeout=ANSWER_TIMEOUT_S)
+            return await self._connection.request(subject, data, timeout=ANSWER_TIMEOUT_S, old_style=own_inbox)
         except nats.errors.NoRespondersError as error:  # nobody took it
             raise OperationError(SERVICE_NOT_AVAILABLE, str(error), node=self.node) from error
         except (nats.errors.TimeoutError, TimeoutError) as error:

@@ -1,0 +1,44 @@
+"""What a node says through its shell is taken at its word only where it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from harness.environments.remote.launch import Launch
+from harness.environments.remote.machines import Place
+from harness.environments.remote.node import RemoteNode
+from harness.environments.remote.shell import Finished
+from harness.errors import HarnessError
+
+
+class Answering:
+    """`Shell`: each command is answered by the next of these outputs."""
+
+    def __init__(self, *outputs: bytes) -> None:
+        self._outputs = list(outputs)
+
+    def run(self, argv: Sequence[str]) -> Finished:
+        return Finished(exit_code=0, output=self._outputs.pop(0), errors=b"")
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        raise AssertionError("nothing is to be written")
+
+    def fetch(self, path: str) -> bytes:
+        raise AssertionError("nothing is to be fetched")
+
+
+def node(*outputs: bytes) -> RemoteNode:
+    launch = Launch(argv=("true",), files={})
+    return RemoteNode(name="n1", address="10.0.0.1", place=Place(shell=Answering(*outputs)), launch=launch)
+
+
+def test_a_verb_whose_answer_was_lost_is_asked_again() -> None:
+    assert node(b"", b'{"before": "running", "after": "paused"}').pause() == "n1 (running → paused)"
+
+
+@pytest.mark.parametrize("outputs", [(b"", b""), (b"Killed\n",)], ids=["never answered", "no JSON"])
+def test_what_is_no_answer_fails_in_one_line_that_shows_it(outputs: tuple[bytes, ...]) -> None:
+    with pytest.raises(HarnessError, match=r"^pause in n1 should answer with JSON, and answered '"):
+        node(*outputs).pause()

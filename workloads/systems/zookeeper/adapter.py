@@ -1,0 +1,104 @@
+"""ZooKeeper 3.8 on trial: an ensemble of three.
+
+The vendor's pages on its guarantees (https://zookeeper.apache.org/doc/r3.8.0/zookeeperInternals.html,
+https://zookeeper.apache.org/doc/r3.8.0/zookeeperProgrammers.html) say that writes are linearizable, and that a server
+answers reads from what it has: one client may not see yet what another one has written, unless it asks for `sync`
+before. With `forceSync` off (https://zookeeper.apache.org/doc/r3.8.0/zookeeperAdmin.html, unsafe options) writes are
+acknowledged before they are on the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.client import Client
+from harness.client_package import require_package
+from harness.record.fault_log import FaultWindow
+from harness.system import Declaration, LegalLoss, NodeSpec
+from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
+from workloads.systems.zookeeper.client import ZookeeperClient
+from workloads.systems.zookeeper.nodes import PORT, SERVERS, server
+
+if TYPE_CHECKING:
+    from harness.record.node_reports import NodeReports
+
+QUESTION_TIMEOUT_S = 2.0
+STALE = "a server answers plain reads from what it has (the vendor's pages on its guarantees); --set sync=true mends it"
+UNSAFE = "with forceSync off writes are acknowledged before they are on the disk (the vendor's page on unsafe options)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZookeeperSettings:
+    sync: bool = False
+    """A read of a register asks its server to catch up with the leader first."""
+    force_sync: bool = True
+    """Writes are on the disk before they are acknowledged."""
+    strict: bool = False
+    """Judge as if no read might show the past, and nothing might be lost."""
+
+
+class Zookeeper:
+    """`System`."""
+
+    name, settings_type, workloads = "zookeeper", ZookeeperSettings, ("register", "set", "queue")
+    mutants: Mapping[str, str] = {}
+
+    def nodes(self, settings: ZookeeperSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
+        return tuple(server(name, force_sync=settings.force_sync) for name in SERVERS)
+
+    def cluster(self, settings: ZookeeperSettings) -> Declaration:
+        servers = ("servers",)
+        return Declaration(groups=servers, data=servers, voters=servers, roles={"leader": "servers"})
+
+    def require_clients(self, settings: ZookeeperSettings, environment: str) -> None:
+        require_package("kazoo", system=self.name)
+
+    def client(self, workload: str, settings: ZookeeperSettings, host: Any, process: int) -> Client:
+        return ZookeeperClient(host, SERVERS[process % len(SERVERS)], sync=settings.sync)
+
+    async def ready(self, settings: ZookeeperSettings, host: Any, workload: str) -> None:
+        """One leads, and the others follow it."""
+        while sorted([await _mode(host, name) for name in SERVERS]) != ["follower", "follower", "leader"]:
+            await host.clock.sleep(0.3)
+
+    async def roles(self, settings: ZookeeperSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+        return {"leader": tuple([name for name in SERVERS if await _mode(host, name) == "leader"])}
+
+    def legal_loss(
+        self, settings: ZookeeperSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
+    ) -> LegalLoss:
+        if settings.strict:
+            return LegalLoss()
+        reasons, in_workloads = [], {}
+        if not settings.sync:
+            reasons.append(STALE)
+            in_workloads["register"] = ("nonlinearizable",)
+        if not settings.force_sync and any("power" in window.kinds for window in struck):
+            reasons.append(UNSAFE)
+            in_workloads |= {"register": ("nonlinearizable",), "set": ("lost",), "queue": ("lost",)}
+        return LegalLoss(reason="; ".join(reasons), in_workloads=in_workloads)
+
+
+async def _mode(host: Any, name: str) -> str:
+    """What a server says it is; empty where it does not answer, or serves nobody."""
+    try:
+        connection = await host.network.connect(f"{name}:{PORT}", QUESTION_TIMEOUT_S)
+    except ConnectFailed:
+        return ""
+    said = bytearray()
+
+    async def hear() -> None:
+        connection.write(b"srvr")
+        while True:
+            said.extend(await connection.read_exactly(1))
+
+    with suppress(ConnectionClosed, TimeoutError):
+        await host.clock.within(QUESTION_TIMEOUT_S, hear())
+    connection.close()
+    return said.decode(errors="replace").partition("Mode: ")[2].partition("\n")[0].strip()
+
+
+SYSTEM = Zookeeper()

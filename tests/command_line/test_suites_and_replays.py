@@ -74,3 +74,15 @@ def test_the_nightly_suite_covers_every_workload_and_runs_in_containers_as_well(
     assert {scenario.workload for scenario in scenarios} == set(registry.system("rocketmq").workloads)
     assert {scenario.environment for scenario in scenarios} == {"simulated", "docker"}
     assert {scenario.mutant for scenario in scenarios} == {None}
+
+
+def test_the_suite_of_real_systems_expects_something_of_each_scenario_and_takes_about_half_an_hour() -> None:
+    rows = load_suite("real").rows
+    assert all(row.expected is not None for row in rows)
+    assert {row.expected.verdict.value for row in rows if row.expected is not None} == {"valid", "invalid"}
+    assert {row.scenario.environment for row in rows} == {"docker"}
+    systems = {row.scenario.system for row in rows}
+    assert "rocketmq" not in systems
+    start_and_end_s = 25.0
+    took_s = [row.scenario.time_limit_s + row.scenario.recovery_s + start_and_end_s for row in rows]
+    assert 15 * 60 <= sum(took_s) <= 40 * 60

@@ -22,8 +22,7 @@ from harness.lifetime.owner import PATTERN, State, owner, state_of
 _NAME = re.compile(r"stormproof-(?P<owner>[^/]+)-\w+")
 _COLON = "+"
 """In names of directories, which may end up in a list that is separated by colons."""
-MOUNTED = ("sys", "proc")
-"""What debootstrap mounts in the root that it makes."""
+MOUNTS = Path("/proc/self/mounts")
 
 
 @contextmanager
@@ -56,12 +55,21 @@ def orphans() -> list[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove it as far as that can be; never walks into a kernel's file system that is mounted there."""
-    for mounted in MOUNTED:
-        if (path / mounted).is_mount():
-            subprocess.run(["umount", "--lazy", str(path / mounted)], capture_output=True, check=False)
-    if not any((path / mounted).is_mount() for mounted in MOUNTED):
+    """Remove it as far as that can be, with what is mounted in it (debootstrap's kernel file systems, disks of nodes);
+    never walks into what stays mounted."""
+    for mounted in _mounted_in(path):
+        subprocess.run(["umount", "--lazy", str(mounted)], capture_output=True, check=False)
+    if not _mounted_in(path):
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _mounted_in(path: Path) -> list[Path]:
+    """Mount points, the newest first. Nothing where the kernel does not say."""
+    if not MOUNTS.exists():
+        return []
+    places = [line.split()[1] for line in MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()]
+    unescaped = (Path(re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), place)) for place in places)
+    return [place for place in reversed(list(unescaped)) if place.is_relative_to(path)]
 
 
 def _fresh() -> Path:

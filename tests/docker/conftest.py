@@ -23,10 +23,10 @@ def make_cluster(probe_image: str) -> Iterator[MakeCluster]:
     made: list[Cluster] = []
     with engine() as client:
 
-        def make() -> Cluster:
+        def make(wanted: frozenset[str] = frozenset()) -> Cluster:
             run = run_id()
             environment = docker_environment(
-                client, image_of=lambda node: probe_image, client_hosts=RealHost, run=run, say=print
+                client, image_of=lambda node: probe_image, client_hosts=RealHost, run=run, say=print, wanted=wanted
             )
             made.append(Cluster(environment, client))
             return made[-1]

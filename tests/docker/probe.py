@@ -164,6 +164,31 @@ class Probe:
         self.host.disk.open("kept").append(question["text"].encode())
         return True
 
+    async def do_append(self, question: Mapping[str, Any]) -> Any:
+        """Append to a file of the node's disk, and fsync it if that is wanted; why not, or nothing."""
+        file = self.host.disk.open(question["path"])
+        try:
+            file.append(question["text"].encode())
+            if question["fsync"]:
+                await file.fsync()
+        except OSError as error:
+            return type(error).__name__
+        finally:
+            file.close()
+        return ""
+
+    async def do_content(self, question: Mapping[str, Any]) -> Any:
+        """What is in a file of the node's disk, where there is one, or why it cannot be read."""
+        if not self.host.disk.exists(question["path"]):
+            return None
+        file = self.host.disk.open(question["path"])
+        try:
+            return file.read_at(0, file.size).decode("latin-1")
+        except OSError as error:
+            return type(error).__name__
+        finally:
+            file.close()
+
     async def do_read(self, _: Mapping[str, Any]) -> Any:
         file = self.host.disk.open("kept")
         return file.read_at(0, file.size).decode()

@@ -6,8 +6,8 @@ import asyncio
 import json
 import secrets
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Coroutine
+from typing import Any, Protocol
 
 from harness.environments.remote.environment import RemoteEnvironment
 from harness.program import PythonProgram
@@ -80,4 +80,5 @@ def leftovers(client: Any, run: str) -> list[str]:
     return [one.name for one in found]
 
 
-MakeCluster = Callable[[], Cluster]
+class MakeCluster(Protocol):
+    def __call__(self, wanted: frozenset[str] = ...) -> Cluster: ...

@@ -7,6 +7,7 @@ import secrets
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -35,6 +36,18 @@ class Setup:
     labels: Mapping[str, str]
     network: str
     ips: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disk:
+    """What a container has bound: a file system that this machine has mounted."""
+
+    place: Path
+    seen_at: str
+    """In the container."""
+
+    def mount(self) -> Any:
+        return docker.types.Mount(target=self.seen_at, source=str(self.place), type="bind")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +96,7 @@ class Container:
     image: str
     ports: Sequence[int]
     say: Callable[[str], None]
+    disk: Disk | None = None
     addresses: dict[str, str] = field(default_factory=dict)
     """`name:port` as nodes know it -> where this machine reaches it."""
     container: Any = None
@@ -114,6 +128,10 @@ class Container:
         with speaking(f"limiting the processor of {self.name}"):
             self.container.update(cpu_period=PERIOD_US, cpu_quota=quota_us)
 
+    def _volumes(self) -> list[str]:
+        """Where the container's own layers are too slow to write, but for what a disk is bound to."""
+        return [place for place in (agent.LOGS, agent.NODE) if self.disk is None or self.disk.seen_at != place]
+
     def _made(self, ports: Mapping[int, int]) -> Any:
         api, setup, name = self.client.api, self.setup, self.name
         made = api.create_container(
@@ -124,8 +142,9 @@ class Container:
             hostname=name,
             labels={**setup.labels, LABEL_NODE: name},
             ports=list(ports),
-            volumes=[agent.NODE],
+            volumes=self._volumes(),
             host_config=api.create_host_config(
+                mounts=[] if self.disk is None else [self.disk.mount()],
                 port_bindings={port: ("127.0.0.1", here) for port, here in ports.items()},
                 cap_add=CAPABILITIES,
                 # Names resolve without a server, so that looking up a node that is down never stalls.

@@ -12,11 +12,16 @@ from typing import Any
 
 from harness.environments.docker import leftovers
 from harness.environments.docker.container import Container, Setup
+from harness.environments.docker.disks import DISK_FAULTS, Disks, require_seen
 from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
 from harness.environments.docker.network import make_network
 from harness.environments.remote.environment import ClientHosts, RemoteEnvironment
-from harness.environments.remote.machines import ByItself, Home, Place
+from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place
+from harness.errors import HarnessError
+from harness.seed import Seed
 from harness.system import NodeSpec
+
+ANY_SEED = Seed(0)
 
 
 class Containers:
@@ -24,14 +29,17 @@ class Containers:
 
     name = "docker"
     kind = "containers"
-    no_power_because = "they share the page cache of their machine"
+    own_faults = DISK_FAULTS
 
-    def __init__(self, client: Any, *, image_of: Callable[[str], str], run: str, say: Callable[[str], None]) -> None:
-        """`image_of`: node -> the image of its container."""
+    def __init__(
+        self, client: Any, *, image_of: Callable[[str], str], run: str, say: Callable[[str], None], disks: Disks | None
+    ) -> None:
+        """`image_of`: node -> the image of its container. `disks`: None where nothing is done to disks."""
         self.run = run
         self.client = client
         self._image_of = image_of
         self._say = say
+        self._disks = disks
         self._labels = labels(run, datetime.now(UTC).isoformat(timespec="seconds"))
         self._setup: Setup | None = None
         self._containers: list[Container] = []
@@ -52,8 +60,11 @@ class Containers:
             image=self._image_of(spec.name),
             ports=spec.ports,
             say=self._say,
+            disk=None if self._disks is None else self._disks.mount(spec),
         )
         shell = container.start()
+        if container.disk is not None:
+            require_seen(container.disk, shell)
         self._containers.append(container)
         return Place(shell=shell)
 
@@ -68,11 +79,22 @@ class Containers:
     def limit_processor(self, node: ByItself, share: float) -> None:
         next(one for one in self._containers if one.name == node.name).limit_processor(share)
 
+    def disk(self, node: str) -> NodeDisk:
+        if self._disks is None:
+            raise HarnessError(
+                f"{node} keeps its data on the engine's disk, to which nothing happens: no fault of disks was announced"
+            )
+        return self._disks.of(node)
+
     def require_kept(self) -> None:
         """Containers end with nobody but the run."""
 
     def release(self) -> None:
-        leftovers.remove_run(self.client, self.run)
+        try:
+            leftovers.remove_run(self.client, self.run)
+        finally:
+            if self._disks is not None:
+                self._disks.end()
 
 
 def docker_environment(
@@ -83,7 +105,12 @@ def docker_environment(
     run: str,
     say: Callable[[str], None],
     wanted: frozenset[str] = frozenset(),
+    seed: Seed = ANY_SEED,
 ) -> RemoteEnvironment:
-    """`Environment` of containers; `run` names all that it makes, `image_of` is node -> the image of its container."""
-    containers = Containers(client, image_of=image_of, run=run, say=say)
+    """`Environment` of containers; `run` names all that it makes, `image_of` is node -> the image of its container.
+
+    `seed` decides what a loss of power leaves. Raises HarnessError where disks are wanted and cannot be mounted here.
+    """
+    disks = Disks(seed) if wanted & DISK_FAULTS else None
+    containers = Containers(client, image_of=image_of, run=run, say=say, disks=disks)
     return RemoteEnvironment(containers, client_hosts=client_hosts, wanted=wanted)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from harness.environments.docker.containers import docker_environment
+from harness.environments.docker.disks import DISK_FAULTS
 from harness.environments.docker.engine import engine
 from harness.environments.docker.image import node_images
 from harness.environments.environment import Environment
@@ -32,7 +33,7 @@ class Docker:
     """`EnvironmentKind`."""
 
     name: str = "docker"
-    faults: frozenset[str] = RemoteEnvironment.faults
+    faults: frozenset[str] = RemoteEnvironment.faults | DISK_FAULTS
     has_moments: bool = False
     takes_inventory: bool = False
     programs: tuple[type, ...] = (PythonProgram, Command)
@@ -53,6 +54,7 @@ class Docker:
                 run=f"stormproof-{secrets.token_hex(4)}",
                 say=setting.say,
                 wanted=setting.faults,
+                seed=setting.seed,
             )
             result = carry_out(main, environment, done=DONE, remedy=REMEDY)
         return result, {"images": images}

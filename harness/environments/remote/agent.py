@@ -32,8 +32,12 @@ from typing import Any, NoReturn
 HOME = "/var/lib/stormproof"
 """All files that are brought here or written by the node lie below it, but those that a command names."""
 NODE = f"{HOME}/node"
-"""What a node leaves: `config.json`, `node.log`, and `data/` with a Python program's disk and events."""
-LOG = f"{NODE}/node.log"
+"""What a node keeps: a command's `${home}`, or `config.json` and `data/` with a Python program's disk and events."""
+DISK = f"{NODE}/data/disk"
+"""The disk of a Python program."""
+LOGS = f"{HOME}/log"
+"""Not where the node keeps its data, which may be lost."""
+LOG = f"{LOGS}/node.log"
 RELAY = f"{HOME}/relay.py"
 """Relays what comes over impaired links (`relay.py`); its queue, and the mark of packets that it makes itself, are:"""
 RELAY_QUEUE, RELAY_MARK = 21359, 0x53747270
@@ -184,6 +188,7 @@ def _supervise(argv: Sequence[str], environment: Mapping[str, str], names: Mappi
         os._exit(127)
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.makedirs(NODE, exist_ok=True)
+    os.makedirs(LOGS, exist_ok=True)
     log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for descriptor, target in ((os.open(os.devnull, os.O_RDONLY), 0), (log, 1), (log, 2)):
         os.dup2(descriptor, target)

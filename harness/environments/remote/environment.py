@@ -2,7 +2,7 @@
 
 The ways to them and their threads stay off the event loop, so that no verb holds up a client.
 
-Not here: loss of power, and impairments of disks; the simulator has them.
+What is done to disks is the business of machines that have disks of ours.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class RemoteEnvironment:
 
     def __init__(self, machines: Machines, *, client_hosts: ClientHosts, wanted: frozenset[str] = frozenset()) -> None:
         """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts."""
+        self.faults = RemoteEnvironment.faults | machines.own_faults
         self.timeline = MonotonicTimeline()
         self.machines = machines
         self._client_hosts = client_hosts
@@ -182,7 +183,12 @@ class RemoteEnvironment:
         return await self._apply(nodes, RemoteNode.kill, "killed", "no process that was running")
 
     async def power_off(self, nodes: Sequence[str]) -> Effect:
-        raise HarnessError(f"{self.machines.kind} cannot lose power: {self.machines.no_power_because}")
+        self._known(nodes)
+        disks = {name: self.machines.disk(name) for name in nodes}
+        killed = await self._on(nodes, RemoteNode.kill)
+        lost = await self._on(nodes, lambda node: disks[node.name].lose_power())
+        words = ", ".join(f"{killed[name] or f'{name} (gone)'}: {lost[name]}" for name in nodes)
+        return _effect(f"power lost: {words}" if any(killed.values()) else "", "no process that was running")
 
     async def boot(self, nodes: Sequence[str]) -> Effect:
         return await self._apply(nodes, RemoteNode.boot, "booted", "no node that was down")

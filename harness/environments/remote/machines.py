@@ -42,6 +42,24 @@ class ByItself(Protocol):
     def limit_processor(self, share: float) -> None: ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lost:
+    """What a loss of power took that had not been fsynced."""
+
+    bytes: int
+    names: int
+
+    def __str__(self) -> str:
+        return f"{self.bytes} unsynced bytes and {self.names} names lost"
+
+
+class NodeDisk(Protocol):
+    """Where a node keeps its data."""
+
+    def lose_power(self) -> Lost:
+        """What was not fsynced is gone in whole or in part. Nothing of the node runs."""
+
+
 class Machines(Protocol):
     """Everything blocks, and raises HarnessError where it fails."""
 
@@ -54,8 +72,11 @@ class Machines(Protocol):
         """What they are, in the plural, for messages."""
 
     @property
-    def no_power_because(self) -> str:
-        """Why they cannot lose power, and what could be used instead."""
+    def own_faults(self) -> frozenset[str]:
+        """Kinds that these can have beside those that all machines can."""
+
+    def disk(self, node: str) -> NodeDisk:
+        """Raises HarnessError where it is none whose faults are in our hands."""
 
     def take(self, nodes: Sequence[NodeSpec], home: Home) -> Mapping[str, str]:
         """Make sure of a machine for each node; returns the addresses at which nodes reach each other, by node."""

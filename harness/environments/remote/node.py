@@ -184,11 +184,7 @@ class RemoteNode:
         # One at a time: a verb whose caller gave up still runs, and the next must find what it left.
         with self._lock:
             # The program's Python is not isolated as the agent's is: it finds its packages through PYTHONPATH.
-            command = ["python3", "-I", "-S", tool, verb, json.dumps(dict(arguments or {}))]
-            finished = self.place.shell.run(command)
-            if not finished.exit_code and not finished.output:
-                # An engine under load can lose what a command printed. Verbs are idempotent.
-                finished = self.place.shell.run(command)
+            finished = self.place.shell.run(["python3", "-I", "-S", tool, verb, json.dumps(dict(arguments or {}))])
         if finished.exit_code:
             last = finished.errors.decode(errors="replace").strip().rpartition("\n")[2]
             raise HarnessError(f"{verb} in {self.name} failed: {last}")

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from functools import partial
 from zlib import crc32
 
+from harness.environments.disk.durability import Inode
 from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk
-from harness.environments.simulated.disk_store import MAX_PENDING_WRITES, DiskStore, Inode, apply
+from harness.environments.simulated.disk_store import DiskStore
 from harness.environments.simulated.process import Process
 from harness.environments.simulated.seam import SeamExceptions
 
@@ -54,10 +55,7 @@ class SimulatedFile:
             raise self._disk.exceptions.DiskError(errno.EIO, f"write failed on {store.name}", self._path)
         if growth > 0 and inode.linked:
             store.used_bytes += growth
-        apply(content, offset, data)
-        inode.operations.append((offset, data))
-        if len(inode.operations) > MAX_PENDING_WRITES:
-            inode.carry(inode.carried + MAX_PENDING_WRITES // 2)
+        inode.change(offset, data)
         store.trace.event(
             store.loop.now_ns, store.name, "write", f"{self._path} {offset}+{len(data)} {crc32(data):08x}"
         )
@@ -81,8 +79,7 @@ class SimulatedFile:
             raise self._disk.exceptions.DiskFull(errno.ENOSPC, f"no room on {store.name}", self._path)
         if inode.linked:
             store.used_bytes += growth
-        apply(inode.content, size, None)
-        inode.operations.append((size, None))
+        inode.change(size, None)
         store.trace.event(store.loop.now_ns, store.name, "truncate", f"{self._path} {size}")
 
     async def fsync(self) -> None:
@@ -91,7 +88,7 @@ class SimulatedFile:
         store = self._disk.store
         loop = store.loop
         inode = self._inode
-        upto = inode.carried + len(inode.operations)
+        upto = inode.written
         done = loop.create_future()
         store.trace.event(loop.now_ns, store.name, "fsync", f"{self._path} {len(inode.content)}")
         store.after_fsync(partial(self._synced, upto, done))

@@ -19,6 +19,7 @@ from contextvars import copy_context
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from harness.environments.disk.troubles import DiskFaults
 from harness.environments.environment import Effect, Link
 from harness.environments.impairment import (
     NODE_IMPAIRMENTS,
@@ -28,7 +29,6 @@ from harness.environments.impairment import (
 )
 from harness.environments.simulated.clock import MachineClock
 from harness.environments.simulated.disk_store import DiskStore
-from harness.environments.simulated.disk_troubles import DiskFaults
 from harness.environments.simulated.host import RarePaths, SimulatedHost
 from harness.environments.simulated.impaired_links import ImpairedLinks
 from harness.environments.simulated.impaired_nodes import ImpairedNodes, World

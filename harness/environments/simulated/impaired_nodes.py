@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from harness.environments.disk.damage import cut_files_short, rot_bits
+from harness.environments.disk.troubles import DiskImpairment
 from harness.environments.impairment import (
     BitRot,
     DiskErrors,
@@ -22,8 +24,6 @@ from harness.environments.impairment import (
     SlowNode,
     Strobe,
 )
-from harness.environments.simulated.disk_damage import cut_files_short, rot_bits
-from harness.environments.simulated.disk_troubles import DiskImpairment
 from harness.environments.simulated.loop import NANOSECONDS, TimerHandle, VirtualTimeLoop
 from harness.environments.simulated.process import Machine
 from harness.environments.simulated.turns import Turns

@@ -54,7 +54,8 @@ def claim(arguments: Answer) -> Answer:
             return {"taken_by": other}
         _end_watchdog()
         _leave()
-    shutil.rmtree(f"{HOME}/node", ignore_errors=True)
+    for place in ("node", "log"):
+        shutil.rmtree(f"{HOME}/{place}", ignore_errors=True)
     os.makedirs(STATE, exist_ok=True)
     _write(HEARD, repr(time.monotonic()))
     _write(CLAIM, json.dumps(arguments["claim"]))
@@ -156,7 +157,7 @@ def _wait_for_silence(run: str) -> NoReturn:
         if _silent_s() > FORGOTTEN_AFTER_S:
             _write(CLAIM, json.dumps({**claimed, "abandoned": True}))
             _leave()
-            with contextlib.suppress(OSError), open(f"{HOME}/node/node.log", "a", encoding="utf-8") as log:
+            with contextlib.suppress(OSError), open(f"{HOME}/log/node.log", "a", encoding="utf-8") as log:
                 log.write(WORDS % FORGOTTEN_AFTER_S)
             os._exit(0)
         time.sleep(STEP_S)

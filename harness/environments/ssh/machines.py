@@ -37,7 +37,7 @@ class SshMachines:
 
     name = "ssh"
     kind = "machines"
-    no_power_because = "nobody could switch them on again; kill ends a node, and the simulator has losses of power"
+    own_faults: frozenset[str] = frozenset()
 
     def __init__(
         self,

@@ -140,8 +140,8 @@ class Mariadb:
     def legal_loss(self, settings: MariadbSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
         if settings.strict:
             return LegalLoss()
-        is_weak = settings.promised in (ConsistencyModel.READ_COMMITTED, ConsistencyModel.READ_UNCOMMITTED)
-        return legal_loss(is_weak=is_weak, flush_log_at_trx_commit=settings.flush_log_at_trx_commit, struck=struck)
+        flush = settings.flush_log_at_trx_commit
+        return legal_loss(model=settings.promised, flush_log_at_trx_commit=flush, struck=struck)
 
 
 async def _knows_all(session: MariadbSession) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from checkers.transactions.model.lattice import ConsistencyModel
+from checkers.transactions.model.lattice import ConsistencyModel, implied
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
 from workloads.systems.sql.lost_commits import ENDS_PROCESSES, LOST_COMMITS, OF_BANK, OF_LONG_FORK
@@ -43,8 +43,12 @@ def promised(isolation: Isolation, *, snapshot_isolation: bool, in_cluster: bool
         return ConsistencyModel.READ_UNCOMMITTED
     if isolation is Isolation.SERIALIZABLE and not in_cluster:
         return ConsistencyModel.SERIALIZABLE
-    if isolation is Isolation.REPEATABLE_READ and snapshot_isolation and not in_cluster:
-        return ConsistencyModel.SNAPSHOT_ISOLATION
+    if isolation is Isolation.REPEATABLE_READ:
+        if snapshot_isolation and not in_cluster:
+            return ConsistencyModel.SNAPSHOT_ISOLATION
+        # Not even read committed, which lets no read miss a transaction that an earlier one has shown: of a row that it
+        # has written itself a transaction sees what others wrote last, and of other rows what its snapshot has.
+        return ConsistencyModel.PL_2
     return ConsistencyModel.READ_COMMITTED
 
 
@@ -56,16 +60,19 @@ WITHOUT_FLUSH = (
     "with innodb_flush_log_at_trx_commit other than 1 commits are flushed once a second, and a crash takes the last of "
     "them (the vendor's page on the system variables of InnoDB)"
 )
+OF_DIRTY_READS = ("aborted-read",)
+"""Of long-fork, where transactions see what others have not committed."""
 MACHINES = ENDS_PROCESSES - {"kill", "restart-loop", "rolling-restart"}
 
 
-def legal_loss(*, is_weak: bool, flush_log_at_trx_commit: int, struck: tuple[FaultWindow, ...]) -> LegalLoss:
-    """`is_weak`: the level protects no read from writes of others."""
+def legal_loss(*, model: ConsistencyModel, flush_log_at_trx_commit: int, struck: tuple[FaultWindow, ...]) -> LegalLoss:
+    """`model`: what is promised of isolation."""
     in_workloads: dict[str, tuple[str, ...]] = {}
     reasons = []
-    if is_weak:
+    if ConsistencyModel.SNAPSHOT_ISOLATION not in implied(model):
         reasons.append(WEAK_READS)
-        in_workloads |= {"bank": OF_BANK, "long-fork": OF_LONG_FORK}
+        dirty = () if ConsistencyModel.PL_2 in implied(model) else OF_DIRTY_READS
+        in_workloads |= {"bank": OF_BANK, "long-fork": (*OF_LONG_FORK, *dirty)}
     takes = {0: ENDS_PROCESSES, 1: frozenset[str](), 2: MACHINES}[flush_log_at_trx_commit]
     if any(takes & set(window.kinds) for window in struck):
         reasons.append(WITHOUT_FLUSH)

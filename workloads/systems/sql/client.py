@@ -16,7 +16,10 @@ from harness.operation import Operation
 from workloads.systems.sql.session import Lost, Refused, Session
 from workloads.systems.sql.statements import HELD_BY, Dialect, carry_out
 
-ANSWER_TIMEOUT_S = 5.0
+ANSWER_TIMEOUT_S = 4.0
+"""Less than the harness gives an operation, which does not know whether COMMIT was sent."""
+ENDING_TIMEOUT_S = 0.5
+"""For what is under way to find its connection gone."""
 NEVER_COMMITTED = ErrorCode("never-committed", definite=True)
 """The connection was lost, or given up, before COMMIT was sent."""
 
@@ -54,11 +57,13 @@ class SqlClient:
         self._is_committing = False
         work = asyncio.ensure_future(self._transaction(session, operation))
         try:
-            # Not cancelled when its time is over: a driver would ask the database to give it up, and believe it.
             done, _ = await asyncio.wait({work}, timeout=ANSWER_TIMEOUT_S)
         finally:
             if not work.done():
+                # The connection first: of a cancelled request that waits a driver would ask the database, over another
+                # connection, to give it up, and a COMMIT that waits for a standby is answered at once then.
                 await self.close()
+                await asyncio.wait({work}, timeout=ENDING_TIMEOUT_S)
                 work.cancel()
                 await asyncio.gather(work, return_exceptions=True)
         if not done:

@@ -1,0 +1,68 @@
+"""MariaDB in containers, alone and as a Galera cluster: each level keeps what it promises, and no more than that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.verdict import Verdict
+from harness.record.scenario import Scenario
+from harness.session.outcome import Outcome
+from harness.session.run import run_scenario
+
+pytestmark = pytest.mark.docker
+
+
+def outcome_of(tmp_path: Path, workload: str, time_limit_s: float = 15.0, **settings: Any) -> Outcome:
+    scenario = Scenario(
+        system="mariadb",
+        workload=workload,
+        environment="docker",
+        time_limit_s=time_limit_s,
+        recovery_s=2.0,
+        seed=1,
+        settings=settings,
+    )
+    return run_scenario(scenario, runs=tmp_path, engine="inprocess")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("workload", ["list-append", "rw-register", "bank", "long-fork"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"isolation": "serializable"},
+        {},
+        {"snapshot_isolation": True},
+        {"isolation": "read-committed"},
+        {"isolation": "read-uncommitted"},
+        {"deployment": "galera"},
+    ],
+    ids=["serializable", "repeatable read", "snapshots", "read committed", "read uncommitted", "Galera"],
+)
+def test_each_level_keeps_what_its_vendor_promises(tmp_path: Path, workload: str, settings: dict[str, Any]) -> None:
+    outcome = outcome_of(tmp_path, workload, **settings)
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+
+
+@pytest.mark.gate
+def test_repeatable_read_is_no_snapshot_isolation(tmp_path: Path) -> None:
+    outcome = outcome_of(tmp_path, "list-append", model="snapshot-isolation")
+    assert outcome.verdict is Verdict.INVALID, outcome.words()
+    assert "G-single-item" in outcome.words()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("snapshot_isolation", "verdict"), [(False, Verdict.INVALID), (True, Verdict.VALID)])
+def test_innodb_snapshot_isolation_keeps_money(tmp_path: Path, snapshot_isolation: bool, verdict: Verdict) -> None:
+    outcome = outcome_of(tmp_path, "bank", strict=True, snapshot_isolation=snapshot_isolation)
+    assert outcome.verdict is verdict, outcome.words()
+
+
+@pytest.mark.thorough
+def test_a_healthy_galera_cluster_is_no_snapshot_isolation(tmp_path: Path) -> None:
+    outcome = outcome_of(tmp_path, "list-append", 30.0, deployment="galera", model="snapshot-isolation")
+    assert outcome.verdict is Verdict.INVALID, outcome.words()
+    assert "G-single-item" in outcome.words()

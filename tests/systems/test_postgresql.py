@@ -1,0 +1,57 @@
+"""PostgreSQL in containers: each level of isolation keeps what it promises, and no more than that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.verdict import Verdict
+from harness.record.scenario import Scenario
+from harness.session.outcome import Outcome
+from harness.session.run import run_scenario
+
+pytestmark = pytest.mark.docker
+
+
+def outcome_of(tmp_path: Path, workload: str, *, nemesis: tuple[str, ...] = (), **settings: Any) -> Outcome:
+    scenario = Scenario(
+        system="postgresql",
+        workload=workload,
+        nemesis=nemesis,
+        environment="docker",
+        time_limit_s=40.0 if nemesis else 15.0,
+        recovery_s=2.0,
+        seed=1,
+        settings=settings,
+    )
+    return run_scenario(scenario, runs=tmp_path, engine="inprocess")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("workload", ["list-append", "rw-register", "bank", "long-fork"])
+@pytest.mark.parametrize("isolation", ["serializable", "repeatable-read", "read-committed"])
+def test_each_level_keeps_what_its_vendor_promises(tmp_path: Path, workload: str, isolation: str) -> None:
+    outcome = outcome_of(tmp_path, workload, isolation=isolation)
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+
+
+@pytest.mark.gate
+def test_repeatable_read_is_snapshot_isolation_and_so_not_serializable(tmp_path: Path) -> None:
+    outcome = outcome_of(tmp_path, "list-append", isolation="repeatable-read", model="serializable")
+    assert outcome.verdict is Verdict.INVALID, outcome.words()
+    assert "G2-item" in outcome.words() and "G-single" not in outcome.words(), "write skew, and nothing worse"
+
+
+@pytest.mark.thorough
+def test_read_committed_loses_updates(tmp_path: Path) -> None:
+    outcome = outcome_of(tmp_path, "bank", isolation="read-committed", strict=True)
+    assert outcome.verdict is Verdict.INVALID, outcome.words()
+    assert "wrong-total" in outcome.words()
+
+
+@pytest.mark.thorough
+def test_killed_again_and_again_it_stays_serializable(tmp_path: Path) -> None:
+    outcome = outcome_of(tmp_path, "list-append", nemesis=("kill primary every 10 for 2",))
+    assert outcome.verdict is Verdict.VALID, outcome.words()

@@ -1,0 +1,123 @@
+"""What PostgreSQL and MariaDB are held to: the vendor's promise of the level, unless a run demands another model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from checkers.transactions.model.lattice import ConsistencyModel
+from harness.errors import UsageError
+from harness.record.fault_log import FaultWindow
+from harness.record.scenario import Scenario
+from harness.session.resolve import resolve
+from harness.system import LegalLoss
+from workloads.systems.mariadb.adapter import SYSTEM as MARIADB
+from workloads.systems.mariadb.adapter import MariadbSettings
+from workloads.systems.postgresql.adapter import SYSTEM as POSTGRESQL
+from workloads.systems.postgresql.adapter import PostgresqlSettings
+from workloads.systems.postgresql.losses import Isolation
+
+
+def struck(kind: str) -> tuple[FaultWindow, ...]:
+    return (FaultWindow(kind=kind, nodes=("p1",), start_ns=0, stop_ns=1),)
+
+
+def demanded(system: str, workload: str, **settings: Any) -> Any:
+    scenario = Scenario(system=system, workload=workload, environment="docker", settings=settings)
+    return resolve(scenario).workload_settings
+
+
+@pytest.mark.parametrize("workload", ["list-append", "rw-register"])
+@pytest.mark.parametrize(
+    ("system", "settings", "model"),
+    [
+        ("postgresql", {}, "serializable"),
+        ("postgresql", {"isolation": "repeatable-read"}, "snapshot-isolation"),
+        ("postgresql", {"isolation": "read-committed"}, "read-committed"),
+        ("mariadb", {"isolation": "serializable"}, "serializable"),
+        ("mariadb", {}, "PL-2"),
+        ("mariadb", {"snapshot_isolation": True}, "snapshot-isolation"),
+        ("mariadb", {"isolation": "read-committed"}, "read-committed"),
+        ("mariadb", {"isolation": "read-uncommitted"}, "read-uncommitted"),
+        ("mariadb", {"deployment": "galera", "snapshot_isolation": True}, "PL-2"),
+    ],
+)
+def test_a_level_is_held_to_what_its_vendor_promises(
+    system: str, workload: str, settings: dict[str, Any], model: str
+) -> None:
+    assert demanded(system, workload, **settings).model is ConsistencyModel(model)
+
+
+def test_a_run_may_demand_another_model_and_other_keys() -> None:
+    settings = demanded("postgresql", "list-append", model="strict-serializable", keys=3)
+    assert settings.model is ConsistencyModel.STRICT_SERIALIZABLE and settings.keys == 3
+
+
+def test_an_unknown_level_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match="isolation takes one of serializable, repeatable-read, read-committed, got"):
+        demanded("postgresql", "bank", isolation="snapshot")
+
+
+@pytest.mark.parametrize(
+    ("system", "settings"),
+    [
+        (POSTGRESQL, PostgresqlSettings()),
+        (POSTGRESQL, PostgresqlSettings(isolation=Isolation.REPEATABLE_READ)),
+        (MARIADB, MariadbSettings(snapshot_isolation=True)),
+    ],
+)
+def test_from_snapshots_on_money_is_kept_and_writes_are_seen_in_one_order(system: Any, settings: Any) -> None:
+    assert system.legal_loss(settings, (), None) == LegalLoss()
+    assert system.legal_loss(settings, struck("kill"), None) == LegalLoss()
+
+
+@pytest.mark.parametrize(
+    ("system", "settings"),
+    [(POSTGRESQL, PostgresqlSettings(isolation=Isolation.READ_COMMITTED)), (MARIADB, MariadbSettings())],
+)
+def test_below_snapshots_money_may_be_lost_to_overwritten_balances_and_nothing_else(system: Any, settings: Any) -> None:
+    loss = system.legal_loss(settings, (), None)
+    assert loss.in_workloads == {"bank": ("wrong-total", "negative-balance"), "long-fork": ("long-fork",)}
+    assert "page" in loss.reason
+
+
+def test_only_where_uncommitted_writes_are_read_may_one_be_seen_that_failed() -> None:
+    settings = demanded_settings(isolation="read-uncommitted")
+    assert "aborted-read" in MARIADB.legal_loss(settings, (), None).in_workloads["long-fork"]
+
+
+def demanded_settings(**settings: Any) -> Any:
+    scenario = Scenario(system="mariadb", workload="bank", environment="docker", settings=settings)
+    return resolve(scenario).system_settings
+
+
+@pytest.mark.parametrize(
+    ("system", "settings", "kind", "legal"),
+    [
+        (POSTGRESQL, PostgresqlSettings(synchronous_commit=False), "kill", True),
+        (POSTGRESQL, PostgresqlSettings(synchronous_commit=False), "pause", False),
+        (POSTGRESQL, PostgresqlSettings(), "power", False),
+        (MARIADB, MariadbSettings(flush_log_at_trx_commit=0), "kill", True),
+        (MARIADB, MariadbSettings(flush_log_at_trx_commit=2), "kill", False),
+        (MARIADB, MariadbSettings(flush_log_at_trx_commit=2), "power", True),
+        (MARIADB, MariadbSettings(), "power", False),
+    ],
+)
+def test_commits_may_be_lost_only_where_they_were_not_flushed_and_a_fault_takes_what_was_not(
+    system: Any, settings: Any, kind: str, legal: bool
+) -> None:
+    in_lists = system.legal_loss(settings, struck(kind), None).in_workloads.get("list-append", ())
+    assert bool(in_lists) is legal
+    assert not {"G1a", "G1b", "garbage-read", "internal", "duplicate-elements"} & set(in_lists)
+
+
+@pytest.mark.parametrize(
+    ("system", "settings"),
+    [
+        (POSTGRESQL, PostgresqlSettings(isolation=Isolation.READ_COMMITTED, synchronous_commit=False, strict=True)),
+        (MARIADB, MariadbSettings(flush_log_at_trx_commit=0, strict=True)),
+    ],
+)
+def test_judged_strictly_nothing_is_legal(system: Any, settings: Any) -> None:
+    assert system.legal_loss(settings, struck("kill"), None) == LegalLoss()

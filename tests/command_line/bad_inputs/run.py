@@ -154,7 +154,7 @@ rocketmq --set brokers=2 --nemesis 'kill b3 every 10 for 5' => 'b3' is no target
 rocketmq --nemesis 'kill b1+b1 every 10 for 5' => 'b1+b1' names a node twice
 rocketmq --nemesis 'cut link b1 every 10 for 5' => the word after 'cut link b1' is missing, e.g. to
 rocketmq --nemesis 'isolate all every 10 for 5' => 'all' is no target that can follow 'isolate'
-rocketmq --environment docker --nemesis power => environment 'docker' cannot apply 'power'
+rocketmq --nemesis reset => environment 'simulated' cannot apply 'reset'
 """
 
 SCHEDULES = """

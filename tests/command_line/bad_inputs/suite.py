@@ -130,7 +130,7 @@ KEYS = (
     ("expect = 'valid'\nbecause = 'so'\nanomalies = 'x'", "matrix 1: anomalies takes a list of names, got 'x'"),
     ("environment = 'mars'", "unknown environment 'mars'"),
     ("environment = ''", "empty name of an environment"),
-    ("environment = 'docker'\nnemesis = 'power'", "environment 'docker' cannot apply 'power'"),
+    ("nemesis = 'reset'", "environment 'simulated' cannot apply 'reset'"),
 )
 
 ROWS = (

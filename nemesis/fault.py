@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from harness.environments.environment import Effect, Environment, Link
-from harness.environments.impairment import BitRot, LinkImpairment, NodeImpairment, ResetLink
+from harness.environments.impairment import BitRot, Corruption, LinkImpairment, NodeImpairment, ResetLink
 
 
 class Fault(Protocol):
@@ -96,12 +96,12 @@ class ImpairedNodes:
         return await environment.impair(self.nodes, self.impairment)
 
     async def stop(self, environment: Environment) -> Effect:
-        if isinstance(self.impairment, BitRot):
+        if isinstance(self.impairment, BitRot | Corruption):
             return Effect(False, "nothing to heal: what has rotted stays so")
         return await environment.relieve(self.nodes, self.impairment)
 
     def to_json(self) -> dict[str, Any]:
-        once = {"once": True} if isinstance(self.impairment, BitRot) else {}
+        once = {"once": True} if isinstance(self.impairment, BitRot | Corruption) else {}
         return {"kind": self.kind, "nodes": self.nodes, **asdict(self.impairment), **once}
 
 

@@ -8,6 +8,9 @@
 What impairs links or nodes may say how badly, behind all else: `slow links of b1 delay_ms=120 jitter_ms=30`
 (`nemesis/amount.py`).
 
+    PATTERN  files, below where a node keeps its data, in quotes: 'store/**/*.blk'
+    COUNT    a whole number, and UNIT: B, kB, MB or GB
+
 `parse_shape(str(shape).split())` gives an equal shape. What is wrong with words that are none is said by the first word
 that cannot stand where it stands, and with it what could.
 """
@@ -15,6 +18,7 @@ that cannot stand where it stands, and with it what could.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +28,16 @@ from harness.bounds import shown
 from harness.nearest import nearest
 from nemesis import shape
 from nemesis.amount import BY_ELEMENT, Amount
-from nemesis.impair import LINK_VERBS, NODE_VERBS, Impairing, ImpairLinks, ImpairLinksOf, ImpairNodes
+from nemesis.impair import (
+    BYTES,
+    LINK_VERBS,
+    NODE_VERBS,
+    Corrupt,
+    Impairing,
+    ImpairLinks,
+    ImpairLinksOf,
+    ImpairNodes,
+)
 from nemesis.links import Between, OneDirection
 from nemesis.package import PACKAGES
 from nemesis.shape import (
@@ -56,6 +69,10 @@ Elements = tuple[str, ...]
 
 _QUANTIFIERS: Mapping[str, Callable[[str], Target]] = {"one": One, "minority": Minority, "majority": Majority}
 _TARGETS = ("TARGET", "PART")
+_EXAMPLES: Mapping[str, str] = {"PATTERN": "'**/*'", "COUNT": "1", "UNIT": "MB"}
+_KINDS: Mapping[str, str] = {"PATTERN": "pattern of files", "COUNT": "whole number", "UNIT": "unit"}
+_PATTERN = re.compile(r"'[^\s',\[\]#]+'|[^\s',\[\]#]*[*/.?][^\s',\[\]#]*")
+_COUNT = re.compile(r"[1-9][0-9]{0,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +98,7 @@ class Form:
     @property
     def kind(self) -> str:
         """Of the faults that its shapes become; the same for all targets."""
-        return self.make(*(ALL for word in self.text.split() if not word.islower())).kind
+        return self.make(*(_EXAMPLES.get(word, ALL) for word in self.text.split() if not word.islower())).kind
 
     def variants(self) -> Iterator[Elements]:
         """The form with each target in one word, or as a quantifier of a group."""
@@ -103,6 +120,10 @@ def _impairing_links(verb: str) -> Iterator[Form]:
     yield Form(f"{verb} links of TARGET", partial(ImpairLinksOf, verb), amounts)
 
 
+def _corrupt(target: Target, pattern: str, count: str, unit: str) -> Shape:
+    return Corrupt(target, pattern.strip("'"), int(count) * BYTES[unit])
+
+
 FORMS = (
     Form("isolate PART", Isolate),
     Form("isolate PART with one of GROUP", IsolateWithCompany),
@@ -120,6 +141,7 @@ FORMS = (
     Form("pause TARGET", shape.pause),
     Form("power off TARGET", shape.power_off),
     Form("skew clocks of TARGET", ClockShape),
+    Form("corrupt TARGET PATTERN one bit in COUNT UNIT", _corrupt),
     *(Form(f"{verb} TARGET", partial(ImpairNodes, verb), of.amounts) for verb, of in NODE_VERBS.items()),
 )
 VERBS = tuple(dict.fromkeys(form.verb for form in FORMS if form.verb))
@@ -195,7 +217,7 @@ def _made(form: Form, words: Words, vocabulary: Vocabulary) -> Shape:
             continue
         if element in _TARGETS:
             arguments.append(_named(word, vocabulary))
-        elif element == "GROUP":
+        elif element == "GROUP" or element in _EXAMPLES:
             arguments.append(word)
         place += 1
     shape = form.make(*arguments)
@@ -217,12 +239,20 @@ def _fits(element: str, word: str, vocabulary: Vocabulary) -> bool:
         return word in vocabulary.groups
     if element in BY_ELEMENT:
         return BY_ELEMENT[element].reads(word)
+    if element in _EXAMPLES:
+        return _is_of(element, word)
     if element not in _TARGETS:
         return word == element
     if word in vocabulary.names:
         return element == "TARGET" or word != EVERYBODY
     nodes = word.split("+")
     return len(set(nodes)) == len(nodes) and all(node in vocabulary.nodes for node in nodes)
+
+
+def _is_of(element: str, word: str) -> bool:
+    if element == "UNIT":
+        return word in BYTES
+    return (_PATTERN if element == "PATTERN" else _COUNT).fullmatch(word) is not None
 
 
 def _begin_as(elements: Elements, words: Words, vocabulary: Vocabulary) -> bool:
@@ -320,7 +350,9 @@ def _kind(elements: Sequence[str]) -> str:
         return "target"
     if any(element in BY_ELEMENT for element in elements):
         return "amount"
-    return "group" if "GROUP" in elements else "word"
+    if "GROUP" in elements:
+        return "group"
+    return next((kind for element, kind in _KINDS.items() if element in elements), "word")
 
 
 def _known(elements: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -333,6 +365,10 @@ def _known(elements: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
             words += (name for name in vocabulary.names if name != EVERYBODY)
         elif element in BY_ELEMENT:
             words.append(BY_ELEMENT[element].example)
+        elif element == "UNIT":
+            words += BYTES
+        elif element in _EXAMPLES:
+            words.append(_EXAMPLES[element])
         else:
             words += vocabulary.names if element == "TARGET" else (element,)
     return tuple(dict.fromkeys(words))

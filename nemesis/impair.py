@@ -15,6 +15,7 @@ from typing import Any
 from harness.environments.impairment import (
     BitRot,
     CorruptingLink,
+    Corruption,
     DiskErrors,
     DuplicatingLink,
     FailingFsync,
@@ -151,6 +152,28 @@ class ImpairNodes:
         return f"{self.verb} {self.target}{_in_words(NODE_VERBS[self.verb].amounts, self.amounts)}"
 
 
+BYTES: Mapping[str, int] = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+@dataclass(frozen=True, slots=True)
+class Corrupt:
+    """One bit in so many bytes of the files that a pattern names, on the disks of the target's nodes."""
+
+    target: Target
+    pattern: str
+    bytes_per_bit: int
+    kind = Corruption.kind
+
+    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
+        nodes = self.target.pick(cluster, draw)
+        corruption = Corruption(pattern=self.pattern, bytes_per_bit=self.bytes_per_bit, draw=_number(draw))
+        return ImpairedNodes(nodes, corruption) if nodes else None
+
+    def __str__(self) -> str:
+        unit = next(unit for unit in reversed(list(BYTES)) if self.bytes_per_bit % BYTES[unit] == 0)
+        return f"corrupt {self.target} '{self.pattern}' one bit in {self.bytes_per_bit // BYTES[unit]} {unit}"
+
+
 @dataclass(frozen=True, slots=True)
 class NodeVerb:
     """What a verb makes of nodes, and how badly it strikes."""
@@ -165,7 +188,8 @@ class NodeVerb:
     def impairment(self, amounts: Amounts, draw: random.Random) -> NodeImpairment:
         if amounts is None:
             return self.drawn(draw)
-        drawn = {"draw": _number(draw)} if any(field.name == "draw" for field in fields(self.of)) else {}
+        is_drawn = any(field.name == "draw" for field in fields(self.of))
+        drawn: dict[str, Any] = {"draw": _number(draw)} if is_drawn else {}
         return self.of(**_by_name(self.amounts, amounts), **drawn)
 
 

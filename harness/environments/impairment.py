@@ -145,6 +145,20 @@ class BitRot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Corruption:
+    """One bit in so many bytes of some files is flipped, once, at least one; `draw` decides which. Nothing undoes it.
+
+    `pattern` names files below where the node keeps its data: `*` and `?` stay within one folder, `**/` is any number.
+    """
+
+    pattern: str
+    bytes_per_bit: int
+    draw: int
+    kind = "bit-rot"
+    stops_process = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShortFiles:
     """The node is killed, so many of its files lose their ends (`draw` decides), and it is booted at the end."""
 
@@ -220,6 +234,7 @@ NodeImpairment = (
     | DiskErrors
     | FullDisk
     | BitRot
+    | Corruption
     | ShortFiles
     | LostDisk
     | OldDisk
@@ -235,6 +250,7 @@ NODE_IMPAIRMENTS: tuple[type[NodeImpairment], ...] = (
     DiskErrors,
     FullDisk,
     BitRot,
+    Corruption,
     ShortFiles,
     LostDisk,
     OldDisk,

@@ -232,6 +232,12 @@ class NameJournal(Generic[K, V]):
         self.changes.clear()
         return kept.count(False)
 
+    def settle(self) -> None:
+        """Make all changes durable."""
+        for change in self.changes:
+            self._commit(change)
+        self.changes.clear()
+
     def clear(self) -> None:
         """Nothing has a name."""
         self.changes.clear()

@@ -1,4 +1,4 @@
-"""What is wrong with a simulated disk now, as knobs, and the impairments that turn them."""
+"""What is wrong with a disk of ours now, as knobs, and the impairments that turn them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,20 @@ from typing import Final
 from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk, SlowDisk
 
 DiskImpairment = SlowDisk | FailingFsync | DiskErrors | FullDisk
+DISK_IMPAIRMENTS: Final = (SlowDisk, FailingFsync, DiskErrors, FullDisk)
 MOST_NAMED: Final = 20
 """Of the calls that an impairment let fail so many are named."""
+
+
+def in_words(impairment: DiskImpairment) -> str:
+    is_for_good = isinstance(impairment, FailingFsync) and impairment.most is None
+    wrong = {
+        SlowDisk: "an fsync takes {0.factor:g} times as long",
+        FailingFsync: "every fsync fails" if is_for_good else "fsyncs that will fail: {0.most}",
+        DiskErrors: "{0.reads:.1%} of reads and {0.writes:.1%} of writes fail",
+        FullDisk: "room for {0.room_bytes} bytes more",
+    }
+    return wrong[type(impairment)].format(impairment)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -29,7 +29,6 @@ class Containers:
 
     name = "docker"
     kind = "containers"
-    own_faults = DISK_FAULTS
 
     def __init__(
         self, client: Any, *, image_of: Callable[[str], str], run: str, say: Callable[[str], None], disks: Disks | None
@@ -40,6 +39,7 @@ class Containers:
         self._image_of = image_of
         self._say = say
         self._disks = disks
+        self.own_faults = frozenset[str]() if disks is None else DISK_FAULTS
         self._labels = labels(run, datetime.now(UTC).isoformat(timespec="seconds"))
         self._setup: Setup | None = None
         self._containers: list[Container] = []

@@ -11,13 +11,14 @@ from pathlib import Path
 from harness.environments.docker.container import ContainerShell, Disk
 from harness.environments.fuse.mounted import WITHOUT, MountedVolume, require_mountable
 from harness.environments.remote import agent
+from harness.environments.remote.impaired_disks import OF_DISKS
 from harness.errors import HarnessError
 from harness.lifetime import scratch
 from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 
-DISK_FAULTS = frozenset(("power",))
+DISK_FAULTS = frozenset(("power", *(one.kind for one in OF_DISKS)))
 MOUNTS = "/proc/self/mounts"
 
 

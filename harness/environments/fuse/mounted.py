@@ -10,10 +10,14 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.environments.disk.troubles import DiskImpairment
 from harness.environments.fuse.kernel import DEVICE
+from harness.environments.impairment import BitRot, Corruption
 from harness.environments.remote.machines import Lost
 from harness.errors import HarnessError
 from harness.lifetime.guarded import Guarded
@@ -69,6 +73,29 @@ class MountedVolume:
         self._losses += 1
         answer = self._ask("lose_power", draw=self._seed.child("power", str(self._losses)).integer())
         return Lost(bytes=answer["bytes"], names=answer["names"])
+
+    def impair(self, impairment: DiskImpairment) -> None:
+        self._ask("impair", kind=impairment.kind, amounts=asdict(impairment))
+
+    def relieve(self, impairment: DiskImpairment) -> str:
+        """Which calls it let fail, in words."""
+        return str(self._ask("relieve", kind=impairment.kind, amounts=asdict(impairment))["words"])
+
+    def rot(self, how: BitRot | Corruption, spared: Sequence[str]) -> str:
+        """Which bits were flipped; nothing where there are none."""
+        return str(self._ask("rot", how=asdict(how), spared=list(spared))["words"])
+
+    def cut_short(self, files: int, draw: int, spared: Sequence[str]) -> str:
+        return str(self._ask("cut_short", files=files, draw=draw, spared=list(spared))["words"])
+
+    def copy(self, name: str) -> int:
+        """Keep a copy of everything; of how many files and folders."""
+        return int(self._ask("copy", name=name)["files"])
+
+    def put_back(self, name: str, spared: Sequence[str]) -> str:
+        """The copy of this name takes the place of everything; without one, nothing does."""
+        answer = self._ask("put_back", name=name, spared=list(spared))
+        return f"{answer['after']} bytes in the place of {answer['before']}"
 
     def end(self) -> None:
         """Unmount it, and end its process."""

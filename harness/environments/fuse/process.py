@@ -14,15 +14,21 @@ import select
 import socket
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from harness.environments.disk.damage import cut_files_short, rot
+from harness.environments.disk.troubles import DISK_IMPAIRMENTS, DiskImpairment
 from harness.environments.fuse.kernel import mount, unmount
 from harness.environments.fuse.server import Server
-from harness.environments.fuse.volume import Volume
+from harness.environments.fuse.volume import Damaged, Image, Volume
+from harness.environments.impairment import BitRot, Corruption, DiskErrors
 
 LONGEST_QUESTION = 1 << 20
+FORGET_EVERY_S = 0.02
 
 Question = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -33,20 +39,91 @@ class Control:
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._volume = server.volume
+        self._images: dict[str, Image] = {}
 
     def answer(self, question: Question) -> Answer:
-        verbs: Mapping[str, Callable[[Question], Answer]] = {"lose_power": self.lose_power}
-        return verbs[question["verb"]](question)
+        answer: Answer = VERBS[question["verb"]](self, question)
+        return answer
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Inside, the volume is changed; then the kernel hears of it."""
+        with self._server.lock:
+            names = self._volume.known_names()
+            yield
+            names |= self._volume.known_names()
+            nodes = sorted(self._volume.nodes)
+        self._server.tell_of_changes(sorted(names), nodes)
 
     def lose_power(self, question: Question) -> Answer:
-        volume = self._server.volume
-        with self._server.lock:
-            names = volume.known_names()
-            lost_bytes, lost_names = volume.lose_power(random.Random(question["draw"]))
-            names |= volume.known_names()
-            nodes = sorted(volume.nodes)
-        self._server.tell_of_changes(sorted(names), nodes)
+        with self._changing():
+            lost_bytes, lost_names = self._volume.lose_power(random.Random(question["draw"]))
         return {"bytes": lost_bytes, "names": lost_names}
+
+    def impair(self, question: Question) -> Answer:
+        impairment = _impairment(question)
+        with self._server.lock:
+            self._volume.troubles.add(impairment, self._volume.used_bytes)
+        if isinstance(impairment, DiskErrors) and impairment.reads:
+            threading.Thread(target=self._forget_while_reads_fail, daemon=True).start()
+        return {}
+
+    def _forget_while_reads_fail(self) -> None:
+        """What the kernel keeps in memory it would not read, and so not fail to read."""
+        while self._volume.faults.read_error_probability:
+            self._server.forget_content()
+            time.sleep(FORGET_EVERY_S)
+
+    def relieve(self, question: Question) -> Answer:
+        with self._server.lock:
+            trouble = self._volume.troubles.take(_impairment(question))
+        return {"words": trouble.words() if trouble else "", "failed": trouble.failed if trouble else 0}
+
+    def rot(self, question: Question) -> Answer:
+        how = (Corruption if "pattern" in question["how"] else BitRot)(**question["how"])
+        with self._changing():
+            return {"words": rot(self._damaged(question), how, random.Random(how.draw))}
+
+    def cut_short(self, question: Question) -> Answer:
+        with self._changing():
+            draw = random.Random(question["draw"])
+            return {"words": cut_files_short(self._damaged(question), question["files"], draw)}
+
+    def _damaged(self, question: Question) -> Damaged:
+        return Damaged(self._volume, frozenset(question["spared"]))
+
+    def copy(self, question: Question) -> Answer:
+        with self._server.lock:
+            self._images[question["name"]] = image = self._volume.image()
+        return {"files": len(image)}
+
+    def put_back(self, question: Question) -> Answer:
+        """The copy of this name, or nothing at all where there is none."""
+        image = self._images.pop(question.get("name", ""), [])
+        before = self._volume.used_bytes
+        with self._changing():
+            self._volume.put_back(image, spared=frozenset(question["spared"]))
+        return {"before": before, "after": self._volume.used_bytes}
+
+
+VERBS: Mapping[str, Callable[[Control, Question], Answer]] = {
+    verb.__name__: verb
+    for verb in (
+        Control.lose_power,
+        Control.impair,
+        Control.relieve,
+        Control.rot,
+        Control.cut_short,
+        Control.copy,
+        Control.put_back,
+    )
+}
+
+
+def _impairment(question: Question) -> DiskImpairment:
+    of = next(one for one in DISK_IMPAIRMENTS if one.kind == question["kind"])
+    return of(**question["amounts"])
 
 
 def main(arguments: Sequence[str]) -> int:

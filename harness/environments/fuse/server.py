@@ -188,7 +188,8 @@ class Server:
 
     def _opened(self) -> bytes:
         """The handle says before how many losses of power: what was open then is of no use after it."""
-        return OPENED.pack(self.volume.generation, KEEP_CACHE, 0)
+        kept = 0 if self.volume.faults.read_error_probability else KEEP_CACHE
+        return OPENED.pack(self.volume.generation, kept, 0)
 
     def open(self, request: Request) -> Answer:
         self._node(request)
@@ -285,6 +286,13 @@ class Server:
         return STATISTICS.pack(size // BLOCK, free, free, files + (1 << 20), 1 << 20, BLOCK, LONGEST_NAME, BLOCK, 0)
 
     # From outside ---------------------------------------------------------------------------------------------
+
+    def forget_content(self) -> None:
+        """The kernel asks for all content again. Without the lock."""
+        with self.lock:
+            nodes = [node.number for node in self.volume.nodes.values() if node.data is not None and node.lookups]
+        for number in nodes:
+            self.kernel.content_changed(number)
 
     def tell_of_changes(self, names: list[tuple[int, bytes]], nodes: list[int]) -> None:
         """The kernel forgets these names and what it keeps of these files. Without the lock."""

@@ -15,6 +15,7 @@ import random
 import stat
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from harness.environments.disk.durability import Inode, NameJournal, survival
@@ -78,6 +79,37 @@ class Node:
 
 
 Key = tuple[Node, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Saved:
+    """What is copied of a node."""
+
+    number: int
+    mode: int
+    uid: int
+    gid: int
+    rdev: int
+    target: bytes
+    modified_ns: int
+    content: bytes
+
+    @staticmethod
+    def of(node: Node) -> _Saved:
+        return _Saved(
+            number=node.number,
+            mode=node.mode,
+            uid=node.uid,
+            gid=node.gid,
+            rdev=node.rdev,
+            target=node.target,
+            modified_ns=node.modified_ns,
+            content=bytes(node.data.content) if node.data is not None else b"",
+        )
+
+
+Image = list[tuple[bytes, _Saved]]
+"""What lies on a volume, by path."""
 
 
 def _error(number: int) -> OSError:
@@ -295,6 +327,44 @@ class Volume:
 
     # What lies there ------------------------------------------------------------------------------------------
 
+    def image(self) -> Image:
+        """A copy of everything, as processes see it."""
+        return [(path, _Saved.of(node)) for path, node in self._walk()]
+
+    def put_back(self, image: Image, *, spared: frozenset[str] = frozenset()) -> None:
+        """There is just this, durably; and what is `spared`, as it is."""
+        stays = [(path, _Saved.of(node)) for path, node in self._walk() if os.fsdecode(path) in spared]
+        self.generation += 1
+        before = [node for _, node in self._walk()]
+        self._journal.clear()
+        self._become_durable()
+        kept = {path: saved for path, saved in [*image, *stays]}
+        made: dict[int, Node] = {}
+        for path, saved in sorted(kept.items()):
+            folder, _, name = path.rpartition(b"/")
+            directory = self._found(folder)
+            if directory is None:
+                continue
+            if (known := made.get(saved.number)) is not None:
+                self._name(directory, name, known)
+                continue
+            node = self.make(directory, name, mode=saved.mode, uid=saved.uid, gid=saved.gid, rdev=saved.rdev)
+            node.gid, node.target, node.modified_ns = saved.gid, saved.target, saved.modified_ns
+            made[saved.number] = node
+            if node.data is not None:
+                node.data.content[:] = node.data.durable[:] = saved.content
+        self._journal.settle()
+        self.used_bytes = sum(node.size for _, node in self._walk() if node.data is not None)
+        for node in before:
+            self._forget_if_gone(node)
+
+    def _found(self, path: bytes) -> Node | None:
+        """The directory of this path."""
+        node: Node | None = self.root
+        for name in path.split(b"/") if path else ():
+            node = None if node is None or node.entries is None else node.entries.get(name)
+        return node
+
     def files(self) -> list[tuple[str, Node]]:
         """Regular files by path, each once."""
         return [(os.fsdecode(path), node) for path, node in self._walk() if node.data is not None]
@@ -376,3 +446,25 @@ def _data(node: Node) -> Inode:
 
 def _unsynced(inode: Inode) -> int:
     return sum(len(data) for _, data in inode.operations if data is not None)
+
+
+class Damaged:
+    """`Damageable`: a volume without what is spared."""
+
+    def __init__(self, volume: Volume, spared: frozenset[str]) -> None:
+        self._volume = volume
+        self._files: dict[str, Node] = {
+            path: node for path, node in volume.files() if path not in spared and node.size > 0
+        }
+
+    def files(self) -> list[tuple[str, Inode]]:
+        return [(path, _data(node)) for path, node in self._files.items()]
+
+    def rot(self, path: str, offset: int, mask: int = 1) -> bool:
+        return _data(self._files[path]).flip(offset, mask)
+
+    def cut_short(self, path: str, size: int) -> None:
+        node = self._files[path]
+        self._volume.used_bytes -= node.size - size
+        _data(node).cut_short(size)
+        node.pending_bytes = 0

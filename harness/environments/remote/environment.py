@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from harness.environments.environment import Effect, Link, Usage
 from harness.environments.impairment import LINK_IMPAIRMENTS, LinkImpairment, NodeImpairment, ResetLink, Strobe
 from harness.environments.monotonic_timeline import MonotonicTimeline
+from harness.environments.remote.impaired_disks import OnDisk
 from harness.environments.remote.impaired_nodes import TREATED, RemoteImpairedNodes, World
 from harness.environments.remote.links import RemoteLinks
 from harness.environments.remote.machines import Home, Machines
@@ -63,6 +64,7 @@ class RemoteEnvironment:
                 boot=self.boot,
                 strobe=self._strobe,
                 limit_processor=self._limit_processor,
+                on_disks=self._on_disks,
             )
         )
         self._hosts: dict[str, Any] = {}
@@ -184,9 +186,10 @@ class RemoteEnvironment:
 
     async def power_off(self, nodes: Sequence[str]) -> Effect:
         self._known(nodes)
-        disks = {name: self.machines.disk(name) for name in nodes}
+        for name in nodes:
+            self.machines.disk(name)  # before anything is killed
         killed = await self._on(nodes, RemoteNode.kill)
-        lost = await self._on(nodes, lambda node: disks[node.name].lose_power())
+        lost = await self._on_disks(nodes, lambda _, disk: str(disk.lose_power()))
         words = ", ".join(f"{killed[name] or f'{name} (gone)'}: {lost[name]}" for name in nodes)
         return _effect(f"power lost: {words}" if any(killed.values()) else "", "no process that was running")
 
@@ -240,7 +243,7 @@ class RemoteEnvironment:
         return _effect(f"end of {impairment.kind}: {words}" if words else "", "no node had it")
 
     def _require_treated(self, impairment: NodeImpairment) -> None:
-        if not isinstance(impairment, TREATED):
+        if impairment.kind not in self.faults:
             raise HarnessError(f"there is no {impairment.kind} of {self.machines.kind}; the simulator has it")
 
     async def _strobe(self, nodes: Sequence[str], strobes: Sequence[Strobe]) -> str:
@@ -249,6 +252,11 @@ class RemoteEnvironment:
     async def _limit_processor(self, nodes: Sequence[str], share: float) -> str:
         await self._on(nodes, lambda node: self.machines.limit_processor(node, share))
         return f"{share:.1%} of a processor" if share else "whole processors"
+
+    async def _on_disks(self, nodes: Sequence[str], act: OnDisk) -> dict[str, str]:
+        self._known(nodes)
+        disks = {name: self.machines.disk(name) for name in nodes}
+        return await self._on(nodes, lambda node: act(node, disks[node.name]))
 
     # Threads --------------------------------------------------------------------------------------------------
 

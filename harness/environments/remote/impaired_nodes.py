@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from harness.environments.environment import Timeline
-from harness.environments.impairment import NodeImpairment, RestartLoop, RollingRestart, SlowNode, Strobe
+from harness.environments.impairment import (
+    BitRot,
+    Corruption,
+    NodeImpairment,
+    RestartLoop,
+    RollingRestart,
+    SlowNode,
+    Strobe,
+)
+from harness.environments.remote.impaired_disks import DiskWorld, OnDisk, disk_treatment
 
 LEAST_PROCESSOR = 0.01
 CALLBACK_OF_NO_LOAD_US = 250.0
@@ -30,6 +39,8 @@ class World:
     """Let the clocks of nodes flip by all of these; why they do not, or empty."""
     limit_processor: Callable[[Sequence[str], float], Awaitable[str]]
     """Give each node no more than so much of one processor, or as much as there is where it is 0; what is so now."""
+    on_disks: Callable[[Sequence[str], OnDisk], Awaitable[dict[str, str]]]
+    """As in `DiskWorld`."""
 
 
 class Treatment(Protocol):
@@ -38,6 +49,9 @@ class Treatment(Protocol):
 
     async def end(self) -> str:
         """Undo it; returns what came of it. Raises HarnessError, also for what failed meanwhile."""
+
+    async def cancel(self) -> None:
+        """End what still runs of it, if anything does; nothing is undone."""
 
 
 class RemoteImpairedNodes:
@@ -51,7 +65,8 @@ class RemoteImpairedNodes:
 
     async def impair(self, nodes: Sequence[str], impairment: NodeImpairment) -> tuple[bool, str]:
         treatment = self._treatment(tuple(nodes), impairment)
-        self._active.append((impairment, tuple(nodes), treatment))
+        if not isinstance(impairment, BitRot | Corruption):
+            self._active.append((impairment, tuple(nodes), treatment))
         return await treatment.begin()
 
     async def relieve(self, nodes: Sequence[str], impairment: NodeImpairment) -> str:
@@ -65,8 +80,7 @@ class RemoteImpairedNodes:
     async def stop(self) -> None:
         """End the turns that are still taken; nothing is undone."""
         for _, _, treatment in self._active:
-            if isinstance(treatment, _Turns):
-                await treatment.cancel()
+            await treatment.cancel()
         self._active.clear()
 
     def all_of(self, kind: type[NodeImpairment], node: str) -> list[Any]:
@@ -83,11 +97,12 @@ class RemoteImpairedNodes:
                 return _Strobing(self, nodes, world)
             case SlowNode():
                 return _Slow(self, nodes, world)
-        raise TypeError(f"{impairment.kind} is not treated")
+        disks = DiskWorld(timeline=world.timeline, kill=world.kill, boot=world.boot, on_disks=world.on_disks)
+        return disk_treatment(disks, nodes, impairment)
 
 
 TREATED: tuple[type[NodeImpairment], ...] = (RestartLoop, RollingRestart, SlowNode, Strobe)
-"""Those that nodes in containers and on machines can have."""
+"""Those that nodes in containers and on machines can have; those of disks, where these are ours, come on top."""
 
 
 # Restarts
@@ -179,6 +194,9 @@ class _Strobing:
         await self._apply()
         return ", ".join(self._nodes)
 
+    async def cancel(self) -> None:
+        """The clock goes with the node."""
+
     async def _apply(self) -> str:
         words = [await self._world.strobe((node,), self._impaired.all_of(Strobe, node)) for node in self._nodes]
         return "; ".join(filter(None, words))
@@ -195,6 +213,9 @@ class _Slow:
 
     async def end(self) -> str:
         return await self._apply()
+
+    async def cancel(self) -> None:
+        """The limit goes with the node."""
 
     async def _apply(self) -> str:
         words = []

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from harness.environments.disk.troubles import DiskImpairment
+from harness.environments.impairment import BitRot, Corruption
 from harness.environments.remote.shell import Shell
 from harness.system import NodeSpec
 
@@ -58,6 +60,24 @@ class NodeDisk(Protocol):
 
     def lose_power(self) -> Lost:
         """What was not fsynced is gone in whole or in part. Nothing of the node runs."""
+
+    def impair(self, impairment: DiskImpairment) -> None: ...
+
+    def relieve(self, impairment: DiskImpairment) -> str:
+        """Take it away again; which calls it let fail, in words."""
+
+    def rot(self, how: BitRot | Corruption, spared: Sequence[str]) -> str:
+        """Flip bits, but none of the `spared` files; which, in words, or nothing where there is nothing to flip."""
+
+    def cut_short(self, files: int, draw: int, spared: Sequence[str]) -> str:
+        """Cut the ends of so many files off; of which, in words. Nothing of the node runs."""
+
+    def copy(self, name: str) -> int:
+        """Keep a copy of everything under a name; of how many files and folders."""
+
+    def put_back(self, name: str, spared: Sequence[str]) -> str:
+        """What was copied under this name takes the place of everything, or nothing does where there is no such copy;
+        how many bytes of how many. Nothing of the node runs."""
 
 
 class Machines(Protocol):

@@ -50,6 +50,9 @@ class RemoteNode:
     deaths: list[str] = field(default_factory=list)
     """The last words of each life that ended of its own accord."""
     _should_run: bool = False
+    _troubles: int = 0
+    """How many impairments of its disk there are."""
+    _ended_in_trouble: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prepare(self) -> int:
@@ -151,6 +154,26 @@ class RemoteNode:
         """By a control group on the machine; 0: as much as there is."""
         self._ask("limit", {"share": share})
 
+    @property
+    def spared(self) -> Sequence[str]:
+        """Files that are written before each boot, as its disk calls them."""
+        home = f"{agent.NODE}/"
+        return [path.removeprefix(home) for path in self.launch.files if path.startswith(home)]
+
+    def begin_trouble(self) -> None:
+        """Its disk fails from now on: what ends by itself then has not panicked."""
+        self.look()
+        self._troubles += 1
+
+    def end_trouble(self) -> bool:
+        """Whether it has ended by itself since its disk failed, and is to be booted."""
+        self.look()
+        self._troubles -= 1
+        if self._troubles:
+            return False
+        ended, self._ended_in_trouble = self._ended_in_trouble, False
+        return ended
+
     def usage(self) -> Usage | None:
         """What the program holds of its machine; None where it is down."""
         held = self._ask("usage")
@@ -171,6 +194,9 @@ class RemoteNode:
         seen = self._ask("look")
         if seen["state"] == "gone":
             self._should_run = False
+            if self._troubles:
+                self._ended_in_trouble = True
+                return
             self.deaths.append(f"exit code {seen['exit_code']}\n{seen['last_words']}".strip())
 
     def bring_logs_home(self, directory: Path, *, zero_ns: int) -> None:

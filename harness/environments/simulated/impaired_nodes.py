@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from harness.environments.disk.damage import cut_files_short, rot_bits
-from harness.environments.disk.troubles import DiskImpairment
+from harness.environments.disk.damage import cut_files_short, rot
+from harness.environments.disk.troubles import DiskImpairment, in_words
 from harness.environments.impairment import (
     BitRot,
+    Corruption,
     DiskErrors,
     FailingFsync,
     FullDisk,
@@ -68,7 +69,7 @@ class ImpairedNodes:
         """What was done to which nodes, in words; empty where nothing was."""
         if not nodes:
             return ""
-        if isinstance(impairment, BitRot):
+        if isinstance(impairment, BitRot | Corruption):
             return _rot(nodes, impairment)
         treatment = _treatment(self._world, nodes, impairment)
         self._active.append((impairment, _names(nodes), treatment))
@@ -87,9 +88,9 @@ def _names(nodes: Sequence[Node]) -> tuple[str, ...]:
     return tuple(node.machine.name for node in nodes)
 
 
-def _rot(nodes: Sequence[Node], rot: BitRot) -> str:
-    draw = random.Random(rot.draw)
-    done = [(node.machine.name, rot_bits(node.machine.disk, rot.bits, draw)) for node in nodes]
+def _rot(nodes: Sequence[Node], how: BitRot | Corruption) -> str:
+    draw = random.Random(how.draw)
+    done = [(node.machine.name, rot(node.machine.disk, how, draw)) for node in nodes]
     return ", ".join(f"{name}: {words}" for name, words in done if words)
 
 
@@ -111,7 +112,7 @@ def _treatment(world: World, nodes: Sequence[Node], impairment: NodeImpairment) 
             return _RollingRestart(world, nodes, impairment)
         case Strobe():
             return _Strobe(world, nodes, impairment)
-        case BitRot():
+        case BitRot() | Corruption():
             raise TypeError("bits rot once")
 
 
@@ -120,14 +121,7 @@ class _DiskTrouble:
         self._world, self._nodes, self._impairment = world, nodes, impairment
         for node in nodes:
             node.machine.disk.troubles.add(impairment, node.machine.disk.used_bytes)
-        is_for_good = isinstance(impairment, FailingFsync) and impairment.most is None
-        wrong = {
-            SlowDisk: "an fsync takes {0.factor:g} times as long",
-            FailingFsync: "every fsync fails" if is_for_good else "fsyncs that will fail: {0.most}",
-            DiskErrors: "{0.reads:.1%} of reads and {0.writes:.1%} of writes fail",
-            FullDisk: "room for {0.room_bytes} bytes more",
-        }
-        self.words = f"{', '.join(_names(nodes))}: {wrong[type(impairment)].format(impairment)}"
+        self.words = f"{', '.join(_names(nodes))}: {in_words(impairment)}"
 
     def end(self) -> str:
         """Those whose disk made an end of them are booted: whoever mends a disk does so."""

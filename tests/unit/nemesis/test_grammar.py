@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -22,6 +23,7 @@ from nemesis.grammar import FORMS, Mistake, next_words, parse_shape, parse_shape
 from nemesis.impair import (
     LINK_VERBS,
     NODE_VERBS,
+    Corrupt,
     Impairing,
     ImpairLinks,
     ImpairLinksOf,
@@ -105,6 +107,7 @@ def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
         _sized(st.builds(ImpairLinks, st.sampled_from(list(LINK_VERBS)), links)),
         *(st.builds(of, groups) for of in (Bridge, MajoritiesRing)),
         st.just(RandomHalves()),
+        st.builds(Corrupt, target, st.sampled_from(("**", "store/**/*.blk", "a?.wal")), st.integers(1, 999_999_999)),
         *(target.map(of) for of in verbs),
     )
 
@@ -123,6 +126,7 @@ def test_the_text_of_every_shape_is_read_as_an_equal_shape(data: st.DataObject) 
 
 def test_every_form_is_drawn_by_the_test_above() -> None:
     made = {"PART": Role("primary"), "TARGET": ALL, "GROUP": "brokers"}
+    made |= {"PATTERN": "'store/*'", "COUNT": "3", "UNIT": "kB"}
     for form in FORMS:
         shape = form.make(*(made[word] for word in form.text.split() if word in made))
         assert parse_shape(tuple(str(shape).split()), WORDS) == shape
@@ -145,9 +149,24 @@ def test_whatever_words_come_they_are_a_shape_or_one_mistake(data: st.DataObject
 def test_each_word_of_a_shape_is_offered_after_those_before_it(data: st.DataObject) -> None:
     words = str(data.draw(single_shapes(WORDS))).split()
     for place, word in enumerate(words):
-        if "+" not in word and "=" not in word:
+        if "+" not in word and "=" not in word and not word.startswith("'") and not word.isdigit():
             assert word in next_words(tuple(words[:place]), WORDS)
     assert "and" in next_words(tuple(words), WORDS)
+
+
+def test_bits_are_flipped_in_files_that_a_pattern_names() -> None:
+    assert shape_of("corrupt b2 'store/**/*.blk' one bit in 1 MB") == Corrupt(Nodes(("b2",)), "store/**/*.blk", 10**6)
+    assert str(shape_of("corrupt one of brokers store/*.blk one bit in 2000 B")) == (
+        "corrupt one of brokers 'store/*.blk' one bit in 2 kB"
+    )
+    for text, words in {
+        "corrupt b1 'a' one bit in 1 TB": "'TB' is no unit that can follow .*; there can be: B, kB, MB, GB",
+        "corrupt b1 'a' one bit in none MB": "no whole number that can follow",
+        "corrupt b1 one bit in 1 MB": "no pattern of files that can follow",
+    }.items():
+        with pytest.raises(Mistake) as mistake:
+            shape_of(text)
+        assert re.search(words, mistake.value.what), mistake.value.what
 
 
 def shape_of(text: str) -> Shape:

@@ -362,6 +362,7 @@ def test_a_fault_that_waits_can_be_armed_only_where_moments_are_seen() -> None:
 )
 def test_every_kind_of_fault_can_strike_in_the_midst_of_a_step(form: Form, tmp_path: Path) -> None:
     text = form.text.replace("TARGET", "it", 1).replace("PART", "it").replace("TARGET", "b").replace("GROUP", "all")
+    text = text.replace("PATTERN", "'**'").replace("COUNT UNIT", "1 MB")
     line = f"0 for 1 {text} when here [mine 0]"
     vocabulary = Vocabulary(groups={"all": ("a", "b", "c")}, points=("here",))
     due = Schedule(read_schedule([line], vocabulary, 10).entries, 10 * 10**9).due()

@@ -91,6 +91,7 @@ from system_under_test.rocketmq.pop_protocol import (
     decode_batch_ack,
     encode_batch_ack,
 )
+from system_under_test.rocketmq.recall_handle import RecallHandle
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
 from system_under_test.storage.forgotten_topics import checked
 from system_under_test.storage.message import MessageInvalid, check_message, decode_message, encode_message
@@ -428,6 +429,12 @@ CODECS: tuple[Codec, ...] = (
         ChangedInvisibleTime.decode,
         (RemotingError,),
         ChangedInvisibleTime(pop_time_ms=1, invisible_ms=2, revive_queue=3).encode(),
+    ),
+    _plain(
+        "recall handle",
+        lambda data: RecallHandle.decode(data.decode("latin-1")),
+        ValueError,
+        RecallHandle(topic="T", broker_name="g", due_ms=1_700_000_000_000, unique_key="id").encode().encode(),
     ),
     _commands("batch of acks", decode_batch_ack, (RemotingError,), encode_batch_ack("G", "T", [HANDLE])),
     _plain(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
 import pytest
 
 from system_under_test.grpc.errors import GrpcError, Status
@@ -26,6 +28,8 @@ from system_under_test.rocketmq.proxy.v2 import (
     QueryOffsetResponse,
     QueryRouteRequest,
     QueryRouteResponse,
+    RecallMessageRequest,
+    RecallMessageResponse,
     Resource,
     SendMessageRequest,
     SendMessageResponse,
@@ -247,5 +251,31 @@ def test_each_of_two_clients_gets_everything_where_each_keeps_its_own_offsets() 
         asked = GetOffsetRequest(group=READERS, message_queue=queue())
         committed = await cluster.call("p1", "GetOffset", asked, GetOffsetResponse)
         assert committed.offset == 0, "what one has read is the group's business only if it says so"
+
+    play(story, proxies=["p1", "p2"])
+
+
+def test_a_delayed_message_is_taken_back_by_its_handle_and_others_come_out() -> None:
+    async def story(cluster: Cluster) -> None:
+        at_s = 1_767_225_600 + int(cluster.now_s) + 3
+        later = {"message_type": MessageType.DELAY, "delivery_timestamp": Timestamp(seconds=at_s)}
+        sent = await send(cluster, "p1", letter("unwanted", **later), letter("wanted", **later), letter("plain"))
+        unwanted, wanted, plain = (entry.recall_handle for entry in sent.entries)
+        assert urlsafe_b64decode(unwanted) == f"v1 {TOPIC} {GROUP} {at_s * 1000} id-unwanted".encode()
+        assert wanted and not plain
+
+        async def recall(handle: str, topic: str = TOPIC) -> RecallMessageResponse:
+            request = RecallMessageRequest(topic=Resource(name=topic), recall_handle=handle)
+            return await cluster.call("p2", "RecallMessage", request, RecallMessageResponse)
+
+        recalled = await recall(unwanted)
+        assert (recalled.status.code, recalled.message_id) == (Code.OK, "id-unwanted")
+        control = urlsafe_b64encode(f"v1 {TOPIC} {GROUP} {at_s * 1000} a\x02b".encode()).decode()
+        for handle in ("", "v1", "!", control):
+            assert (await recall(handle)).status.code == Code.BAD_REQUEST
+        assert (await recall(wanted, "other")).status.code == Code.BAD_REQUEST
+        await cluster.sleep(6)
+        assert sorted(await cluster.read("b1")) == ["plain", "wanted"]
+        assert (await recall(wanted)).status.code == Code.BAD_REQUEST, "it has come out"
 
     play(story, proxies=["p1", "p2"])

@@ -46,6 +46,8 @@ from system_under_test.rocketmq.proxy.v2 import (
     QueryOffsetResponse,
     QueryRouteRequest,
     QueryRouteResponse,
+    RecallMessageRequest,
+    RecallMessageResponse,
     ReceiveMessageRequest,
     ReceiveMessageResponse,
     SendMessageRequest,
@@ -119,6 +121,7 @@ class Proxy:
             ),
             "Heartbeat": self._unary(HeartbeatRequest, HeartbeatResponse, self._heartbeat),
             "SendMessage": self._unary(SendMessageRequest, SendMessageResponse, lambda q, s: self._send(sending, q, s)),
+            "RecallMessage": self._unary(RecallMessageRequest, RecallMessageResponse, lambda q, _: sending.recall(q)),
             "NotifyClientTermination": self._unary(
                 NotifyClientTerminationRequest, NotifyClientTerminationResponse, self._terminated
             ),

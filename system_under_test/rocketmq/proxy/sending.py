@@ -1,8 +1,11 @@
-"""SendMessage: each message of a call goes to a queue of its topic, with its outcome told by itself."""
+"""SendMessage: each message of a call goes to a queue of its topic, with its outcome told by itself. RecallMessage: one
+that was to be delivered later is taken back.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from zlib import crc32
 
 from system_under_test.remoting.codes import ResponseCode
@@ -13,7 +16,9 @@ from system_under_test.rocketmq.nameserver.route import TopicRoute
 from system_under_test.rocketmq.proxy.brokers import Brokers
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.messages import (
+    DELIVER_AT_MS,
     SHARDING_KEY,
+    TAKEN_BACK,
     UNIQUE_KEY,
     TransactionId,
     properties_of,
@@ -24,12 +29,15 @@ from system_under_test.rocketmq.proxy.refusals import OK, Refused, common_status
 from system_under_test.rocketmq.proxy.v2 import (
     Code,
     MessageType,
+    RecallMessageRequest,
+    RecallMessageResponse,
     SendMessageRequest,
     SendMessageResponse,
     SendResultEntry,
     SystemProperties,
     UserMessage,
 )
+from system_under_test.rocketmq.recall_handle import RecallHandle
 from system_under_test.rocketmq.topic import WRITE
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message import encode_properties
@@ -93,7 +101,35 @@ class Sending:
             message_id=properties[UNIQUE_KEY],
             transaction_id=_transaction_id(broker_name, answer) if is_half else "",
             offset=answer.queue_offset,
+            recall_handle=_recall_handle(topic, broker_name, properties),
         )
+
+    async def recall(self, request: RecallMessageRequest) -> RecallMessageResponse:
+        """By a message that is due together with it, at the broker that has it. Raises Refused."""
+        topic = topic_of(request.topic)
+        try:
+            handle = RecallHandle.decode(request.recall_handle)
+        except ValueError as error:
+            raise Refused(Code.BAD_REQUEST, str(error)) from error
+        if handle.topic != topic:
+            raise Refused(Code.BAD_REQUEST, f"the recall handle is of topic {handle.topic!r}, not of {topic!r}")
+        properties = {
+            UNIQUE_KEY: _text(handle.unique_key),
+            DELIVER_AT_MS: str(handle.due_ms),
+            TAKEN_BACK: _text(handle.unique_key),
+        }
+        taking_back = SendRequest(
+            topic=topic,
+            queue_id=0,
+            body=b"0",
+            born_timestamp_ms=self._host.clock.wall_ns() // 1_000_000,
+            producer_group=topic,
+            properties=encode_properties(properties).decode(),
+        )
+        response = await self._brokers.ask_master(topic, handle.broker_name, taking_back.encode())
+        if response.code != ResponseCode.SUCCESS:
+            raise refused_by_broker(response)
+        return RecallMessageResponse(status=OK, message_id=handle.unique_key)
 
     def _queue(self, route: TopicRoute, sharding_key: str | None) -> tuple[str, int]:
         """(broker's name, queue): by turns, or that of the message group. Raises Refused where none takes messages."""
@@ -115,6 +151,21 @@ class Sending:
                 self._turn += step
                 return queue
         raise Refused(Code.HA_NOT_AVAILABLE, "no broker of the topic has a master")
+
+
+def _recall_handle(topic: str, broker_name: str, properties: Mapping[str, str]) -> str:
+    """Empty for a message that is not delayed, or whose id has what separates the parts of a handle."""
+    due, unique_key = properties.get(DELIVER_AT_MS), properties[UNIQUE_KEY]
+    if due is None or int(due) < 0 or " " in unique_key:
+        return ""
+    return RecallHandle(topic=topic, broker_name=broker_name, due_ms=int(due), unique_key=unique_key).encode()
+
+
+def _text(text: str) -> str:
+    """Control characters would end a property and begin another. Raises Refused."""
+    if not text.isprintable():
+        raise Refused(Code.BAD_REQUEST, "the recall handle names no message id")
+    return text
 
 
 def _transaction_id(broker_name: str, answer: SendAnswer) -> str:

@@ -2,7 +2,9 @@
 
 The vendor's page on the guarantees of its API (https://etcd.io/docs/v3.4/learning/api_guarantees/) says that operations
 on keys are strictly serializable, whatever happens to fewer than half of the members, but for reads that are
-asked for as serializable: these may show what was true before.
+asked for as serializable: these may show what was true before. Its notes on locks and leases
+(https://etcd.io/docs/v3.4/learning/why/) say that a lease cannot keep two processes apart by itself, and that what is
+done under a lock must be checked against the lock's version where it is done.
 """
 
 from __future__ import annotations
@@ -20,12 +22,17 @@ from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
 from workloads.systems.etcd.client import EtcdClient
 from workloads.systems.etcd.gateway import Gateway
+from workloads.systems.etcd.lock import LockClient
 from workloads.systems.etcd.nodes import CLIENT_PORT, MEMBERS, member
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
 STALE = "reads that are asked for as serializable may show the past (the vendor's page on the guarantees of its API)"
+LEASED = (
+    "a lease may end while whoever holds a lock by it does not know, so that only tokens keep others out (the vendor's "
+    "notes on locks and leases); --set fencing=true judges by them"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +41,12 @@ class EtcdSettings:
     """Members answer reads from what they have, without asking the others."""
     heartbeat_ms: Annotated[int, Bounds(10, 10_000)] = 100
     election_ms: Annotated[int, Bounds(50, 50_000)] = 1000
+    lease_s: Annotated[int, Bounds(1, 60)] = 2
+    """Locks last so long without being kept alive; etcd makes it no shorter than one and a half elections."""
+    fencing: bool = False
+    """Of the workload `lock`, whose setting it is as well: locks are released by their tokens."""
     strict: bool = False
-    """Judge as if no read might show the past."""
+    """Judge as if no read might show the past, and no lock be lost."""
 
     def __post_init__(self) -> None:
         if self.election_ms < 5 * self.heartbeat_ms:
@@ -47,7 +58,7 @@ class EtcdSettings:
 class Etcd:
     """`System`."""
 
-    name, settings_type, workloads = "etcd", EtcdSettings, ("register", "set", "list-append")
+    name, settings_type, workloads = "etcd", EtcdSettings, ("register", "set", "list-append", "lock")
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: EtcdSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
@@ -66,7 +77,11 @@ class Etcd:
         require_package("aiohttp", system=self.name)
 
     def client(self, workload: str, settings: EtcdSettings, host: Any, process: int) -> Client:
-        gateway = _gateway(host, MEMBERS[process % len(MEMBERS)])
+        name = MEMBERS[process % len(MEMBERS)]
+        gateway = _gateway(host, name)
+        if workload == "lock":
+            keeper = _gateway(host, name)
+            return LockClient(gateway, keeper, lease_s=settings.lease_s, fencing=settings.fencing)
         return EtcdClient(gateway, serializable_reads=settings.serializable_reads)
 
     async def ready(self, settings: EtcdSettings, host: Any, workload: str) -> None:
@@ -90,9 +105,17 @@ class Etcd:
         return {"leader": tuple(leading)}
 
     def legal_loss(self, settings: EtcdSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
-        if settings.strict or not settings.serializable_reads:
+        if settings.strict:
             return LegalLoss()
-        return LegalLoss(reason=STALE, in_workloads={"register": ("nonlinearizable",), "set": ("stale",)})
+        reasons: list[str] = []
+        in_workloads: dict[str, tuple[str, ...]] = {}
+        if settings.serializable_reads:
+            reasons.append(STALE)
+            in_workloads |= {"register": ("nonlinearizable",), "set": ("stale",)}
+        if not settings.fencing:
+            reasons.append(LEASED)
+            in_workloads["lock"] = ("nonlinearizable",)
+        return LegalLoss(reason="; ".join(reasons), in_workloads=in_workloads)
 
 
 def _gateway(host: Any, name: str) -> Gateway:

@@ -55,10 +55,8 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
 )
 @click.option(
     "--workload",
-    default="log",
-    show_default=True,
     metavar="W",
-    help="What clients do and what must hold.",
+    help="What clients do and what must hold.  [default: log, or the first that the system serves]",
     shell_complete=one_of(named("workloads")),
 )
 @click.option(
@@ -153,7 +151,7 @@ def command(
     environment: str,
     inventory: str,
     world: str,
-    workload: str,
+    workload: str | None,
     nemesis: str | None,
     schedule: Path | None,
     nodes: int | None,
@@ -182,7 +180,7 @@ def command(
         raise UsageError("--schedule says itself which faults strike; leave it or --nemesis out")
     scenario = Scenario(
         system=system,
-        workload=workload,
+        workload=registry.usual_workload(system) if workload is None else workload,
         nemesis=nemesis_names(NONE if nemesis is None else nemesis),
         schedule=() if schedule is None else schedule_lines(schedule),
         environment=environment,

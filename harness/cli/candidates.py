@@ -88,8 +88,10 @@ def mutants(context: click.Context) -> Iterable[str]:
 
 def settings_of_run(context: click.Context) -> Iterable[str]:
     """`key=` for each setting of the system, the workload and the packages of faults that were typed."""
-    parts: list[Any] = [registry.system(system) for system in _systems(context)]
-    parts.append(registry.workload(context.params.get("workload") or "log"))
+    systems = list(_systems(context))
+    parts: list[Any] = [registry.system(system) for system in systems]
+    usual = registry.usual_workload(systems[0]) if len(systems) == 1 else registry.USUAL
+    parts.append(registry.workload(context.params.get("workload") or usual))
     for name in (context.params.get("nemesis") or "").split(","):
         if name.strip() in registry.names("nemeses"):
             parts.append(registry.find("nemeses", name.strip())(Declaration()))

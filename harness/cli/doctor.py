@@ -103,7 +103,7 @@ def _netem() -> Finding:
 
 
 def _fuse() -> Finding:
-    possible = "slow, full and lying disks under real processes; the simulator has them anyway"
+    possible = "power and faults of disks in containers, for root; the simulator has them anyway"
     if not Path("/dev/fuse").exists():
         return Finding("fuse", False, "no /dev/fuse (load the module: modprobe fuse)", possible)
     usable = os.access("/dev/fuse", os.R_OK | os.W_OK)

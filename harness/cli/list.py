@@ -287,6 +287,7 @@ def _show(name: str, entries: list[Entry], console: Console) -> None:
     if name == "shapes":
         console.say("  TARGET: a node, several (n1+n2), a group, all, a role, or one, minority or majority of GROUP;")
         console.say("  PART: the same without all; 'and' joins shapes that strike at one moment")
+        console.say("  PATTERN: files where a node keeps its data, such as 'store/**/*.blk'; COUNT UNIT: such as 1 MB")
         console.say("  behind the shapes: when POINT, when 3rd POINT, after POINT (stormproof list points); the target")
         console.say("  'it' is then the node that reached the point")
 

@@ -55,10 +55,8 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
 )
 @click.option(
     "--workload",
-    default="log",
-    show_default=True,
     metavar="W",
-    help="What clients do and what must hold.",
+    help="What clients do and what must hold.  [default: log, or the first that the system serves]",
     shell_complete=one_of(named("workloads")),
 )
 @click.option(
@@ -153,7 +151,7 @@ def command(
     environment: str,
     inventory: str,
     world: str,
-    workload: str,
+    workload: str | None,
     nemesis: str | None,
     schedule: Path | None,
     nodes: int | None,
@@ -182,7 +180,7 @@ def command(
         raise UsageError("--schedule says itself which faults strike; leave it or --nemesis out")
     scenario = Scenario(
         system=system,
-        workload=workload,
+        workload=registry.USUAL if workload is None else workload,
         nemesis=nemesis_names(NONE if nemesis is None else nemesis),
         schedule=() if schedule is None else schedule_lines(schedule),
         environment=environment,
@@ -199,6 +197,8 @@ def command(
         max_outage_s=max_outage,
         seed=secrets.randbits(31) if seed is None else seed,
     )
+    if workload is None:
+        scenario = with_usual_workload(scenario)
     return run_one(
         scenario, Execution(runs=runs, engine=engine, master=master, vacuous=vacuous), console_of(as_json, progress)
     )
@@ -212,6 +212,14 @@ def schedule_lines(path: Path) -> tuple[str, ...]:
     if not any(lines):
         raise UsageError(f"schedule file {path} is empty; for a run without faults say --nemesis none")
     return lines
+
+
+def with_usual_workload(scenario: Scenario) -> Scenario:
+    """The same, with what its system is put on trial with where nobody says otherwise. Raises UsageError."""
+    registry.require_names(scenario)
+    registry.require_known("environments", scenario.environment)
+    start_arrow()
+    return dataclasses.replace(scenario, workload=registry.usual_workload(scenario.system))
 
 
 def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:

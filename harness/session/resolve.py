@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Kind = Literal["systems", "workloads", "nemeses", "environments"]
 SIDE_BY_SIDE = "+"
 """Between the names of workloads that run at once."""
+USUAL = "log"
+"""The workload of a run that names none, of systems that serve it."""
 LEAST_CLIENTS = 2
 """Of a workload that runs beside others: one that writes and one that reads."""
 _SINGULAR: Mapping[Kind, str] = {
@@ -85,6 +87,12 @@ def system(name: str) -> Any:
     except ModuleNotFoundError as error:
         package, wanted = _package_of(name), f"{name} needs the Python module {error.name}, which is not installed"
         raise UsageError(f"system {wanted}: pip install {package}") from None
+
+
+def usual_workload(name: str) -> str:
+    """What a system is put on trial with where nobody says otherwise. Raises UsageError as `system` does."""
+    served: tuple[str, ...] = system(name).workloads
+    return USUAL if USUAL in served else served[0]
 
 
 def _package_of(system: str) -> str:

@@ -55,6 +55,16 @@ def test_what_was_fsynced_survives_a_loss_of_power_and_the_rest_is_torn(disks: C
     assert any(lost), "in six losses of power nothing was lost"
 
 
+def test_a_node_without_power_says_nothing_until_it_is_booted(disks: Cluster) -> None:
+    assert disks.ask("p2", "hold", to="p1")
+    disks.do(disks.environment.power_off(["p1"]))
+    assert disks.ask("p2", "is_held", to="p1", timeout_s=1.0) == "held"
+    assert disks.ask("p2", "reach", to=["p1"]) == {"p1": "silence"}
+    disks.do(disks.environment.boot(["p1"]))
+    disks.do(disks.until_serving("p1"))
+    assert disks.ask("p2", "reach", to=["p1"]) == {"p1": "reached"}
+
+
 def test_a_killed_program_leaves_what_it_wrote(disks: Cluster) -> None:
     assert disks.ask("p1", "append", path="killed", text="written", fsync=False) == ""
     disks.do(disks.environment.kill(["p1"]))

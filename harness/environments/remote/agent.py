@@ -168,6 +168,8 @@ def boot(arguments: Answer) -> Answer:
     if before == "gone":
         with contextlib.suppress(FileNotFoundError):
             os.remove(EXIT)
+        if arguments["was_off"]:
+            _switch("-D")
         environment = {**os.environ, **arguments["environment"], **_faked()}
         started, failed = os.pipe()
         if os.fork() == 0:
@@ -236,6 +238,25 @@ def _resolve_alone(names: Mapping[str, str]) -> str:
 
 def kill(_: Answer) -> Answer:
     return _signal(signal.SIGKILL, ("gone",))
+
+
+def power_off(_: Answer) -> Answer:
+    """Kill the program, and let nobody hear of it: not even the end of its connections leaves the machine until it is
+    booted."""
+    _switch("-I")
+    answer = kill({})
+    subprocess.run(["ss", "-t", "-a", "-K"], capture_output=True, check=False)  # what was to be sent is gone
+    return answer
+
+
+def _switch(action: str) -> None:
+    """No packet comes or goes from now on (-I), or all do again (-D), but within the machine. Idempotent."""
+    family = _family()
+    for chain, interface in (("INPUT", "-i"), ("OUTPUT", "-o")):
+        rule = (chain, "!", interface, "lo", "-j", "DROP")
+        is_off = subprocess.run([family, "-w", "-C", *rule], capture_output=True, check=False).returncode == 0
+        if is_off != (action == "-I"):
+            _tool(family, "-w", action, *rule)
 
 
 def pause(_: Answer) -> Answer:
@@ -347,14 +368,19 @@ def unguard(_: Answer) -> Answer:
     return {"guarded": True}
 
 
+def _family() -> str:
+    """Which iptables there is, as `guard` has found out."""
+    with open(f"{STATE}/iptables", encoding="ascii") as file:
+        return file.read()
+
+
 def filter_packets(arguments: Answer) -> Answer:
     """Drop all packets from the addresses `dropped`, hand those from `relayed` to the relay, and let all others pass;
     in one step.
 
     Answers whose packets were dropped until now, how many since the last change, and what is done from now on.
     """
-    with open(f"{STATE}/iptables", encoding="ascii") as file:
-        family = file.read()
+    family = _family()
     counted: dict[str, int] = {}
     for line in _tool(family, "-w", "-L", CHAIN, "-n", "-v", "-x").splitlines()[2:]:
         packets, _, target, _, _, _, _, source, *_ = line.split()
@@ -583,6 +609,7 @@ VERBS: Mapping[str, Callable[[Answer], Answer]] = {
     for verb in (
         boot,
         kill,
+        power_off,
         pause,
         resume,
         terminate,

@@ -188,7 +188,7 @@ class RemoteEnvironment:
         self._known(nodes)
         for name in nodes:
             self.machines.disk(name)  # before anything is killed
-        killed = await self._on(nodes, RemoteNode.kill)
+        killed = await self._on(nodes, RemoteNode.power_off)
         lost = await self._on_disks(nodes, lambda _, disk: str(disk.lose_power()))
         words = ", ".join(f"{killed[name] or f'{name} (gone)'}: {lost[name]}" for name in nodes)
         return _effect(f"power lost: {words}" if any(killed.values()) else "", "no process that was running")

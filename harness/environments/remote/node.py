@@ -50,6 +50,8 @@ class RemoteNode:
     deaths: list[str] = field(default_factory=list)
     """The last words of each life that ended of its own accord."""
     _should_run: bool = False
+    _is_off: bool = False
+    """Without power."""
     _troubles: int = 0
     """How many impairments of its disk there are."""
     _ended_in_trouble: bool = False
@@ -70,8 +72,9 @@ class RemoteNode:
         self.place.shell.put(self.launch.files)
         environment = {**self.place.environment, **self.launch.environment}
         names = dict(self.place.names)
-        answer = self._ask("boot", {"argv": self.launch.argv, "environment": environment, "names": names})
-        self._should_run = True
+        start = {"argv": self.launch.argv, "environment": environment, "names": names, "was_off": self._is_off}
+        answer = self._ask("boot", start)
+        self._should_run, self._is_off = True, False
         return f"{self.name} ({answer['after']})"
 
     def upgrade(self) -> str:
@@ -98,6 +101,11 @@ class RemoteNode:
         self.look()
         self._should_run = False
         return self._changed(self._ask("kill"))
+
+    def power_off(self) -> str:
+        self.look()
+        self._should_run, self._is_off = False, True
+        return self._changed(self._ask("power_off"))
 
     def pause(self) -> str:
         return self._changed(self._ask("pause"))

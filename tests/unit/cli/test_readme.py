@@ -8,12 +8,14 @@ import shlex
 from pathlib import Path
 
 import click
+import pytest
 
 from checkers.transactions.elle.graph.cycles import NAMES as CYCLES
 from checkers.transactions.meanings import NO_ORDER
 from harness.cli import run
 from harness.cli.exit_code import ExitCode
 from harness.cli.main import group
+from harness.errors import UsageError
 from harness.record.scenario import Scenario, nemesis_names
 from harness.session import resolve as registry
 from harness.session.judgement import of_model
@@ -53,8 +55,9 @@ def test_every_run_in_a_block_of_commands_names_what_there_is() -> None:
         nemesis = nemesis_names(options["nemesis"])
         scenario = Scenario(
             system=options["system"],
-            workload=options["workload"],
+            workload=options["workload"] or registry.usual_workload(options["system"]),
             nemesis=nemesis,
+            environment=options["environment"],
             mutant=options["mutant"],
             settings=dict(map(registry.parse_setting, options["settings"])),
         )
@@ -120,3 +123,10 @@ def test_the_table_of_histories_has_all_that_is_judged() -> None:
         named = {re.sub(r" \(.*", "", anomaly.strip()) for anomaly in anomalies.split(",")} - {"cycles"}
         assert named == {anomaly for anomaly in judged.anomalies if not is_below(anomaly)}
         assert (ROOT / module.split("`")[1]).exists()
+
+
+def test_a_run_that_names_no_workload_has_the_first_that_its_system_serves_unless_that_has_logs() -> None:
+    assert registry.usual_workload("rocketmq") == "log"
+    assert registry.usual_workload("etcd") == "register"
+    with pytest.raises(UsageError, match="unknown system 'kafka'; known are: "):
+        registry.usual_workload("kafka")

@@ -158,7 +158,7 @@ def test_what_was_shown_while_no_slave_was_there_may_be_lost_with_the_masters_di
 
 def test_filters_and_keys_may_not_fit_the_log_of_a_slave_that_is_parted() -> None:
     given = settings("async-slaves", "async")
-    for anomaly in ("filtered-skip", "key-not-found", "key-misleads"):
+    for anomaly in ("filtered-skip", "key-not-found", "key-misleads", "torn-batch"):
         assert is_excused(given, POWER, reports(parted_to_s=0.9), 60, anomaly)
         assert not is_excused(given, POWER, TOLD, 60, anomaly)
 

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 
 PARTED = ("diverging-replicas", "diverging-logs")
 """What is seen of a slave that has something else than its master, until a human decides."""
-OF_TWO_LOGS = ("filtered-skip", "key-not-found", "key-misleads")
-"""What is seen of filters and keys of one replica where another one has other messages at the same places."""
+OF_TWO_LOGS = ("filtered-skip", "key-not-found", "key-misleads", "torn-batch")
+"""What is seen of filters, keys and batches of one replica where another one has other messages at the same places."""
 WITHOUT_A_SLAVE = ("no-progress", "delivered-late", "stuck-consumer")
 """What becomes of what a master of dual write takes whose slaves are parted from it: it is never safe."""
 

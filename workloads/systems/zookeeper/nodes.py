@@ -8,10 +8,12 @@ from harness.system import NodeSpec
 SERVERS = ("z1", "z2", "z3")
 PORT = 2181
 IMAGE = DebianPackages(("zookeeper",))
-# Debian's file names the jars; a small heap and no just-in-time threads of a server's size, for three on one machine.
+# Debian's file names the jars, but for one that logs; a small heap and no just-in-time threads of a server's size, for
+# three on one machine.
 START = """. /etc/zookeeper/conf/environment
 exec java -Xmx96m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dzookeeper.admin.enableServer=false \\
-  -Dzookeeper.forceSync=$0 -cp "$CLASSPATH" org.apache.zookeeper.server.quorum.QuorumPeerMain /etc/start.cfg
+  -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -Dorg.slf4j.simpleLogger.showDateTime=true -Dzookeeper.forceSync=$0 \\
+  -cp "$CLASSPATH:/usr/share/java/slf4j-simple.jar" org.apache.zookeeper.server.quorum.QuorumPeerMain /etc/start.cfg
 """
 CONFIG = """tickTime=500
 initLimit=20

@@ -29,7 +29,7 @@ from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import ErrorCode
 from harness.generator import PENDING, Context, Emission, Generator, as_generator, invoke
-from harness.operation import Operation
+from harness.operation import NEMESIS, Operation
 from harness.seed import Seed
 from harness.workload import Workload
 
@@ -83,7 +83,7 @@ class _Locks:
     held: tuple[_Held, ...] = ()
 
     def op(self, context: Context) -> Emission:
-        free = [context.processes[thread] for thread in context.own_idle()]
+        free = [context.processes[thread] for thread in context.own_idle() if thread != NEMESIS]
         waiting = [(one.due_ns, one) for one in self.held if not one.releasing and one.process in free]
         due_ns, first = min(waiting, key=lambda pair: pair[0], default=(0, None))
         asking = next((process for process in free if process not in {one.process for one in self.held}), None)
@@ -108,7 +108,7 @@ class _Locks:
 
     def _got(self, event: Operation) -> _Held:
         assert event.key is not None
-        hold_s = Draw.at(self.base + 1, event.time).uniform(0.0, 2.0 * self.settings.hold_s)
+        hold_s = Draw.at(self.base + 1, event.time + event.process).uniform(0.0, 2.0 * self.settings.hold_s)
         token = (event.value or {}).get("value")
         return _Held(event.process, event.key, token, event.time + round(hold_s * 1e9))
 

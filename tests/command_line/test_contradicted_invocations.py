@@ -63,6 +63,7 @@ CONTRADICTED: dict[str, list[str]] = {
         "txn [[:append x 1] [:append x 2]] => [[:append x 2] [:append x 1]]",
         "txn [[:append x 1]] => []",
     ],
+    "--workload lock": ["release 3 => 4", "release nil => 4"],
     "--workload log": [
         "send {:message 1} => {:message 2 :offset 0}",
         "txn {:txn [{:f send :key q :message 1}]} => {:txn [{:f send :key q :message 2 :offset 0}]}",
@@ -126,6 +127,7 @@ REPEATED: dict[str, list[str]] = {
         "txn [[:append x 2]] => nil",
         "txn [[:r x nil]] => [[:r x [1 2]]]",
     ],
+    "--workload lock": ["acquire nil => 3", "release 3 => 3", "acquire nil => 4", "release 4 => nil"],
     "--workload log": [
         "send {:message 1} => {:message 1 :offset 0}",
         "poll {:offset 0} => {:offset 1 :messages [{:offset 0 :message 1}]}",

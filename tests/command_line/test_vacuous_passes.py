@@ -127,6 +127,10 @@ WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
         [("ok", "txn", "[[:append x 1]]", "[[:append x 1]]"), ("info", "txn", "[[:r x nil]]", "[[:r x nil]]")],
         [[("ok", "txn", "[[:r x nil]]", "[[:r x [1]]]")]],
     ),
+    "lock": (
+        [("ok", "acquire", "nil", "nil"), ("fail", "acquire", "nil", "nil"), ("info", "release", "nil", "nil")],
+        [[("ok", "acquire", "nil", "nil")], [("ok", "release", "nil", "nil")]],
+    ),
     "log": (
         [("ok", "send", "{:message 1}", "{:message 1 :offset 0}"), ("fail", "poll", "nil", "nil")],
         [

@@ -129,6 +129,7 @@ def edn(*operations: str) -> str:
         ("--workload queue", ("enqueue 1 1", "dequeue nil 1", "drain nil []"), ("enqueue 1 1", "drain nil []")),
         ("--workload set", ("add 1 1", "read nil #{1}"), ("add 1 1", "read nil #{}")),
         ("--workload counter", ("add 2 2", "read nil 2"), ("add 2 2", "read nil 3")),
+        ("--workload lock", ("acquire nil 1", "release nil nil"), ("acquire nil 1", "acquire nil 2")),
         ("--workload unique-ids", ("generate nil 1", "generate nil 2"), ("generate nil 1", "generate nil 1")),
         ("--workload bank", ("read nil {0_5,_1_5}", "read nil {0_4,_1_6}"), ("read nil {0_5}", "read nil {0_4}")),
         (

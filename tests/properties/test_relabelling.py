@@ -67,12 +67,30 @@ def spanned(value: Row | None) -> Row | None:
     return {"value": value.get("message"), "delay_ms": 40 if "due" in value else None, "values": value.get("messages")}
 
 
+def locks(seed: int) -> list[Row]:
+    """Of some locks, a few of which are given to two at once."""
+    rng = random.Random(seed)
+    rows: list[Row] = []
+    for lock in range(20):
+        held: list[int] = []
+        for _ in range(12):
+            process = 100 * lock + rng.randrange(4)
+            f = "release" if process in held else "acquire"
+            ended = "ok" if f == "release" or not held or rng.random() < 0.1 else "fail"
+            if ended == "ok":
+                held = [one for one in held if one != process] + [process] * (f == "acquire")
+            row = {"process": process, "f": f, "key": f"l{lock}", "value": {"value": None}}
+            rows += [row | {"type": "invoke"}, row | {"type": ended}]
+    return rows
+
+
 HISTORIES: dict[str, tuple[str, dict[str, str], Callable[[int], list[Row]]]] = {
     "bank": ("bank", {"total": "10"}, lambda seed: random_bank(seed)[0][:600]),
     "consumption": ("consumption", {}, lambda seed: random_consumption(random.Random(seed), 120, is_divided=True)),
     "delay": ("delay", {"latest_ms": "200"}, lambda seed: random_delays(random.Random(seed), 150)),
     "delayed": ("delayed", {"latest_ms": "200"}, lambda seed: spans(random_delays(random.Random(seed), 150))),
     "list-append": ("list-append", {"model": "causal"}, transactions(Values.LISTS)),
+    "lock": ("lock", {}, locks),
     "log": ("log", {}, lambda seed: random_history(random.Random(seed), 300)),
     "pop": ("pop", {}, lambda seed: random_pops(random.Random(seed), 120)),
     "rw-register": ("rw-register", {"model": "causal", "assume": "wfr-keys"}, transactions(Values.REGISTERS)),

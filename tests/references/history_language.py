@@ -70,6 +70,7 @@ TELLING = (
     *("pop", "dead-letters"),
 )
 TELLING = ("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate", "deliver")
+TELLING += ("acquire",)
 TELLING_OF_GROUPS = ("join", "consume", "committed", "settled", "dead-letters")
 """Operations whose value comes with the answer."""
 

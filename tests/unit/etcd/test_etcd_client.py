@@ -107,13 +107,21 @@ def test_who_is_not_there_was_certainly_asked_nothing() -> None:
     assert failed.value.error.code == "connect-failed"
 
 
+STALE = {"register": ("nonlinearizable",), "set": ("stale",)}
+LOST = {"lock": ("nonlinearizable",)}
+
+
 @pytest.mark.parametrize(
     ("settings", "legal"),
     [
-        (EtcdSettings(), {}),
-        (EtcdSettings(serializable_reads=True), {"register": ("nonlinearizable",), "set": ("stale",)}),
+        (EtcdSettings(fencing=True), {}),
+        (EtcdSettings(), LOST),
+        (EtcdSettings(fencing=True, serializable_reads=True), STALE),
+        (EtcdSettings(serializable_reads=True), STALE | LOST),
         (EtcdSettings(serializable_reads=True, strict=True), {}),
     ],
 )
-def test_only_reads_that_were_asked_to_may_be_stale(settings: EtcdSettings, legal: Mapping[str, Any]) -> None:
+def test_only_reads_that_were_asked_to_may_be_stale_and_only_locks_without_tokens_lost(
+    settings: EtcdSettings, legal: Mapping[str, Any]
+) -> None:
     assert SYSTEM.legal_loss(settings, (), NoReports()).in_workloads == legal

@@ -157,7 +157,7 @@ def test_both_engines_give_the_same_verdict_of_delays(
     path = write(tmp_path / "h.parquet", random_delays(random.Random(3), 400), DELAYED)
     checkers = {"delay": DelayChecker(latest_ms=10)}
     alone = check_history(CheckRequest(history=path), checkers, InProcessEngine())
-    assert len(alone["delay"].anomalies) == 2
+    assert len(alone["delay"].anomalies) == 3
     assert check_history(CheckRequest(history=path), checkers, spark) == alone
 
 

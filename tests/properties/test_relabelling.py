@@ -57,7 +57,7 @@ def transactions(values: Values) -> Callable[[int], list[Row]]:
 
 def spans(rows: list[Row]) -> list[Row]:
     """The same delayed messages, whose sends say for how long."""
-    names = {"send": "enqueue", "deliver": "dequeue"}
+    names = {"send": "enqueue", "take-back": "take-back", "deliver": "dequeue"}
     return [row | {"f": names[row["f"]], "value": spanned(row["value"])} for row in rows]
 
 

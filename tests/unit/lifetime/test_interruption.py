@@ -21,7 +21,9 @@ def send(*signals):
 
 
 def ended(program: str, *, before: str = "") -> subprocess.CompletedProcess[str]:
-    code = f"import signal\n{before}\n{BEGIN}\n{program}"
+    # A shell may have started the tests without this signal (nohup), which a command respects.
+    heard = "signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+    code = f"import signal\n{heard}\n{before}\n{BEGIN}\n{program}"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False)
 
 

@@ -67,10 +67,8 @@ VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE, "availability
 
 TELLING = (
     *("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate", "deliver"),
-    *("pop", "dead-letters"),
+    "acquire",
 )
-TELLING = ("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate", "deliver")
-TELLING += ("acquire",)
 TELLING_OF_GROUPS = ("join", "consume", "committed", "settled", "dead-letters")
 """Operations whose value comes with the answer."""
 

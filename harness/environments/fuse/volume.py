@@ -130,7 +130,7 @@ class Volume:
         self.root.links = 1
         self.root.parent = self.root
         self.nodes: dict[int, Node] = {ROOT: self.root}
-        self._journal: NameJournal[Key, Node] = NameJournal()
+        self._journal: NameJournal[Key, Node] = NameJournal(holder=lambda key: key[0])
 
     # Names ----------------------------------------------------------------------------------------------------
 
@@ -329,11 +329,11 @@ class Volume:
 
     def image(self) -> Image:
         """A copy of everything, as processes see it."""
-        return [(path, _Saved.of(node)) for path, node in self._walk()]
+        return [(path, _Saved.of(node)) for path, node in self._names()]
 
     def put_back(self, image: Image, *, spared: frozenset[str] = frozenset()) -> None:
         """There is just this, durably; and what is `spared`, as it is."""
-        stays = [(path, _Saved.of(node)) for path, node in self._walk() if os.fsdecode(path) in spared]
+        stays = [(path, _Saved.of(node)) for path, node in self._names() if os.fsdecode(path) in spared]
         self.generation += 1
         before = [node for _, node in self._walk()]
         self._journal.clear()
@@ -371,17 +371,26 @@ class Volume:
 
     def _walk(self) -> Iterator[tuple[bytes, Node]]:
         """Everything that has a name, sorted, each once; the root is not among it."""
+        seen: set[Node] = set()
+        for path, node in self._names():
+            if node not in seen:
+                seen.add(node)
+                yield path, node
+
+    def _names(self) -> Iterator[tuple[bytes, Node]]:
+        """All names below the root, with what has them."""
         seen = {self.root}
         pending: list[tuple[bytes, Node]] = [(b"", self.root)]
         while pending:
             place, directory = pending.pop()
             for name, node in sorted(_entries(directory).items(), reverse=True):
-                if node not in seen:
+                if node in seen:
+                    continue
+                path = place + name
+                if node.entries is not None:
                     seen.add(node)
-                    path = place + name
-                    if node.entries is not None:
-                        pending.append((path + b"/", node))
-                    yield path, node
+                    pending.append((path + b"/", node))
+                yield path, node
 
     def _path(self, wanted: Node) -> str:
         return next((os.fsdecode(path) for path, node in self._walk() if node is wanted), f"file {wanted.number}")

@@ -25,6 +25,8 @@ from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk
 ROOT: Final = 1
 MAX_PENDING_BYTES: Final = 64 << 20
 """Of a file with more unsynced bytes than this half of the writes are written back by the kernel."""
+LARGEST_FILE_BYTES: Final = 4 << 30
+"""Files lie in memory, also what of them is empty."""
 USUAL_FSYNC_S: Final = 0.002
 """What an fsync of a disk takes that is not slow; the memory here takes nothing, so a slow disk waits so many times."""
 
@@ -283,6 +285,8 @@ class Volume:
     def _require_room(self, node: Node, size: int, call: str) -> None:
         capacity = self.faults.capacity_bytes
         growth = size - node.size
+        if size > LARGEST_FILE_BYTES:
+            raise _error(errno.EFBIG)
         if growth > 0 and capacity is not None and self.used_bytes + growth > capacity:
             self.troubles.failed(FullDisk, f"{call.partition(' ')[0]} {self._path(node)} {call.partition(' ')[2]}")
             raise _error(errno.ENOSPC)

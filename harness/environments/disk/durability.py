@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -158,9 +158,11 @@ class NameChange(Generic[K, V]):
 class NameJournal(Generic[K, V]):
     """What files are called on the platter, and the changes of that which have not reached it."""
 
-    __slots__ = ("changes", "durable")
+    __slots__ = ("_holder", "changes", "durable")
 
-    def __init__(self) -> None:
+    def __init__(self, holder: Callable[[K], V | None] = lambda _: None) -> None:
+        """`holder`: the directory that a name is in, where directories are kept by this journal as well."""
+        self._holder = holder
         self.durable: dict[K, V] = {}
         self.changes: list[NameChange[K, V]] = []
 
@@ -202,17 +204,28 @@ class NameJournal(Generic[K, V]):
         self.changes[: index + 1] = [one for one, is_wanted in zip(earlier, wanted, strict=True) if not is_wanted]
 
     def _with_foundations(self, wanted: list[bool]) -> None:
-        """Mark, of the oldest changes, also those on which the marked ones rest: of the same names, or which gave other
-        names to what loses one."""
+        """Mark, of the oldest changes, also those on which the marked ones rest: of the same names; which gave other
+        names to what loses one; which gave a name to the directory that something moves to; which emptied a directory
+        that goes."""
         names: set[K] = set()
-        others: set[int] = set()
+        named: set[int] = set()
+        emptied: set[int] = set()
         for place in reversed(range(len(wanted))):
             change = self.changes[place]
-            if wanted[place] or not names.isdisjoint(change.names()) or id(change.inode) in others:
+            holders = {id(self._holder(name)) for name in change.names()}
+            if (
+                wanted[place]
+                or id(change.inode) in named
+                or not names.isdisjoint(change.names())
+                or not emptied.isdisjoint(holders)
+            ):
                 wanted[place] = True
                 names |= change.names()
+                if change.inode is not None and (holder := self._holder(change.name)) is not None:
+                    named.add(id(holder))
                 if change.removed is not None:
-                    others.add(id(change.removed))
+                    named.add(id(change.removed))
+                    emptied.add(id(change.removed))
 
     def sync(self, inode: V) -> None:
         """Make the newest name of this file durable."""

@@ -25,6 +25,8 @@ from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk
 ROOT: Final = 1
 MAX_PENDING_BYTES: Final = 64 << 20
 """Of a file with more unsynced bytes than this half of the writes are written back by the kernel."""
+LARGEST_FILE_BYTES: Final = 4 << 30
+"""Files lie in memory, also what of them is empty."""
 USUAL_FSYNC_S: Final = 0.002
 """What an fsync of a disk takes that is not slow; the memory here takes nothing, so a slow disk waits so many times."""
 
@@ -130,7 +132,7 @@ class Volume:
         self.root.links = 1
         self.root.parent = self.root
         self.nodes: dict[int, Node] = {ROOT: self.root}
-        self._journal: NameJournal[Key, Node] = NameJournal()
+        self._journal: NameJournal[Key, Node] = NameJournal(holder=lambda key: key[0])
 
     # Names ----------------------------------------------------------------------------------------------------
 
@@ -283,6 +285,8 @@ class Volume:
     def _require_room(self, node: Node, size: int, call: str) -> None:
         capacity = self.faults.capacity_bytes
         growth = size - node.size
+        if size > LARGEST_FILE_BYTES:
+            raise _error(errno.EFBIG)
         if growth > 0 and capacity is not None and self.used_bytes + growth > capacity:
             self.troubles.failed(FullDisk, f"{call.partition(' ')[0]} {self._path(node)} {call.partition(' ')[2]}")
             raise _error(errno.ENOSPC)
@@ -329,11 +333,11 @@ class Volume:
 
     def image(self) -> Image:
         """A copy of everything, as processes see it."""
-        return [(path, _Saved.of(node)) for path, node in self._walk()]
+        return [(path, _Saved.of(node)) for path, node in self._names()]
 
     def put_back(self, image: Image, *, spared: frozenset[str] = frozenset()) -> None:
         """There is just this, durably; and what is `spared`, as it is."""
-        stays = [(path, _Saved.of(node)) for path, node in self._walk() if os.fsdecode(path) in spared]
+        stays = [(path, _Saved.of(node)) for path, node in self._names() if os.fsdecode(path) in spared]
         self.generation += 1
         before = [node for _, node in self._walk()]
         self._journal.clear()
@@ -371,17 +375,26 @@ class Volume:
 
     def _walk(self) -> Iterator[tuple[bytes, Node]]:
         """Everything that has a name, sorted, each once; the root is not among it."""
+        seen: set[Node] = set()
+        for path, node in self._names():
+            if node not in seen:
+                seen.add(node)
+                yield path, node
+
+    def _names(self) -> Iterator[tuple[bytes, Node]]:
+        """All names below the root, with what has them."""
         seen = {self.root}
         pending: list[tuple[bytes, Node]] = [(b"", self.root)]
         while pending:
             place, directory = pending.pop()
             for name, node in sorted(_entries(directory).items(), reverse=True):
-                if node not in seen:
+                if node in seen:
+                    continue
+                path = place + name
+                if node.entries is not None:
                     seen.add(node)
-                    path = place + name
-                    if node.entries is not None:
-                        pending.append((path + b"/", node))
-                    yield path, node
+                    pending.append((path + b"/", node))
+                yield path, node
 
     def _path(self, wanted: Node) -> str:
         return next((os.fsdecode(path) for path, node in self._walk() if node is wanted), f"file {wanted.number}")

@@ -127,6 +127,7 @@ class Volume:
         self.generation = 0
         """How often power was lost."""
         self._draw = draw
+        self._failed_read: tuple[Node, int] | None = None
         self._last = ROOT
         self.root = Node(ROOT, stat.S_IFDIR | 0o755, 0, 0)
         self.root.links = 1
@@ -240,8 +241,13 @@ class Volume:
     # Content --------------------------------------------------------------------------------------------------
 
     def read(self, node: Node, offset: int, length: int) -> bytes:
+        # What it could not read ahead the kernel asks for once more, before it tells the process: that is one failure.
+        again, self._failed_read = (node, offset) == self._failed_read, None
+        if again and self.faults.read_error_probability:
+            raise _error(errno.EIO)
         if self._happens(self.faults.read_error_probability):
             self.troubles.failed(DiskErrors, f"read {self._path(node)} {offset}+{length}")
+            self._failed_read = (node, offset)
             raise _error(errno.EIO)
         return bytes(memoryview(_data(node).content)[offset : offset + length])
 

@@ -99,12 +99,13 @@ class RemoteNode:
 
     def kill(self) -> str:
         self.look()
-        self._should_run = False
+        self._should_run = self._ended_in_trouble = False
         return self._changed(self._ask("kill"))
 
     def power_off(self) -> str:
         self.look()
-        self._should_run, self._is_off = False, True
+        self._should_run = self._ended_in_trouble = False
+        self._is_off = True
         return self._changed(self._ask("power_off"))
 
     def pause(self) -> str:

@@ -27,9 +27,20 @@ _UNPRINTABLE = re.compile(
 )
 
 
+LINES_TOLD = 5
+
+
 def printable(text: str) -> str:
     """One line that shows all of `text`. Printable text is returned as it is."""
     return _UNPRINTABLE.sub(_escaped, text)
+
+
+def last_lines(text: str) -> str:
+    """The last lines of what a program said, on one line, ` | ` between them; its exit code first, if told first."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > LINES_TOLD and lines[0].startswith("exit code"):
+        return " | ".join((lines[0], *lines[1 - LINES_TOLD :]))
+    return " | ".join(lines[-LINES_TOLD:])
 
 
 def printable_data(data: Any) -> Any:

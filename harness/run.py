@@ -7,7 +7,7 @@ run itself goes into its facts, so that a verdict over a run cut short says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from harness.generator import Generator, any_of, clients, nemesis, picked, stagg
 from harness.interpreter import run_operations
 from harness.invariants import Breaches, invariants_of
 from harness.operation import NEMESIS, Operation
+from harness.printable import last_lines
 from harness.progress import Progress, RunProgress
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog, nodes_struck
@@ -38,6 +39,8 @@ RECOVERY_TIMEOUT_S = 40.0
 """How long after the calm a healed system may still take until all of it serves."""
 APART_TIMEOUT_S = 10.0
 """How long it may take beyond that to serve without nodes that are damaged for good."""
+LOOKED_EVERY_S = 5.0
+"""While a system starts: whether a node of it has ended."""
 OPERATION_TIMEOUT_S = 5.0
 USAGE_EVERY_S = 10.0
 CRASHES_SHOWN = 5
@@ -142,7 +145,7 @@ class _Course:
             if environment.usage is not None:
                 self.sampling = asyncio.create_task(self._sample(environment.usage), name="usage of nodes")
             observer = environment.client_host("observer")
-            await self._until_ready(observer, "after its start", START_TIMEOUT_S)
+            await self._until_serves_first(observer)
             self.facts.storm_from_ns = environment.timeline.now_ns()
             self.progress(f"storm of {scenario.time_limit_s:g} s")
             until_ns = self.facts.storm_from_ns + int(scenario.time_limit_s * 1e9)
@@ -179,7 +182,9 @@ class _Course:
             self.reported.begin("ending the nodes")
             try:
                 await self._end_sampling()
-                self.facts.panics.update(environment.panics())
+                if self.facts.storm_from_ns is not None:
+                    # Of nodes that never served the error that ends the run tells; nothing of the system was tried.
+                    self.facts.panics.update(environment.panics())
             finally:
                 await environment.stop()
 
@@ -212,6 +217,33 @@ class _Course:
             invariants.saw(node, event, fields)
 
         moments.watch, moments.values, self.facts.breaches = saw, invariants.told, breaches
+
+    async def _until_serves_first(self, observer: Any) -> None:
+        """Raises HarnessError, in real time as soon as a node has ended by itself and the system does not serve."""
+        environment = self.environment
+        serves = self._until_ready(observer, "after its start", START_TIMEOUT_S)
+        try:
+            # In virtual time nobody waits, and a task more would be another trace.
+            await (serves if environment.moments is not None else self._unless_one_ends(serves))
+            return
+        except HarnessError as error:
+            failure = error
+        ended = (
+            f"{node} ended by itself: {last_lines(last_words)}" for node, last_words in environment.panics().items()
+        )
+        raise HarnessError("; ".join((str(failure), *ended)))
+
+    async def _unless_one_ends(self, serves: Coroutine[Any, Any, None]) -> None:
+        timeline, serving = self.environment.timeline, asyncio.ensure_future(serves)
+        try:
+            while not serving.done():
+                with suppress(TimeoutError):
+                    await timeline.within(LOOKED_EVERY_S, asyncio.shield(serving))
+                if not serving.done() and self.environment.panics():
+                    raise HarnessError(f"{self.plan.system.name} does not serve after its start")
+        finally:
+            serving.cancel()
+        await serving
 
     async def _until_ready(self, observer: Any, when: str, timeout_s: float) -> None:
         plan = self.plan

@@ -76,6 +76,36 @@ def test_a_system_of_commands_is_refused_where_none_can_run(installed: Path) -> 
     assert not (installed.parent / "runs").exists()
 
 
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """An installation of the example with a node that cannot read its settings."""
+    changed = (MEMO / "memo.py").read_text().replace('host.disk.open("log")', 'host.disk.open(config["file"])')
+    site = installed_from(MEMO, tmp_path / "site")
+    (site / "memo.py").write_text(changed)
+    return site
+
+
+def said_of_a_node_that_ends(broken: Path, *where: str) -> str:
+    """What is printed about a run whose only node ends before it serves; the recorded run is no accusation either."""
+    run = ["run", "memo", "--workload", "register", "--nemesis", "none", "--time-limit", "5", "--engine", "inprocess"]
+    ended = ran(broken, *run, *where)
+    assert ended.returncode == 255, ended.stderr
+    assert ran(broken, "check", "runs/latest", "--engine", "inprocess").returncode == 2
+    return ended.stderr
+
+
+def test_a_node_that_ends_before_it_serves_says_nothing_about_the_system(broken: Path) -> None:
+    *_, line = said_of_a_node_that_ends(broken).splitlines()
+    assert line.startswith("stormproof: memo did not serve within 120 s after its start; memo-1 ended by itself: ")
+    assert line.endswith("KeyError: 'file'")
+
+
+@pytest.mark.docker
+def test_a_node_that_ends_in_its_container_before_it_serves_is_told_with_its_last_words(broken: Path) -> None:
+    *_, line = said_of_a_node_that_ends(broken, "--environment", "docker").splitlines()
+    assert "memo-1 ended by itself: exit code 70 | " in line and line.endswith("KeyError: 'file'")
+
+
 IN_CONTAINERS = ("--environment", "docker", "--engine", "inprocess", "--recovery", "3", "--seed", "1")
 
 

@@ -157,7 +157,7 @@ def test_a_clock_is_wrong_only_where_the_command_reads_it(commands: Cluster) -> 
     ("argv", "words"),
     [
         (("no-such-program",), "no-such-program cannot be started: No such file or directory"),
-        (("sh", "-c", "echo last words; exit 3"), "c2 ended before it was ready: exit code 3\nlast words"),
+        (("sh", "-c", "echo last words; exit 3"), "c2 ended before it was ready: exit code 3 | last words"),
     ],
 )
 def test_a_command_that_cannot_serve_is_named_with_its_last_words(

@@ -16,6 +16,7 @@ from harness.environments.remote.launch import Launch, launch_of
 from harness.environments.remote.logs import bring_home
 from harness.environments.remote.machines import Place
 from harness.errors import HarnessError
+from harness.printable import last_lines
 from harness.program import Listening, Succeeding
 from harness.system import NodeSpec
 
@@ -89,7 +90,7 @@ class RemoteNode:
         """What the program's probe says. Raises HarnessError with its last words if the program has ended meanwhile."""
         self.look()
         if self.deaths:
-            raise HarnessError(f"{self.name} ended before it was ready: {self.deaths[-1]}")
+            raise HarnessError(f"{self.name} ended before it was ready: {last_lines(self.deaths[-1])}")
         match self.launch.ready:
             case Listening(port=port):
                 return bool(self._ask("listens", {"address": self.address, "port": port})["listens"])

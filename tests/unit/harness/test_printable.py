@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from harness.printable import printable, printable_data
+from harness.printable import last_lines, printable, printable_data
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,16 @@ def test_no_character_that_controls_separates_or_turns_is_left() -> None:
 def test_data_keeps_its_form_and_all_of_its_strings_are_printable() -> None:
     data = {"a\n": ["\x1b", 1, 2.5, None, True, {"b": ("\u202e",)}]}
     assert printable_data(data) == {r"a\n": [r"\x1b", 1, 2.5, None, True, {"b": [r"\u202e"]}]}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("", ""),
+        ("a\n\n  b\n", "a | b"),
+        ("1\n2\n3\n4\n5\n6\n", "2 | 3 | 4 | 5 | 6"),
+        ("exit code 3\n1\n2\n3\n4\n5", "exit code 3 | 2 | 3 | 4 | 5"),
+    ],
+)
+def test_the_last_lines_of_a_program_are_told_on_one_with_its_exit_code(said: str, told: str) -> None:
+    assert last_lines(said) == told

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -39,6 +39,10 @@ class World(Enum):
     SIMULATED = "simulated"
     SPARK = "spark"
     DOCKER = "docker"
+    SSH = "ssh"
+
+
+ELSEWHERE = (World.DOCKER, World.SSH)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +78,11 @@ class Result:
     said: str = ""
 
 
+def containers_left(pid: int) -> list[str]:
+    """Of a command in Docker, by its process."""
+    return [f"{name} in Docker" for name in containers_of(pid)]
+
+
 @contextmanager
 def signals_are_heard() -> Iterator[None]:
     """Commands inherit that signals are ignored, as those of a shell's background job are."""
@@ -94,9 +103,12 @@ def carry_out(
     arguments: Callable[[Path], list[str]],
     *,
     begun: Callable[[], bool] = lambda: True,
+    cleaning: Sequence[str] = ("cleanup",),
+    left_elsewhere: Callable[[int], list[str]] = containers_left,
 ) -> Result:
     """Interrupt a command in `place`, an empty directory; `arguments(place)` are the command's, and the attempt's delay
-    counts from when `begun()` is so."""
+    counts from when `begun()` is so. `cleaning` is typed after a command that was killed; `left_elsewhere` tells what
+    is left of the process with that number outside of this machine's processes and directories."""
     (place / "tmp").mkdir()
     environment = {**os.environ, TOKEN: str(place), "TMPDIR": str(place / "tmp")}
     process = subprocess.Popen(
@@ -123,7 +135,9 @@ def carry_out(
         result.problems.append(f"its output is still held open, by {marked(TOKEN, str(place))}")
     result.said = "\n".join(said)
     _judge_ending(result, ended_after_s)
-    _judge_leftovers(result, place, environment, process.pid)
+    _judge_leftovers(result, place, environment, cleaning)
+    if attempt.world in ELSEWHERE and (left := left_elsewhere(process.pid)):
+        result.problems.append(f"there are left: {left}")
     result.checked = tuple(_checked(directory, result) for directory in _run_directories(place))
     return result
 
@@ -197,21 +211,19 @@ def _judge_ending(result: Result, ended_after_s: float) -> None:
         result.problems.append(f"it ended with {code}")
 
 
-def _judge_leftovers(result: Result, place: Path, environment: Mapping[str, str], pid: int) -> None:
+def _judge_leftovers(result: Result, place: Path, environment: Mapping[str, str], cleaning: Sequence[str]) -> None:
     deadline = time.monotonic() + PIPE_S
     while (left := marked(TOKEN, str(place))) and time.monotonic() < deadline:
         time.sleep(0.01)
     if left:
         result.problems.append(f"processes are left: {left}")
     if result.code == -signal.SIGKILL:
-        cleaning = [sys.executable, "-m", "harness.cli.main", "cleanup"]
-        cleaned = subprocess.run(cleaning, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "harness.cli.main", *cleaning]
+        cleaned = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
         if cleaned.returncode:
             result.problems.append(f"cleanup ended with {cleaned.returncode}: {cleaned.stdout}{cleaned.stderr}")
     if directories := temporary(place / "tmp"):
         result.problems.append(f"temporary directories are left: {directories}")
-    if result.attempt.world is World.DOCKER and (left_there := containers_of(pid)):
-        result.problems.append(f"in Docker there are left: {left_there}")
     if unfinished := [path.name for path in place.rglob(".*.unfinished")]:
         result.problems.append(f"unfinished files are left: {unfinished}")
 

@@ -9,9 +9,24 @@ from pathlib import Path
 
 from tests.interruptions.attempt import World
 
+BRIEF = [
+    "--time-limit",
+    "6",
+    "--recovery",
+    "2",
+    "--set",
+    "brokers=2",
+    "--set",
+    "controllers=1",
+    "--engine",
+    "inprocess",
+]
 Arguments = Callable[[Path], list[str]]
 
-STORM = ["--nemesis", "partition,kill", "--rate", "200", "--seed", "5"]
+EVERYWHERE = "partition,kill,pause,strobe,slow-links,lossy-links,slow-nodes"
+"""Faults of links, processes and clocks that containers and machines over SSH have."""
+LOAD = ["--rate", "200", "--seed", "5"]
+STORM = ["--nemesis", "partition,kill", *LOAD]
 SUITE = """
 [defaults]
 system = "rocketmq"
@@ -29,10 +44,14 @@ class Commands:
 
     stored: Path
     """A finished run, of which each command gets a copy."""
+    inventory: Path | None = None
+    """Of machines over SSH."""
 
     def of(self, world: World) -> Mapping[str, tuple[int, Arguments]]:
         if world is World.DOCKER:
-            return {"run": (1, _docker)}
+            return {"run": (1, _docker), "disks": (1, _disks)}
+        if world is World.SSH:
+            return {"run": (1, self._ssh)}
         if world is World.SPARK:
             return {"check": (4, self._check_on_spark), "run": (1, _run_on_spark)}
         return {
@@ -42,6 +61,10 @@ class Commands:
             "check": (1, self._check),
             "export": (1, self._export),
         }
+
+    def _ssh(self, place: Path) -> list[str]:
+        where = ["--environment", "ssh", "--inventory", str(self.inventory)]
+        return _run(place, *where, *BRIEF, nemesis=EVERYWHERE)
 
     def _copied(self, place: Path) -> str:
         """Whatever became of this run, its directory stays one that can be checked."""
@@ -69,12 +92,15 @@ def _run_on_spark(place: Path) -> list[str]:
 
 
 def _docker(place: Path) -> list[str]:
-    brief = ["--time-limit", "6", "--recovery", "2", "--set", "brokers=2", "--set", "controllers=1"]
-    return _run(place, "--environment", "docker", *brief, "--engine", "inprocess")
+    return _run(place, "--environment", "docker", *BRIEF, nemesis=EVERYWHERE)
 
 
-def _run(place: Path, *options: str) -> list[str]:
-    return ["run", "rocketmq", *STORM, *options, "--runs", str(place / "runs")]
+def _disks(place: Path) -> list[str]:
+    return _run(place, "--environment", "docker", *BRIEF, nemesis="partition,power,disk")
+
+
+def _run(place: Path, *options: str, nemesis: str = "partition,kill") -> list[str]:
+    return ["run", "rocketmq", "--nemesis", nemesis, *LOAD, *options, "--runs", str(place / "runs")]
 
 
 def _suite(place: Path) -> list[str]:

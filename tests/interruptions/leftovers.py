@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from harness.environments.docker.engine import LABEL_OWNER, engine
+from tests.ssh.machines import Rack
 
 
 def marked(variable: str, value: str) -> list[str]:
@@ -38,3 +39,26 @@ def containers_of(pid: int) -> list[str]:
         labelled = [(one.name, one.labels) for one in containers]
         labelled += [(one.name, one.attrs["Labels"] or {}) for one in networks]
     return [name for name, labels in labelled if labels.get(LABEL_OWNER, "").split(":")[1:2] == [str(pid)]]
+
+
+LOOKING = """
+ps -eo pid,args | grep -E ' (/[^ ]*/)?python3( |$)'
+iptables-save | grep -i storm
+tc qdisc show | grep -E ' (tbf|htb|netem) '
+grep -l stormproof /proc/[0-9]*/environ 2>/dev/null
+ls -A /dev/shm
+ls -d /var/lib/stormproof /var/cache/stormproof 2>/dev/null
+ls -d /sys/fs/cgroup/stormproof-$(hostname) /sys/fs/cgroup/cpu/stormproof-$(hostname) 2>/dev/null
+grep -wE 'b1|b2|c1' /etc/hosts
+true
+"""
+
+
+def left_on(machines: Rack, _: int) -> list[str]:
+    """Of a run on machines over SSH: processes, rules, queues, control groups, files, and names of nodes. It had them
+    for itself, so whose run it was does not matter."""
+    return [
+        f"{line} on {machine.name}"
+        for machine in machines.machines.values()
+        for line in machine.sees("sh", "-c", LOOKING).splitlines()
+    ]

@@ -143,9 +143,21 @@ def _save_logs(container: Any, cleaned: Cleaned) -> None:
         shell = ContainerShell(client=container.client, container=container, name=node)
         bring_home(shell, logs / node, zero_ns=start_ns + _clock_ahead_ns(container))
     except (HarnessError, OSError, ValueError) as error:
-        cleaned.failed[Leftover(kind="logs", name=str(logs / node))] = f"not brought home: {error}"
+        if not _somebody_else_removes(container):
+            cleaned.failed[Leftover(kind="logs", name=str(logs / node))] = f"not brought home: {error}"
     else:
         cleaned.brought_home.append(str(logs / node))
+
+
+def _somebody_else_removes(container: Any) -> bool:
+    """Who removes a container brings its logs home before, as another clean-up at the same time does."""
+    try:
+        container.reload()
+    except docker.errors.NotFound:
+        return True
+    except docker.errors.APIError:
+        return False
+    return container.status in ("removing", "dead")
 
 
 def _clock_ahead_ns(container: Any) -> int:

@@ -10,6 +10,7 @@ MODELS = (
     "set",
     "mutex",
     "fenced-lock",
+    "leased-lock",
     "counter",
     "fifo-queue",
     "unordered-queue",

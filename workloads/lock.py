@@ -21,8 +21,7 @@ from typing import Annotated
 import pyarrow as pa
 
 from checkers.evidence import Evidence
-from checkers.linearizable import MODELS, Call, Linearizable, Model
-from checkers.linearizable.model import ANYTHING, INDEFINITE, State, Value, always, repeating
+from checkers.linearizable import MODELS, Linearizable
 from checkers.plan import Checker
 from checkers.repeats import members
 from harness.bounds import Bounds
@@ -36,25 +35,6 @@ from harness.workload import Workload
 VALUE_TYPE = pa.struct([("value", pa.int64())])
 LOCK_LOST = ErrorCode("lock-lost", definite=True)
 """Whoever wanted to release a lock by its token does not hold it any more."""
-
-
-def _fenced(state: State, call: Call) -> list[tuple[State, Value]]:
-    """State: the newest token. That an indefinite acquisition got one would only forbid more, so it is left out."""
-    if call.f == "acquire":
-        if call.result is INDEFINITE:
-            return [(state, ANYTHING)]
-        return [(call.result, ANYTHING)] if isinstance(call.result, int) and call.result > state else []
-    return [(state, ANYTHING)] if call.argument == state else []
-
-
-FENCED = Model(
-    name="tokens",
-    initial=0,
-    functions=("acquire", "release"),
-    apply=_fenced,
-    repeats=repeating("release"),
-    evidence=always(Evidence(f="release"), Evidence(f="acquire", at_least=2)),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +107,7 @@ def final_generator(settings: LockSettings, seed: Seed, concurrency: int, nodes:
 
 
 def checkers(settings: LockSettings) -> dict[str, Checker]:
-    return {"linearizable": Linearizable(FENCED if settings.fencing else MODELS["mutex"])}
+    return {"linearizable": Linearizable(MODELS["leased-lock" if settings.fencing else "mutex"])}
 
 
 WORKLOAD = Workload(

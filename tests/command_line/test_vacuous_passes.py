@@ -58,6 +58,10 @@ MODEL_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
         [("fail", "acquire", "nil", "nil"), ("info", "acquire", "nil", "nil")],
         [[("ok", "acquire", "nil", "2")], [("ok", "release", "nil", "nil")]],
     ),
+    "leased-lock": (
+        [("ok", "acquire", "nil", "2"), ("fail", "release", "1", "1"), ("info", "acquire", "nil", "nil")],
+        [[("ok", "acquire", "nil", "3")], [("ok", "release", "2", "2")]],
+    ),
     "counter": (
         [("ok", "add", "1", "1"), ("fail", "read", "nil", "nil"), ("ok", "add", "2", "2")],
         [[("ok", "read", "nil", "3")]],

@@ -120,6 +120,7 @@ def edn(*operations: str) -> str:
         ("--model set --initial [1,2]", ("read nil [1_2]",), ("read nil [1]",)),
         ("--model mutex", ("acquire nil nil", "release nil nil"), ("acquire nil nil", "acquire nil nil")),
         ("--model fenced-lock", ("acquire nil 1", "release 1 1"), ("acquire nil 1", "acquire nil 2")),
+        ("--model leased-lock", ("acquire nil 1", "acquire nil 3", "release 3 3"), ("acquire nil 2", "release 1 1")),
         ("--model counter", ("add 2 2", "read nil 2"), ("add 2 2", "read nil 3")),
         ("--model fifo-queue", ("enqueue 1 1", "enqueue 2 2", "dequeue nil 1"), ("enqueue 1 1", "dequeue nil 2")),
         ("--model unordered-queue", ("enqueue 1 1", "enqueue 2 2", "dequeue nil 2"), ("dequeue nil 2",)),

@@ -146,7 +146,7 @@ def test_no_object_is_judged_otherwise_than_by_brute_force(name: str, seeds: ran
     _judge_many(name, seeds)
 
 
-COMPUTING = ("counter", "fenced-lock", "map", "mutex", "priority-queue")
+COMPUTING = ("counter", "fenced-lock", "leased-lock", "map", "mutex", "priority-queue")
 """Objects that do not take any value, or take none."""
 
 

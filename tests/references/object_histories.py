@@ -50,6 +50,11 @@ def _lock(rng: random.Random) -> Asked:
     return f, _small(rng) if f == "release" and rng.random() < 0.3 else None
 
 
+def _lease(rng: random.Random) -> Asked:
+    f = rng.choice(("acquire", "release"))
+    return f, _small(rng) if f == "release" else None
+
+
 ASKED: dict[str, Callable[[random.Random], Asked]] = {
     "register": _one_of("read", "write"),
     "cas-register": _cas,
@@ -58,6 +63,7 @@ ASKED: dict[str, Callable[[random.Random], Asked]] = {
     "set": _one_of("add", "remove", "contains", "read"),
     "mutex": _one_of("acquire", "release"),
     "fenced-lock": _lock,
+    "leased-lock": _lease,
     "counter": _one_of("add", "read"),
     "fifo-queue": _one_of("enqueue", "dequeue"),
     "unordered-queue": _one_of("enqueue", "dequeue"),
@@ -76,6 +82,7 @@ BEGINNINGS: dict[str, Any] = {
     "map": "a",
     "set": [1, 3],
     "fenced-lock": 1,
+    "leased-lock": 1,
     "counter": 2,
     "fifo-queue": [2, 1],
     "unordered-queue": [1, 2, 2],
@@ -107,6 +114,8 @@ def made_up(model: Model, rng: random.Random, operations: int) -> Rows:
         if not possible:
             return ("fail" if f == "cas" or not lies or rng.random() < 0.5 else fate), argument
         after, answer = rng.choice(possible)
+        if model.name == "leased-lock" and f == "acquire":
+            after += rng.randint(1, 2)
         if fate == "info" and rng.random() < 0.5:
             return fate, argument
         state = after
@@ -146,6 +155,8 @@ def _result(model: Model, f: str, argument: Any, answer: Any, after: Any, rng: r
         ]
     if model.name == "fenced-lock" and f == "acquire":
         return int(after[1])
+    if model.name == "leased-lock" and f == "acquire":
+        return int(after)
     if model.name == "set" and f in ("add", "remove") and rng.random() < 0.3:
         return rng.random() < 0.5
     if model.name == "append-log" and f == "append" and rng.random() < 0.5:

@@ -124,6 +124,22 @@ def fenced_lock(initial: Any) -> Run:
     return run
 
 
+def leased_lock(initial: Any) -> Run:
+    newest = initial or 0
+
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        nonlocal newest
+        if f == "release":
+            return same(argument, newest)
+        if known:
+            if type(result) is not int or result <= newest:
+                return False
+            newest = result
+        return True
+
+    return run
+
+
 def counter(initial: Any) -> Run:
     total = initial or 0
 
@@ -232,6 +248,7 @@ OBJECTS: Mapping[str, Callable[[Any], Run]] = {
     "set": set_of_elements,
     "mutex": mutex,
     "fenced-lock": fenced_lock,
+    "leased-lock": leased_lock,
     "counter": counter,
     "fifo-queue": fifo_queue,
     "unordered-queue": unordered_queue,
@@ -249,6 +266,7 @@ FUNCTIONS: Mapping[str, frozenset[str]] = {
     "set": frozenset({"read", "contains", "add", "remove"}),
     "mutex": frozenset({"acquire", "release"}),
     "fenced-lock": frozenset({"acquire", "release"}),
+    "leased-lock": frozenset({"acquire", "release"}),
     "counter": frozenset({"add", "read"}),
     "fifo-queue": frozenset({"enqueue", "dequeue"}),
     "unordered-queue": frozenset({"enqueue", "dequeue"}),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from harness.bounds import Bounds
@@ -24,6 +25,7 @@ from workloads.systems.etcd.client import EtcdClient
 from workloads.systems.etcd.gateway import Gateway
 from workloads.systems.etcd.lock import LockClient
 from workloads.systems.etcd.nodes import CLIENT_PORT, MEMBERS, member
+from workloads.systems.etcd.watch import WatchLogClient
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
@@ -58,7 +60,7 @@ class EtcdSettings:
 class Etcd:
     """`System`."""
 
-    name, settings_type, workloads = "etcd", EtcdSettings, ("register", "set", "list-append", "lock")
+    name, settings_type, workloads = "etcd", EtcdSettings, ("register", "set", "list-append", "log", "lock")
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: EtcdSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
@@ -78,6 +80,8 @@ class Etcd:
 
     def client(self, workload: str, settings: EtcdSettings, host: Any, process: int) -> Client:
         name = MEMBERS[process % len(MEMBERS)]
+        if workload == "log":
+            return WatchLogClient(name, partial(_gateway, host), f"consumers-{host.name}")
         gateway = _gateway(host, name)
         if workload == "lock":
             keeper = _gateway(host, name)

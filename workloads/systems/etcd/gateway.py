@@ -6,7 +6,9 @@ A request is a POST, which nothing here, in aiohttp or in the gateway sends twic
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, OperationError
@@ -40,22 +42,51 @@ class Gateway:
 
     async def ask(self, path: str, request: Mapping[str, Any]) -> Any:
         """The answer. Raises OperationError."""
+        async with self._speaking(), self._session.post(f"{self._url}/{path}", json=request) as answer:
+            return _result(await answer.json(content_type=None))
+
+    async def stream(self, path: str, request: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
+        """What is answered one after the other, over a connection of its own, as long as the member keeps it open.
+        Raises OperationError."""
+        import aiohttp
+
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
+        async with (
+            self._speaking(),
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.post(f"{self._url}/{path}", json=request) as answer,
+        ):
+            begun = b""
+            async for chunk in answer.content.iter_any():
+                *lines, begun = (begun + chunk).split(b"\n")
+                for line in filter(None, lines):
+                    yield _result(json.loads(line))["result"]
+
+    @asynccontextmanager
+    async def _speaking(self) -> AsyncIterator[None]:
+        """Every way in which a request fails, as OperationError."""
         import aiohttp
 
         try:
-            async with self._session.post(f"{self._url}/{path}", json=request) as answer:
-                said = await answer.json(content_type=None)
-            if "code" in said:
-                raise Refused(int(said["code"]), str(said.get("message", said.get("error", ""))))
-            return said
+            yield
         except Refused as error:
             raise OperationError(code_of(error), str(error), node=self.node) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise OperationError(CONNECT_FAILED, str(error), node=self.node) from error
         except TimeoutError as error:
             raise OperationError(CLIENT_TIMEOUT, node=self.node) from error
-        except (aiohttp.ClientError, OSError, ValueError, TypeError) as error:  # half an answer among them
+        except (aiohttp.ClientError, OSError, ValueError, TypeError, KeyError) as error:  # half an answer among them
             raise OperationError(CONNECTION_LOST, str(error), node=self.node) from error
 
     async def close(self) -> None:
         await self._session.close()
+
+
+def _result(said: Any) -> Any:
+    """What was answered. Raises Refused."""
+    if "code" in said:
+        raise Refused(int(said["code"]), str(said.get("message", said.get("error", ""))))
+    if "error" in said and "result" not in said:
+        error = said["error"]
+        raise Refused(int(error.get("grpc_code", 2)), str(error.get("message", error)))
+    return said

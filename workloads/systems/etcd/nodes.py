@@ -22,4 +22,4 @@ def member(name: str, *, heartbeat_ms: int, election_ms: int) -> NodeSpec:
         *("--heartbeat-interval", str(heartbeat_ms), "--election-timeout", str(election_ms)),
     )
     command = Command(argv=argv, image=IMAGE, ready=Listening(CLIENT_PORT))
-    return NodeSpec(name=name, groups=("members",), program=command, ports=(CLIENT_PORT,))
+    return NodeSpec(name=name, groups=("members",), program=command, ports=(CLIENT_PORT,), replica=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments.disk.durability import Inode, NameJournal
+from harness.environments.disk.durability import Inode, NameJournal, NameOrder
 from harness.environments.fuse.mounted import MountedVolume, require_mountable
 from harness.environments.impairment import BitRot, Corruption, DiskErrors, FailingFsync, FullDisk, SlowDisk
 from harness.errors import HarnessError
@@ -296,3 +296,30 @@ def test_a_name_is_not_given_up_before_the_other_one_is_durable() -> None:
         seen.add(frozenset(journal.durable))
     assert frozenset() not in seen
     assert seen == {frozenset({"first"}), frozenset({"first", "second"}), frozenset({"second"})}
+
+
+@pytest.mark.parametrize(
+    ("order", "left"),
+    [
+        (NameOrder.JOURNALLED, {"", "a", "ab", "abc"}),
+        (NameOrder.ANY, {"", "a", "b", "c", "ab", "ac", "bc", "abc"}),
+    ],
+)
+def test_names_reach_the_platter_in_their_order_where_there_is_a_journal(order: NameOrder, left: set[str]) -> None:
+    seen = set()
+    for seed in range(200):
+        journal: NameJournal[str, Inode] = NameJournal(order=order)
+        for name in "abc":
+            journal.changed(0, name, Inode())
+        journal.lose_power(random.Random(seed), 0.5, 0)
+        seen.add("".join(sorted(journal.durable)))
+    assert seen == left
+
+
+def test_what_is_synced_takes_the_names_before_it_along_where_there_is_a_journal() -> None:
+    journal: NameJournal[str, Inode] = NameJournal(order=NameOrder.JOURNALLED)
+    inodes = {name: Inode() for name in "abc"}
+    for name, inode in inodes.items():
+        journal.changed(0, name, inode)
+    journal.sync(inodes["b"])
+    assert set(journal.durable) == {"a", "b"}

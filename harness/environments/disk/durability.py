@@ -16,6 +16,7 @@ import itertools
 import random
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, Generic, TypeVar
 
 JOURNAL_COMMIT_NS: Final = 30 * 10**9
@@ -155,14 +156,23 @@ class NameChange(Generic[K, V]):
         return {self.name} if self.renamed_from is None else {self.name, self.renamed_from}
 
 
+class NameOrder(Enum):
+    """In which order changes of names reach the platter."""
+
+    JOURNALLED = "journalled"
+    """Their own, as in the journals of ext4 and xfs: none survives without all before it."""
+    ANY = "any"
+    """Each by itself but for what it rests on, as POSIX allows."""
+
+
 class NameJournal(Generic[K, V]):
     """What files are called on the platter, and the changes of that which have not reached it."""
 
-    __slots__ = ("_holder", "changes", "durable")
+    __slots__ = ("_holder", "_order", "changes", "durable")
 
-    def __init__(self, holder: Callable[[K], V | None] = lambda _: None) -> None:
+    def __init__(self, holder: Callable[[K], V | None] = lambda _: None, *, order: NameOrder = NameOrder.ANY) -> None:
         """`holder`: the directory that a name is in, where directories are kept by this journal as well."""
-        self._holder = holder
+        self._holder, self._order = holder, order
         self.durable: dict[K, V] = {}
         self.changes: list[NameChange[K, V]] = []
 
@@ -191,7 +201,7 @@ class NameJournal(Generic[K, V]):
             self.durable[change.name] = change.inode
 
     def sync_until(self, change: NameChange[K, V]) -> None:
-        """Make one change durable, and with it those before it that it rests on, but no others."""
+        """Make one change durable, and with it those before it on which it rests."""
         if change not in self.changes:
             return
         index = self.changes.index(change)
@@ -206,7 +216,11 @@ class NameJournal(Generic[K, V]):
     def _with_foundations(self, wanted: list[bool]) -> None:
         """Mark, of the oldest changes, also those on which the marked ones rest: of the same names; which gave other
         names to what loses one; which gave a name to the directory that something moves to; which emptied a directory
-        that goes."""
+        that goes. In a journal each rests on all before it."""
+        if self._order is NameOrder.JOURNALLED:
+            newest = max((place for place, is_wanted in enumerate(wanted) if is_wanted), default=-1)
+            wanted[: newest + 1] = [True] * (newest + 1)
+            return
         names: set[K] = set()
         named: set[int] = set()
         emptied: set[int] = set()
@@ -237,7 +251,12 @@ class NameJournal(Generic[K, V]):
     def lose_power(self, draw: random.Random, survival: float, now_ns: int) -> int:
         """Keep what is durable, what is old, and of the rest what the draw says; returns how many changes were lost."""
         old = now_ns - JOURNAL_COMMIT_NS
-        kept = [change.time_ns < old or draw.random() < survival for change in self.changes]
+        kept = [change.time_ns < old for change in self.changes]
+        if self._order is NameOrder.JOURNALLED:
+            reached = {0.0: 0, 1.0: len(kept)}.get(survival, draw.randint(0, len(kept)))
+            kept[:reached] = [True] * reached
+        else:
+            kept = [is_old or draw.random() < survival for is_old in kept]
         self._with_foundations(kept)
         for change, is_kept in zip(self.changes, kept, strict=True):
             if is_kept:

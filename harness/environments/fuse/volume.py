@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from harness.environments.disk.durability import Inode, NameJournal, survival
+from harness.environments.disk.durability import Inode, NameJournal, NameOrder, survival
 from harness.environments.disk.troubles import DiskFaults, DiskTroubles
 from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk
 
@@ -133,7 +133,7 @@ class Volume:
         self.root.links = 1
         self.root.parent = self.root
         self.nodes: dict[int, Node] = {ROOT: self.root}
-        self._journal: NameJournal[Key, Node] = NameJournal(holder=lambda key: key[0])
+        self._journal: NameJournal[Key, Node] = NameJournal(holder=lambda key: key[0], order=NameOrder.JOURNALLED)
 
     # Names ----------------------------------------------------------------------------------------------------
 

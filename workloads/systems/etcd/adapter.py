@@ -36,6 +36,9 @@ LEASED = (
     "notes on locks and leases); --set fencing=true judges by them"
 )
 
+HELD_FOR = 2
+"""Times the life of a lease: so long locks are held on average."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EtcdSettings:
@@ -72,7 +75,10 @@ class Etcd:
         return Declaration(groups=members, data=members, voters=members, roles={"leader": "members"})
 
     def advised(self, settings: EtcdSettings, workload: str) -> Mapping[str, SettingValue]:
-        """`Advising`: every read of a set shows all that was there before."""
+        """`Advising`: every read of a set shows all that was there before; locks are held for longer than their leases
+        last by themselves."""
+        if workload == "lock":
+            return {"hold_s": float(HELD_FOR * settings.lease_s)}
         return {"reads": "current"} if workload == "set" else {}
 
     def require_clients(self, settings: EtcdSettings, environment: str) -> None:

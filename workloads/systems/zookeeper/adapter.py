@@ -12,14 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from harness.bounds import Bounds
 from harness.client import Client
 from harness.client_package import require_package
 from harness.record.fault_log import FaultWindow
+from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
 from workloads.systems.zookeeper.client import ZookeeperClient
+from workloads.systems.zookeeper.lock import LockClient
 from workloads.systems.zookeeper.nodes import PORT, SERVERS, server
 
 if TYPE_CHECKING:
@@ -29,6 +32,13 @@ QUESTION_TIMEOUT_S = 2.0
 STALE = "a server answers plain reads from what it has (the vendor's pages on its guarantees); --set sync=true mends it"
 UNSAFE = "with forceSync off writes are acknowledged before they are on the disk (the vendor's page on unsafe options)"
 
+UNFENCED = (
+    "a session may end while its client does not know, and with it a lock (the vendor's programmer's guide on "
+    "sessions); --set fencing=true judges by tokens"
+)
+HELD_FOR = 2
+"""Times a session lasts unheard of: so long locks are held on average."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ZookeeperSettings:
@@ -36,6 +46,12 @@ class ZookeeperSettings:
     """A read of a register asks its server to catch up with the leader first."""
     force_sync: bool = True
     """Writes are on the disk before they are acknowledged."""
+    trust_empty: bool = False
+    """A server that finds a log and no snapshot starts all the same (`snapshot.trust.empty`)."""
+    session_s: Annotated[float, Bounds(1, 10)] = 2.0
+    """Of clients that lock: so long a server keeps a session without hearing of its client."""
+    fencing: bool = False
+    """Of the workload `lock`, whose setting it is as well: who releases is told if the lock was lost."""
     strict: bool = False
     """Judge as if no read might show the past, and nothing might be lost."""
 
@@ -43,21 +59,28 @@ class ZookeeperSettings:
 class Zookeeper:
     """`System`."""
 
-    name, settings_type, workloads = "zookeeper", ZookeeperSettings, ("register", "set", "queue")
+    name, settings_type, workloads = "zookeeper", ZookeeperSettings, ("register", "set", "queue", "lock")
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: ZookeeperSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
-        return tuple(server(name, force_sync=settings.force_sync) for name in SERVERS)
+        return tuple(server(name, force_sync=settings.force_sync, trust_empty=settings.trust_empty) for name in SERVERS)
 
     def cluster(self, settings: ZookeeperSettings) -> Declaration:
         servers = ("servers",)
         return Declaration(groups=servers, data=servers, voters=servers, roles={"leader": "servers"})
 
+    def advised(self, settings: ZookeeperSettings, workload: str) -> Mapping[str, SettingValue]:
+        """`Advising`: locks are held for longer than a session lasts unheard of."""
+        return {"hold_s": HELD_FOR * settings.session_s} if workload == "lock" else {}
+
     def require_clients(self, settings: ZookeeperSettings, environment: str) -> None:
         require_package("kazoo", system=self.name)
 
     def client(self, workload: str, settings: ZookeeperSettings, host: Any, process: int) -> Client:
-        return ZookeeperClient(host, SERVERS[process % len(SERVERS)], sync=settings.sync)
+        name = SERVERS[process % len(SERVERS)]
+        if workload == "lock":
+            return LockClient(host, name, session_s=settings.session_s, fencing=settings.fencing)
+        return ZookeeperClient(host, name, sync=settings.sync)
 
     async def ready(self, settings: ZookeeperSettings, host: Any, workload: str) -> None:
         """One leads, and the others follow it."""
@@ -76,6 +99,9 @@ class Zookeeper:
         if not settings.sync:
             reasons.append(STALE)
             in_workloads["register"] = ("nonlinearizable",)
+        if not settings.fencing:
+            reasons.append(UNFENCED)
+            in_workloads["lock"] = ("nonlinearizable",)
         if not settings.force_sync and any("power" in window.kinds for window in struck):
             reasons.append(UNSAFE)
             in_workloads |= {"register": ("nonlinearizable",), "set": ("lost",), "queue": ("lost",)}

@@ -13,6 +13,7 @@ IMAGE = DebianPackages(("zookeeper",))
 START = """. /etc/zookeeper/conf/environment
 exec java -Xmx96m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dzookeeper.admin.enableServer=false \\
   -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -Dorg.slf4j.simpleLogger.showDateTime=true -Dzookeeper.forceSync=$0 \\
+  -Dzookeeper.snapshot.trust.empty=$1 \\
   -cp "$CLASSPATH:/usr/share/java/slf4j-simple.jar" org.apache.zookeeper.server.quorum.QuorumPeerMain /etc/start.cfg
 """
 CONFIG = """tickTime=500
@@ -26,10 +27,10 @@ quorumListenOnAllIPs=true
 """
 
 
-def server(name: str, *, force_sync: bool) -> NodeSpec:
+def server(name: str, *, force_sync: bool, trust_empty: bool) -> NodeSpec:
     listed = "\n".join(f"server.{number}={one}:2888:3888" for number, one in enumerate(SERVERS, 1))
     command = Command(
-        argv=("sh", "-c", START, "yes" if force_sync else "no"),
+        argv=("sh", "-c", START, "yes" if force_sync else "no", "true" if trust_empty else "false"),
         image=IMAGE,
         files={
             "/etc/start.cfg": CONFIG.format(port=PORT, servers=listed),

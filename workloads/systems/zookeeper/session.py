@@ -23,12 +23,13 @@ UNHEARD = logging.Logger("kazoo", logging.CRITICAL + 1)
 
 
 class Session:
-    def __init__(self, node: str, address: str) -> None:
-        """`address`: where the server is reached from here, `host:port`."""
+    def __init__(self, node: str, address: str, *, lasts_s: float = SESSION_TIMEOUT_S) -> None:
+        """`address`: where the server is reached from here, `host:port`. `lasts_s`: so long the server keeps it without
+        hearing of the client."""
         from kazoo.client import KazooClient
 
         self.node = node
-        self._client = KazooClient(hosts=address, timeout=SESSION_TIMEOUT_S, logger=UNHEARD)
+        self._client = KazooClient(hosts=address, timeout=lasts_s, logger=UNHEARD)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"zookeeper-{node}")
 
     async def open(self) -> None:

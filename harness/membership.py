@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,8 +25,13 @@ class Membership:
     grow: Callable[[str, Start], Awaitable[str]]
 
 
-def membership_of(system: Any, settings: Any, host: Any) -> Membership | None:
-    """None where the system has no such verbs, or none of its nodes may leave as it is set."""
+def membership_of(system: Any, settings: Any, host: Any, nodes: Mapping[str, Any]) -> Membership | None:
+    """`nodes`: name -> NodeSpec. None where none of the system's nodes may leave, as it is set."""
     if not system.cluster(settings).elastic:
         return None
-    return Membership(partial(system.shrink, settings, host), partial(system.grow, settings, host))
+
+    async def grow(node: str, start: Start) -> str:
+        words: str = await system.grow(settings, host, nodes[node], start)
+        return words
+
+    return Membership(partial(system.shrink, settings, host), grow)

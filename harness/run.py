@@ -152,7 +152,7 @@ class _Course:
             async def roles() -> Mapping[str, tuple[str, ...]]:
                 return await plan.system.roles(plan.system_settings, observer)
 
-            membership = membership_of(plan.system, plan.system_settings, observer)
+            membership = membership_of(plan.system, plan.system_settings, observer, {node.name: node for node in nodes})
             nemesis_client = plan.nemesis(environment, watch, roles, membership, self._record_nemesis)
             try:
                 await self._operate(self._storm(), nemesis_client, scenario.concurrency)

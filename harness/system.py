@@ -200,10 +200,10 @@ class Elastic(Protocol):
         """The others let the node go, which may run or be gone for good. Return what was done, in words, once it
         certainly belongs to them no more, or did not any more."""
 
-    async def grow(self, settings: Any, host: Any, node: str, start: Start) -> str:
-        """Let a node in again that was let go, and which is down with an empty disk, or was started by a call before.
-        `start` starts it, as the program that it is from now on; the system decides what comes before and after.
-        Return what was done, in words, once the node takes part in all that it took part in before."""
+    async def grow(self, settings: Any, host: Any, node: NodeSpec, start: Start) -> str:
+        """Let a node in again that was let go, and which is down with an empty disk, or was started by a call before;
+        `node` is what the run began with. `start` starts it, as the program that it is from now on; the system decides
+        what comes before and after. Return what was done, in words, once it takes part in all that it did before."""
 
 
 class Shared(Protocol):

@@ -120,11 +120,11 @@ class Etcd:
         """`Elastic`."""
         return await let_go(_others(host, node), node)
 
-    async def grow(self, settings: EtcdSettings, host: Any, node: str, start: Start) -> str:
+    async def grow(self, settings: EtcdSettings, host: Any, node: NodeSpec, start: Start) -> str:
         """`Elastic`."""
-        added = await add(_others(host, node), node)
-        await start(_member(node, settings, joins=True).program)
-        return await until_it_follows(_gateway(host, node), _others(host, node), added, host.clock.sleep)
+        added = await add(_others(host, node.name), node.name)
+        await start(_member(node.name, settings, joins=True).program)
+        return await until_it_follows(_gateway(host, node.name), _others(host, node.name), added, host.clock.sleep)
 
     def legal_loss(self, settings: EtcdSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
         if settings.strict:

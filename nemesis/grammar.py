@@ -310,7 +310,7 @@ def _mistake(words: Words, vocabulary: Vocabulary, after: str) -> Mistake:
     may_end = any(len(variant) == right for variant in variants)
     if may_end and nearest(rest[0], ["and"]):
         return Mistake(f"the word 'and' is misspelt as {shown(rest[0])}", (*begun, "and", *rest[1:]))
-    if kind == "target" and "+" in rest[0]:
+    if kind == "target" and "+" in rest[0] and "NODE" not in elements:
         what, several = _wrong_nodes(rest[0], vocabulary.nodes)
         return Mistake(what, (*begun, several, *rest[1:]) if several else None)
     corrected = _corrected(variants, right, rest, vocabulary)
@@ -328,7 +328,10 @@ def _mistake(words: Words, vocabulary: Vocabulary, after: str) -> Mistake:
 
 def _corrected(variants: Sequence[Elements], right: int, rest: Words, vocabulary: Vocabulary) -> Words | None:
     """The rest with its first word corrected: by the nearest word, or by one that was left out before it."""
-    near = nearest(rest[0], _known(_next_elements(variants, right), vocabulary), 1)
+    elements = _next_elements(variants, right)
+    if "NODE" in elements and rest[0] in vocabulary.groups:
+        return ("one", "of", *rest)
+    near = nearest(rest[0], _known(elements, vocabulary), 1)
     if near:
         return (*near, *rest[1:])
     for variant in variants:

@@ -197,6 +197,8 @@ class Nemesis:
 
     async def _let_all_in(self) -> list[HarnessError]:
         """What is out still after a while stays so, and is told. A run that is being ended does not wait."""
+        if not any(isinstance(fault, Departure) for fault in self.active.values()):
+            return []
         task = asyncio.current_task()
         is_ending = task is not None and task.cancelling() > 0
         failures = await self._endings.finish(self.environment.timeline, 0.0 if is_ending else RETURN_TIMEOUT_S)

@@ -70,6 +70,8 @@ class Departure:
         self._node = node
         self._membership = membership
         self._is_let_go = False
+        self._parting = ""
+        """How it was let go, where that came at the end."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -119,11 +121,12 @@ class Departure:
         return words
 
     async def _return(self, environment: Environment) -> str:
-        let_go = "" if self._is_let_go else f"{await self._let_go()}; "
+        if not self._is_let_go:
+            self._parting = f"{await self._let_go()}; "
 
         async def start(program: Program) -> None:
             await environment.replace_program(self._node, program)
             await environment.relieve(self.nodes, LostDisk())
             await environment.boot(self.nodes)  # where it has ended since
 
-        return let_go + await self._membership.grow(self._node, start)
+        return self._parting + await self._membership.grow(self._node, start)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.membership import SHRINK, WIPE
 from harness.reading import lines_kept
 from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.record.healing import unhealed
@@ -21,7 +20,7 @@ from harness.record.healing import unhealed
 QUORUM = "quorum"
 """The package of the fault that takes only nodes which the system can do without; meanwhile progress is demanded."""
 
-ENDS_PROCESSES = ("kill", "power", "short-files", "lost-disk", "restart-loop", SHRINK, WIPE)
+ENDS_PROCESSES = ("kill", "power", "short-files", "lost-disk", "restart-loop", "shrink", "wipe")
 """Kinds of faults after which a node plays no role until it reports one again."""
 
 

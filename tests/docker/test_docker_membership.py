@@ -24,7 +24,7 @@ def test_controllers_are_replaced_and_what_they_have_agreed_on_stays(tmp_path: P
         time_limit_s=26.0,
         recovery_s=5.0,
         seed=1,
-        settings={"brokers": 1},
+        settings={"brokers": 2},
     )
     outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
     assert outcome.verdict is Verdict.VALID, outcome.words()

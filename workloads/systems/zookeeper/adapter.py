@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from harness.client import Client
 from harness.client_package import require_package
+from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
 from workloads.systems.zookeeper.client import ZookeeperClient
-from workloads.systems.zookeeper.nodes import PORT, SERVERS, server
+from workloads.systems.zookeeper.membership import let_go, let_in
+from workloads.systems.zookeeper.nodes import PORT, SERVERS, dynamic_server, server
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
@@ -36,6 +38,8 @@ class ZookeeperSettings:
     """A read of a register asks its server to catch up with the leader first."""
     force_sync: bool = True
     """Writes are on the disk before they are acknowledged."""
+    reconfig: bool = False
+    """Servers can be taken out of the ensemble, and let in again, while it serves."""
     strict: bool = False
     """Judge as if no read might show the past, and nothing might be lost."""
 
@@ -47,11 +51,13 @@ class Zookeeper:
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: ZookeeperSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
-        return tuple(server(name, force_sync=settings.force_sync) for name in SERVERS)
+        made = dynamic_server if settings.reconfig else server
+        return tuple(made(name, force_sync=settings.force_sync) for name in SERVERS)
 
     def cluster(self, settings: ZookeeperSettings) -> Declaration:
         servers = ("servers",)
-        return Declaration(groups=servers, data=servers, voters=servers, roles={"leader": "servers"})
+        elastic = servers if settings.reconfig else ()
+        return Declaration(groups=servers, data=servers, voters=servers, elastic=elastic, roles={"leader": "servers"})
 
     def require_clients(self, settings: ZookeeperSettings, environment: str) -> None:
         require_package("kazoo", system=self.name)
@@ -66,6 +72,15 @@ class Zookeeper:
 
     async def roles(self, settings: ZookeeperSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         return {"leader": tuple([name for name in SERVERS if await _mode(host, name) == "leader"])}
+
+    async def shrink(self, settings: ZookeeperSettings, host: Any, node: str) -> str:
+        """`Elastic`."""
+        return await let_go(host, node)
+
+    async def grow(self, settings: ZookeeperSettings, host: Any, node: NodeSpec, start: Start) -> str:
+        """`Elastic`."""
+        await start(dynamic_server(node.name, force_sync=settings.force_sync, joins=True).program)
+        return await let_in(host, node.name, lambda: _mode(host, node.name))
 
     def legal_loss(
         self, settings: ZookeeperSettings, struck: tuple[FaultWindow, ...], reports: NodeReports

@@ -42,6 +42,10 @@ QUORUM_TIMEOUT_S = 20.0
 T = TypeVar("T")
 
 
+def _nobody(entry: Entry) -> Effect:
+    return NOBODY_LEAVES if entry.shape.kind in MEMBERSHIP else NOTHING
+
+
 def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
     """What verbs of the environment return that have no need to wait. Raises HarnessError where one does."""
     try:
@@ -301,14 +305,14 @@ class Nemesis:
         draw = self.seed.child(entry.package, str(entry.number), "strike").stream()
         fault = entry.shape.strike(cluster, draw)
         if fault is None:
-            return None, NOBODY_LEAVES if entry.shape.kind in MEMBERSHIP else NOTHING
+            return None, _nobody(entry)
         # Before it starts: what a start that fails half-way has done is healed in the end as well.
         self.active[entry.key] = fault
         return fault, await fault.start(self.environment)
 
     async def _stop(self, entry: Entry) -> tuple[Fault | None, Effect]:
         fault = self.active.get(entry.key)
-        return (None, NOTHING) if fault is None else (fault, await self._undo(entry.key))
+        return (None, _nobody(entry)) if fault is None else (fault, await self._undo(entry.key))
 
     async def _undo(self, key: tuple[str, int]) -> Effect:
         keys = list(self.active)

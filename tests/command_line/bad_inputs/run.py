@@ -132,6 +132,7 @@ rocketmq --nemesis meteor => unknown nemesis 'meteor'
 rocketmq --nemesis upgrades => nemesis 'upgrades' upgrades nodes, but rocketmq has no other version of any, as it is set
 rocketmq --set deployment=masters --nemesis membership => cluster and come back, which rocketmq cannot do, as it is set
 redis --environment docker --nemesis membership => leave the cluster and come back, which redis cannot do
+zookeeper --environment docker --nemesis membership => come back, which zookeeper cannot do, as it is set
 rocketmq --set controllers=1 --nemesis 'shrink c1 every 20 for 9' => 'kill' and 'restarts' take nodes away for a while
 rocketmq --nemesis 'shrink one of brokers every 20 for 9' => as in 'shrink one of controllers'
 rocketmq --nemesis 'wipe primary every 20 for 9' => of rocketmq, as it is set, only nodes of controllers can leave

@@ -184,7 +184,9 @@ class Nemesis:
             self._give_up(armed)
         failures: list[HarnessError] = []
         for key in sorted(self.active):
-            fault = self.active[key]
+            fault = self.active.get(key)
+            if fault is None:
+                continue  # a node that was let in while others were healed
             if _is_out(fault):
                 if key not in self._endings:
                     self._endings.begin(key, self._stop_and_record(self._entry(key), FINAL_HEALING))

@@ -247,6 +247,26 @@ def test_what_goes_on_when_the_storm_is_over_is_awaited_and_counts_as_its_own_en
     assert (log.unhealed, log.left_to_the_end) == ((), ())
 
 
+def test_who_is_let_in_while_others_are_healed_is_healed_once() -> None:
+    async def play(storm: Storm) -> None:
+        boot = storm.world.boot
+
+        async def slowly(nodes: Sequence[str]) -> Effect:
+            storm.system.lets_in.set()
+            await asyncio.sleep(0.01)
+            return await boot(nodes)
+
+        await storm.start(0)
+        await storm.start(1)
+        await storm.stop(1)
+        storm.world.boot = slowly  # type: ignore[method-assign]
+        await storm.nemesis.heal()
+
+    storm = played(play, kill(Nodes(("b1",))), shrink(C1))
+    assert [(row.number, row.shape) for row in storm.rows[2:]] == [(1, "shrink c1"), (0, FINAL_HEALING)]
+    assert FaultLog.of(storm.rows).unhealed == ()
+
+
 def test_a_storm_that_is_cut_short_lets_in_who_is_out() -> None:
     async def play(storm: Storm) -> None:
         await storm.start(0)

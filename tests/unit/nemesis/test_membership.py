@@ -259,6 +259,7 @@ def test_who_is_let_in_while_others_are_healed_is_healed_once() -> None:
         await storm.start(0)
         await storm.start(1)
         await storm.stop(1)
+        await asyncio.sleep(0.01)
         storm.world.boot = slowly  # type: ignore[method-assign]
         await storm.nemesis.heal()
 

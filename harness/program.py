@@ -101,6 +101,13 @@ class Command:
 Program = PythonProgram | Command
 
 
+def image_of(program: Program) -> object:
+    """Equal for programs that can run in one image."""
+    if isinstance(program, PythonProgram):
+        return program.main.partition(":")[0], program.requirements
+    return program.image
+
+
 def filled(text: str, names: Mapping[str, str]) -> str:
     """The text with the places `${…}` replaced. Raises UsageError for one that names nothing."""
 

@@ -18,6 +18,7 @@ from harness.errors import HarnessError
 from harness.generator import Generator, any_of, clients, nemesis, picked, stagger, time_limit
 from harness.interpreter import run_operations
 from harness.invariants import Breaches, invariants_of
+from harness.membership import Membership, membership_of
 from harness.operation import NEMESIS, Operation
 from harness.printable import last_lines
 from harness.progress import Progress, RunProgress
@@ -65,7 +66,7 @@ class Plan:
     system_settings: Any
     workload: Workload
     workload_settings: Any
-    nemesis: Callable[[Environment, Watch, Roles, Record], Nemesis]
+    nemesis: Callable[[Environment, Watch, Roles, Membership | None, Record], Nemesis]
     nemesis_generator: Callable[[int], Generator] | None
     """The steps of the storm, from its start in ns; None without a nemesis."""
     watch: Watch | None = None
@@ -154,7 +155,8 @@ class _Course:
             async def roles() -> Mapping[str, tuple[str, ...]]:
                 return await plan.system.roles(plan.system_settings, observer)
 
-            nemesis_client = plan.nemesis(environment, watch, roles, self._record_nemesis)
+            membership = membership_of(plan.system, plan.system_settings, observer, {node.name: node for node in nodes})
+            nemesis_client = plan.nemesis(environment, watch, roles, membership, self._record_nemesis)
             try:
                 await self._operate(self._storm(), nemesis_client, scenario.concurrency)
             finally:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from harness import path_name
 from harness.client import Client
 from harness.errors import UsageError
+from harness.membership import Start
 from harness.program import Program
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
@@ -69,6 +70,8 @@ class Declaration:
     """Groups whose nodes hold copies of what clients write."""
     voters: tuple[str, ...] = ()
     """Groups that decide by majority."""
+    elastic: tuple[str, ...] = ()
+    """Groups of which one node may leave and be let in again while the cluster serves; the system is `Elastic` then."""
     roles: Mapping[str, str] = field(default_factory=dict)
     """Role -> the group whose nodes play it; `System.roles` finds out who does."""
     serving: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -114,13 +117,14 @@ class Declaration:
             groups=groups,
             data=tuple(group for group in self.data if group in groups),
             voters=tuple(group for group in self.voters if group in groups),
+            elastic=tuple(group for group in self.elastic if group in groups),
             roles={role: group for role, group in self.roles.items() if group in groups},
             serving={},
         )
 
     def __post_init__(self) -> None:
         serving = [group for groups in self.serving.values() for group in groups]
-        for group in (*self.data, *self.voters, *self.roles.values(), *serving):
+        for group in (*self.data, *self.voters, *self.elastic, *self.roles.values(), *serving):
             if group not in self.groups:
                 raise UsageError(f"the system declares no group {group!r}; it declares: {', '.join(self.groups)}")
 
@@ -184,6 +188,22 @@ class Separable(Protocol):
 
         It is waited for with a bound; a system that reaches neither by then is stuck.
         """
+
+
+class Elastic(Protocol):
+    """A system whose nodes come and go while it serves: it has these methods beside those of `System`, and declares the
+    groups whose nodes may. Both raise OperationError where it was refused, definite where certainly nothing was changed
+    nor will be; they are called again until they succeed, and may be cancelled.
+    """
+
+    async def shrink(self, settings: Any, host: Any, node: str) -> str:
+        """The others let the node go, which may run or be gone for good. Return what was done, in words, once it
+        certainly belongs to them no more, or did not any more."""
+
+    async def grow(self, settings: Any, host: Any, node: NodeSpec, start: Start) -> str:
+        """Let a node in again that was let go, and which is down with an empty disk, or was started by a call before;
+        `node` is what the run began with. `start` starts it, as the program that it is from now on; the system decides
+        what comes before and after. Return what was done, in words, once it takes part in all that it did before."""
 
 
 class Shared(Protocol):

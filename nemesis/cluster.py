@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harness.membership import Membership
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
@@ -16,6 +18,10 @@ class Cluster:
     """Role -> nodes that play it, as last reported by the system."""
     unavailable: frozenset[str] = frozenset()
     """Nodes that are down or paused: no fault of a process is sent to them."""
+    out: frozenset[str] = frozenset()
+    """Nodes that left the cluster, or lost their disks, and were not let in again: no other one leaves meanwhile."""
+    membership: Membership | None = None
+    """Lets nodes go and in; None where the system has no means for it."""
 
     @property
     def nodes(self) -> tuple[str, ...]:

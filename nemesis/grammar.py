@@ -4,6 +4,7 @@
              `it`, the node that reached the point at which the fault strikes (`nemesis/trigger.py`)
     PART     the same without all
     GROUP    a group, or all
+    NODE     a node, a role, or one of GROUP: of several only one is struck
 
 What impairs links or nodes may say how badly, behind all else: `slow links of b1 delay_ms=120 jitter_ms=30`
 (`nemesis/amount.py`).
@@ -25,8 +26,9 @@ from functools import partial
 from typing import TypeVar
 
 from harness.bounds import shown
+from harness.membership import KINDS as MEMBERSHIP
 from harness.nearest import nearest
-from nemesis import shape
+from nemesis import membership, shape
 from nemesis.amount import BY_ELEMENT, Amount
 from nemesis.impair import (
     BYTES,
@@ -68,7 +70,7 @@ Elements = tuple[str, ...]
 """What stands word by word: `TARGET`, `PART` and `GROUP` are one name each, others stand for themselves."""
 
 _QUANTIFIERS: Mapping[str, Callable[[str], Target]] = {"one": One, "minority": Minority, "majority": Majority}
-_TARGETS = ("TARGET", "PART")
+_TARGETS = ("TARGET", "PART", "NODE")
 _EXAMPLES: Mapping[str, str] = {"PATTERN": "'**/*'", "COUNT": "1", "UNIT": "MB"}
 _KINDS: Mapping[str, str] = {"PATTERN": "pattern of files", "COUNT": "whole number", "UNIT": "unit"}
 _PATTERN = re.compile(r"'[^\s',\[\]#]+'|[^\s',\[\]#]*[*/.?][^\s',\[\]#]*")
@@ -103,14 +105,20 @@ class Form:
     def variants(self) -> Iterator[Elements]:
         """The form with each target in one word, or as a quantifier of a group."""
         choices = [
-            ((word,), *((quantifier, "of", "GROUP") for quantifier in _QUANTIFIERS)) if word in _TARGETS else ((word,),)
-            for word in self.text.split()
+            ((word,), *((quantifier, "of", "GROUP") for quantifier in _quantifiers(word))) for word in self.text.split()
         ]
         for chosen in itertools.product(*choices):
             elements = tuple(itertools.chain.from_iterable(chosen))
             yield elements
             if self.amounts:
                 yield (*elements, *(amount.element for amount in self.amounts))
+
+
+def _quantifiers(element: str) -> Sequence[str]:
+    """Those that can stand there."""
+    if element == "NODE":
+        return ("one",)
+    return tuple(_QUANTIFIERS) if element in _TARGETS else ()
 
 
 def _impairing_links(verb: str) -> Iterator[Form]:
@@ -139,6 +147,8 @@ FORMS = (
     Form("restart TARGET", shape.restart),
     Form("upgrade TARGET", shape.upgrade),
     Form("pause TARGET", shape.pause),
+    Form("shrink NODE", membership.shrink),
+    Form("wipe NODE", membership.wipe),
     Form("power off TARGET", shape.power_off),
     Form("skew clocks of TARGET", ClockShape),
     Form("corrupt TARGET PATTERN one bit in COUNT UNIT", _corrupt),
@@ -170,7 +180,13 @@ def parse_shapes(words: Words, vocabulary: Vocabulary, *, after: str = "'and'") 
             others = [*parts[:number], mistake.corrected, *parts[number + 1 :]]
             joined = tuple(word for other in others if other for word in ("and", *other))[1:]
             raise Mistake(what, joined or None) from None
-    return shapes[0] if len(shapes) == 1 else Together(tuple(shapes))
+    if len(shapes) == 1:
+        return shapes[0]
+    for place, one in enumerate(shapes):
+        if one.kind in MEMBERSHIP:
+            what = f"'{one}' asks the system, which takes its time: it stands alone, in a sentence of its own"
+            raise Mistake(f"shape {place + 1} of {len(shapes)}: {what}", tuple(str(one).split()))
+    return Together(tuple(shapes))
 
 
 def parse_shape(words: Words, vocabulary: Vocabulary, *, after: str = "'and'") -> Shape:
@@ -243,6 +259,8 @@ def _fits(element: str, word: str, vocabulary: Vocabulary) -> bool:
         return _is_of(element, word)
     if element not in _TARGETS:
         return word == element
+    if element == "NODE":
+        return word in (*vocabulary.roles, *vocabulary.nodes)
     if word in vocabulary.names:
         return element == "TARGET" or word != EVERYBODY
     nodes = word.split("+")
@@ -292,7 +310,7 @@ def _mistake(words: Words, vocabulary: Vocabulary, after: str) -> Mistake:
     may_end = any(len(variant) == right for variant in variants)
     if may_end and nearest(rest[0], ["and"]):
         return Mistake(f"the word 'and' is misspelt as {shown(rest[0])}", (*begun, "and", *rest[1:]))
-    if kind == "target" and "+" in rest[0]:
+    if kind == "target" and "+" in rest[0] and "NODE" not in elements:
         what, several = _wrong_nodes(rest[0], vocabulary.nodes)
         return Mistake(what, (*begun, several, *rest[1:]) if several else None)
     corrected = _corrected(variants, right, rest, vocabulary)
@@ -310,7 +328,10 @@ def _mistake(words: Words, vocabulary: Vocabulary, after: str) -> Mistake:
 
 def _corrected(variants: Sequence[Elements], right: int, rest: Words, vocabulary: Vocabulary) -> Words | None:
     """The rest with its first word corrected: by the nearest word, or by one that was left out before it."""
-    near = nearest(rest[0], _known(_next_elements(variants, right), vocabulary), 1)
+    elements = _next_elements(variants, right)
+    if "NODE" in elements and rest[0] in vocabulary.groups:
+        return ("one", "of", *rest)
+    near = nearest(rest[0], _known(elements, vocabulary), 1)
     if near:
         return (*near, *rest[1:])
     for variant in variants:
@@ -363,6 +384,8 @@ def _known(elements: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
             words += vocabulary.groups
         elif element == "PART":
             words += (name for name in vocabulary.names if name != EVERYBODY)
+        elif element == "NODE":
+            words += (*vocabulary.roles, *vocabulary.nodes)
         elif element in BY_ELEMENT:
             words.append(BY_ELEMENT[element].example)
         elif element == "UNIT":

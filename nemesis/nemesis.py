@@ -10,26 +10,40 @@ and a fault of less would strike after its own stop. Which nodes the system can 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from harness.environments.environment import Effect, Environment, Link, Moments
 from harness.errors import HarnessError
+from harness.membership import KINDS as MEMBERSHIP
+from harness.membership import Membership
 from harness.operation import Operation
 from harness.record.fault_log import QUORUM
 from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.seed import Seed
 from nemesis.cluster import Cluster
+from nemesis.endings import Endings
 from nemesis.fault import ClockSkew, Compound, Fault, ImpairedNodes, Kill, Partition, Pause, PowerLoss, Skew
+from nemesis.membership import Departure
 from nemesis.schedule import Due, Entry
 from nemesis.vocabulary import IT
 
 ROLES_TIMEOUT_S = 4.0
 NOTHING = Effect(False, "no node fits: it is not known who plays the role, or all are down already")
+NOBODY_LEAVES = Effect(False, "no node fits: nobody is known to play the role, all are down, or another one is out")
+RETURN_TIMEOUT_S = 60.0
+"""After the storm, once all else is healed, for nodes that are out to be let in."""
+QUORUM_TIMEOUT_S = 20.0
+"""The same before nodes are taken down that the system can do without: of a smaller cluster it may not be."""
 
 
 T = TypeVar("T")
+
+
+def _nobody(entry: Entry) -> Effect:
+    return NOBODY_LEAVES if entry.shape.kind in MEMBERSHIP else NOTHING
 
 
 def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -83,7 +97,11 @@ def _held_down(fault: Fault) -> tuple[str, ...]:
 def _stops_process(part: Fault) -> bool:
     if isinstance(part, ImpairedNodes):
         return part.impairment.stops_process
-    return isinstance(part, Kill | PowerLoss | Pause)
+    return isinstance(part, Kill | PowerLoss | Pause) or _is_out(part)
+
+
+def _is_out(fault: Fault) -> bool:
+    return isinstance(fault, Departure) and fault.is_out
 
 
 @dataclass
@@ -109,9 +127,12 @@ class Nemesis:
     seed: Seed
     record: Callable[[FaultRow], None]
     """Takes one row of the fault log for every start and stop."""
+    membership: Membership | None = None
+    """Lets nodes go and in, as the system offers it; None where it does not."""
     active: dict[tuple[str, int], Fault] = field(default_factory=dict)
     last_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _armed: dict[tuple[str, int], _Armed] = field(default_factory=dict, init=False)
+    _endings: Endings = field(default_factory=Endings, init=False)
     _heeds_points: bool = field(default=False, init=False)
 
     async def open(self) -> None:
@@ -133,9 +154,26 @@ class Nemesis:
             else:
                 await self._disarm(entry)
             return operation._replace(type="info", value=None)
-        fault, effect = await (self._start(entry) if due.starts else self._stop(entry))
-        self._record(entry, entry.what, fault, effect, starts=due.starts)
+        if not due.starts:
+            await self._end(entry)
+            return operation._replace(type="info", value=None)
+        if entry.package == QUORUM:
+            await self._endings.over_within(self.environment.timeline, QUORUM_TIMEOUT_S)
+        fault, effect = await self._start(entry)
+        self._record(entry, entry.what, fault, effect, starts=True)
         return operation._replace(type="info", value=None)
+
+    async def _end(self, entry: Entry) -> None:
+        """Where a node is out, the others have to let it in again first, which may take long."""
+        fault = self.active.get(entry.key)
+        if fault is not None and _is_out(fault):
+            self._endings.begin(entry.key, self._stop_and_record(entry, entry.what))
+        else:
+            await self._stop_and_record(entry, entry.what)
+
+    async def _stop_and_record(self, entry: Entry, shape: str) -> None:
+        fault, effect = await self._stop(entry)
+        self._record(entry, shape, fault, effect, starts=False)
 
     async def heal(self) -> None:
         """Stop every fault still active. Called after the storm, however it ended.
@@ -146,15 +184,36 @@ class Nemesis:
             self._give_up(armed)
         failures: list[HarnessError] = []
         for key in sorted(self.active):
-            fault = self.active[key]
+            fault = self.active.get(key)
+            if fault is None:
+                continue  # a node that was let in while others were healed
+            if _is_out(fault):
+                if key not in self._endings:
+                    self._endings.begin(key, self._stop_and_record(self._entry(key), FINAL_HEALING))
+                continue
             try:
                 effect = await self._undo(key)
             except HarnessError as error:
                 failures.append(error)
                 continue
             self._record(self._entry(key), FINAL_HEALING, fault, effect, starts=False)
+        failures += await self._let_all_in()
         if failures:
             raise failures[0]
+
+    async def _let_all_in(self) -> list[HarnessError]:
+        """What is out still after a while stays so, and is told. A run that is being ended does not wait."""
+        if not any(isinstance(fault, Departure) for fault in self.active.values()):
+            return []
+        task = asyncio.current_task()
+        is_ending = task is not None and task.cancelling() > 0
+        failures = await self._endings.finish(self.environment.timeline, 0.0 if is_ending else RETURN_TIMEOUT_S)
+        for key, fault in sorted(self.active.items()):
+            if isinstance(fault, Departure) and not failures:
+                why = fault.refusal or "the run was ended before"
+                kept_out = Effect(False, f"{', '.join(fault.nodes)} was not let in again: {why}")
+                self._record(self._entry(key), FINAL_HEALING, fault, kept_out, starts=False)
+        return failures
 
     def _entry(self, key: tuple[str, int]) -> Entry:
         return next(due.entry for due in self.due if due.entry.key == key)
@@ -248,14 +307,14 @@ class Nemesis:
         draw = self.seed.child(entry.package, str(entry.number), "strike").stream()
         fault = entry.shape.strike(cluster, draw)
         if fault is None:
-            return None, NOTHING
+            return None, _nobody(entry)
         # Before it starts: what a start that fails half-way has done is healed in the end as well.
         self.active[entry.key] = fault
         return fault, await fault.start(self.environment)
 
     async def _stop(self, entry: Entry) -> tuple[Fault | None, Effect]:
         fault = self.active.get(entry.key)
-        return (None, NOTHING) if fault is None else (fault, await self._undo(entry.key))
+        return (None, _nobody(entry)) if fault is None else (fault, await self._undo(entry.key))
 
     async def _undo(self, key: tuple[str, int]) -> Effect:
         keys = list(self.active)
@@ -289,4 +348,11 @@ class Nemesis:
 
     def _cluster_of(self, roles: Mapping[str, tuple[str, ...]]) -> Cluster:
         out = {node for fault in self.active.values() for node in _held_down(fault)}
-        return Cluster(groups=self.groups, roles=roles, unavailable=frozenset(out))
+        away = {node for fault in self.active.values() if _is_out(fault) for node in fault.nodes}
+        return Cluster(
+            groups=self.groups,
+            roles=roles,
+            unavailable=frozenset(out),
+            out=frozenset(away),
+            membership=self.membership,
+        )

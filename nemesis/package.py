@@ -16,6 +16,7 @@ from harness.system import Declaration
 from nemesis import shape
 from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairLinksOf, ImpairNodes
 from nemesis.links import Between, OneDirection
+from nemesis.membership import shrink, wipe
 from nemesis.schedule import Entry, NemesisSettings, at_random
 from nemesis.shape import (
     Apart,
@@ -231,6 +232,22 @@ def upgrades(system: Declaration) -> Package:
     )
 
 
+def membership(system: Declaration) -> Package:
+    """No shapes where the system lets no nodes go."""
+    roles = tuple(role for role, group in system.roles.items() if group in system.elastic)
+    return Package(
+        name="membership",
+        fault="shrink+wipe",
+        about="replaces nodes: one leaves or loses its disk, and is let in again empty",
+        shapes=(
+            *((2.0, shrink(Role(role))) for role in roles),
+            *((2.0, shrink(One(group))) for group in system.elastic),
+            *((1.0, wipe(Role(role))) for role in roles),
+            *((1.0, wipe(One(group))) for group in system.elastic),
+        ),
+    )
+
+
 def strobe(system: Declaration) -> Package:
     return _impaired_nodes(
         system,
@@ -321,6 +338,7 @@ PACKAGES: Mapping[str, Callable[[Declaration], Package]] = {
     "restarts": restarts,
     "strobe": strobe,
     "upgrades": upgrades,
+    "membership": membership,
     "duplicating-links": duplicating_links,
     "corrupting-links": corrupting_links,
     "reordering-links": reordering_links,

@@ -29,7 +29,7 @@ from nemesis.grammar import Mistake, Words, meant, parse_shapes
 from nemesis.schedule import Entry
 from nemesis.shape import Shape
 from nemesis.trigger import Trigger
-from nemesis.trigger_grammar import parse_trigger, require_known_node, split
+from nemesis.trigger_grammar import parse_trigger, require_at_once, require_known_node, split
 from nemesis.vocabulary import Vocabulary
 
 EXAMPLE = "12.5 for 5 kill one of all [kill 0]"
@@ -171,6 +171,7 @@ def _what(words: Words, vocabulary: Vocabulary) -> tuple[Shape, Trigger | None]:
     except Mistake as mistake:
         raise Mistake(mistake.what, None if mistake.corrected is None else (*of_shape, *mistake.corrected)) from None
     require_known_node(of_shape, trigger)
+    require_at_once(shape, trigger)
     return shape, trigger
 
 

@@ -17,7 +17,7 @@ from harness.nearest import nearest
 from nemesis.beat import Beat
 from nemesis.grammar import Mistake, Words, may_end_with, meant, next_words, parse_shapes
 from nemesis.package import PACKAGES
-from nemesis.trigger_grammar import next_trigger_words, parse_trigger, require_known_node, split
+from nemesis.trigger_grammar import next_trigger_words, parse_trigger, require_at_once, require_known_node, split
 from nemesis.vocabulary import MOMENTS, Vocabulary
 
 EXAMPLE = "kill one of all every 10 for 5"
@@ -69,6 +69,10 @@ def _read(words: Words, vocabulary: Vocabulary) -> Beat:
         corrected = None if mistake.corrected is None else (*of_shapes, *mistake.corrected, *words[at:])
         raise Mistake(mistake.what, corrected) from None
     require_known_node(of_shapes, trigger)
+    try:
+        require_at_once(shape, trigger)
+    except Mistake as mistake:
+        raise Mistake(mistake.what, (*of_shapes, *words[at:])) from None
     before, tail = words[: at + 1], words[at + 1 :]
     interval_s = _seconds(before, tail, "interval")
     before = (*before, tail[0])

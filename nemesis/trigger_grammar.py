@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 
 from harness.bounds import shown
+from harness.membership import KINDS as MEMBERSHIP
 from harness.nearest import nearest
 from nemesis.grammar import FEW, Mistake, Words
+from nemesis.shape import Shape
 from nemesis.trigger import Moment, Trigger, ordinal
 from nemesis.vocabulary import IT, MOMENTS
 
@@ -52,6 +54,13 @@ def require_known_node(shape_words: Words, trigger: Trigger | None) -> None:
     """Raises Mistake for `it` in a fault that waits for no point."""
     if trigger is None and IT in shape_words:
         raise Mistake(f"'{IT}' is the node that reaches a point, which one has to be said, as in 'kill it when POINT'")
+
+
+def require_at_once(shape: Shape, trigger: Trigger | None) -> None:
+    """Raises Mistake for a fault that waits for a point, and takes longer than the moment when it is reached."""
+    if trigger is not None and shape.kind in MEMBERSHIP:
+        what = f"'{shape}' asks the system, which takes its time: it cannot strike '{trigger}'"
+        raise Mistake(what, tuple(str(shape).split()))
 
 
 def next_trigger_words(words: Words, points: Sequence[str]) -> tuple[str, ...]:

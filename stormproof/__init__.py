@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from harness.generator import drawn as drawn
     from harness.generator import indexed as indexed
     from harness.generator import invoke as invoke
+    from harness.membership import Start as Start
     from harness.operation import Operation as Operation
     from harness.program import Command as Command
     from harness.program import DebianPackages as DebianPackages
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from harness.seed import Seed as Seed
     from harness.session.outcome import Outcome as Outcome
     from harness.system import Declaration as Declaration
+    from harness.system import Elastic as Elastic
     from harness.system import LegalLoss as LegalLoss
     from harness.system import NodeSpec as NodeSpec
     from harness.system import System as System
@@ -86,6 +88,8 @@ if TYPE_CHECKING:
     from nemesis.impair import ImpairNodes as ImpairNodes
     from nemesis.links import Between as Between
     from nemesis.links import OneDirection as OneDirection
+    from nemesis.membership import shrink as shrink
+    from nemesis.membership import wipe as wipe
     from nemesis.shape import Apart as Apart
     from nemesis.shape import Bridge as Bridge
     from nemesis.shape import ClockShape as ClockShape
@@ -147,6 +151,7 @@ _NAMES = {
         "UsageError",
     ),
     "harness.generator": ("Generator", "drawn", "indexed", "invoke"),
+    "harness.membership": ("Start",),
     "harness.operation": ("Operation",),
     "harness.program": (
         "Command",
@@ -163,12 +168,13 @@ _NAMES = {
     "harness.record.scenario": ("Scenario",),
     "harness.seed": ("Seed",),
     "harness.session.outcome": ("Outcome",),
-    "harness.system": ("Declaration", "LegalLoss", "NodeSpec", "System"),
+    "harness.system": ("Declaration", "Elastic", "LegalLoss", "NodeSpec", "System"),
     "harness.watch": ("Watch",),
     "harness.workload": ("Workload",),
     "nemesis.beat": ("every",),
     "nemesis.impair": ("ImpairLinks", "ImpairLinksOf", "ImpairNodes"),
     "nemesis.links": ("Between", "OneDirection"),
+    "nemesis.membership": ("shrink", "wipe"),
     "nemesis.shape": (
         "Apart",
         "Bridge",

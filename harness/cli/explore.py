@@ -162,6 +162,7 @@ def command(
         registry.require_known("workloads", workload)
     engines.require_engine(engines.SPARK, master)
     start_arrow()
+    from harness.explore.draw import require_faults
     from harness.explore.search import Search
     from harness.explore.space import Space
 
@@ -179,6 +180,7 @@ def command(
     ]
     for search in searches:
         search.space.require_possible()
+        require_faults(search.space)
     spark = _on_spark(master, console)
     bound = seconds if seconds is not None or numbers is not None else USUAL_S
     if compare is not None:

@@ -286,7 +286,8 @@ def _show(name: str, entries: list[Entry], console: Console) -> None:
         console.say("  … or a sentence: 'kill one of all every 10 for 5' (stormproof list shapes)")
     if name == "shapes":
         console.say("  TARGET: a node, several (n1+n2), a group, all, a role, or one, minority or majority of GROUP;")
-        console.say("  PART: the same without all; 'and' joins shapes that strike at one moment")
+        console.say("  PART: the same without all; NODE: a node, a role, or one of GROUP, which stands alone")
+        console.say("  'and' joins shapes that strike at one moment")
         console.say("  PATTERN: files where a node keeps its data, such as 'store/**/*.blk'; COUNT UNIT: such as 1 MB")
         console.say("  behind the shapes: when POINT, when 3rd POINT, after POINT (stormproof list points); the target")
         console.say("  'it' is then the node that reached the point")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from harness.environments.impairment import LinkImpairment, NodeImpairment
+from harness.program import Program
 from harness.system import NodeSpec
 
 T = TypeVar("T")
@@ -85,8 +86,8 @@ class Environment(Protocol):
 
     @property
     def faults(self) -> frozenset[str]:
-        """Kinds it can apply: `partition`, `kill`, `pause`, `clock`, `power`, `upgrade`, and those of impairments.
-        Others are refused by name."""
+        """Kinds it can apply: `partition`, `kill`, `pause`, `clock`, `power`, `upgrade`, those of impairments, and
+        where disks can be lost those of `harness.membership`. Others are refused by name."""
 
     @property
     def timeline(self) -> Timeline: ...
@@ -131,6 +132,10 @@ class Environment(Protocol):
         """End these nodes cleanly, and start them on their own disks with the programs that their specs name as
         upgraded; those that are down as well. It may return while they are still ending. Nothing happens to one that
         has no such program, or runs it already."""
+
+    async def replace_program(self, node: str, program: Program) -> Effect:
+        """What the node runs from its next boot on; until then all goes on as it is. Raises HarnessError for a program
+        that needs another image than the one before."""
 
     async def pause(self, nodes: Sequence[str]) -> Effect: ...
 

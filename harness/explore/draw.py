@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from harness.environments.simulated.environment import SimulatedEnvironment
+from harness.errors import UsageError
 from harness.explore.points import NOTHING_KNOWN, Points
 from harness.explore.space import THE_NODE, Faults, Space, Tempo, aimed_at, drawn_tempo, faults_of, is_aimable
 from harness.record.scenario import Scenario
@@ -66,6 +67,19 @@ def faults_for(scenario: Scenario, space: Space, draw: random.Random | None = No
     can_upgrade = any(node.upgraded is not None for node in nodes)
     applicable = SimulatedEnvironment.faults - (set() if can_upgrade else {"upgrade"})
     return faults_of(declaration, vocabulary, applicable, space.nemesis, draw)
+
+
+def require_faults(space: Space) -> None:
+    """Raises UsageError where none of the packages that are named has a fault for storms of a search, in the deployment
+    that is given: others could be drawn that have one, but nobody knows which."""
+    workload = space.workload or registry.usual_workload(space.system)
+    scenario = Scenario(system=space.system, workload=workload, settings=space.settings, mutant=space.mutant)
+    if space.nemesis and not faults_for(scenario, space).packages:
+        raise UsageError(
+            f"no fault of {', '.join(space.nemesis)} can strike in a search of {space.system}: in the simulator it has "
+            "none, or it asks the system, which takes its time, or it needs another setting; name other packages, or "
+            f"try one storm: stormproof run {space.system} --nemesis {','.join(space.nemesis)}"
+        )
 
 
 def drawn_entries(scenario: Scenario, space: Space, tempo: Tempo, draw: random.Random) -> tuple[Entry, ...]:

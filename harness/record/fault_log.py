@@ -20,7 +20,7 @@ from harness.record.healing import unhealed
 QUORUM = "quorum"
 """The package of the fault that takes only nodes which the system can do without; meanwhile progress is demanded."""
 
-ENDS_PROCESSES = ("kill", "power", "short-files", "lost-disk", "restart-loop")
+ENDS_PROCESSES = ("kill", "power", "short-files", "lost-disk", "restart-loop", "shrink", "wipe")
 """Kinds of faults after which a node plays no role until it reports one again."""
 
 

@@ -9,6 +9,7 @@ from harness.environments.environment import Environment
 from harness.environments.kind import EnvironmentKind, Setting
 from harness.errors import HarnessError
 from harness.lifetime.interruption import last_words
+from harness.membership import Membership
 from harness.progress import Progress
 from harness.record.recorder import DirectoryRecorder
 from harness.record.run_directory import RunDirectory
@@ -119,12 +120,15 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
         entries += (quorum(parts.declaration.spare, from_s=storm_s, until_s=scenario.time_limit_s),)
     due = Schedule(entries, round(storm_s * 1e9)).due()
 
-    def nemesis(environment: Environment, watch: Watch, roles: Roles, record: Record) -> Nemesis:
+    def nemesis(
+        environment: Environment, watch: Watch, roles: Roles, membership: Membership | None, record: Record
+    ) -> Nemesis:
         return Nemesis(
             environment=environment,
             groups=parts.vocabulary.groups,
             roles=roles,
             roles_now=watch.roles if environment.moments is not None and brings_watch(parts.system) else None,
+            membership=membership,
             due=due,
             seed=Seed(scenario.seed).child("nemesis"),
             record=record,

@@ -142,11 +142,13 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
     stored run is judged all the same: its faults were what they were.)
     """
     from nemesis.beat import Beat
+    from nemesis.elastic import require_elastic
 
     found = environment(scenario.environment)
     _require_runnable(scenario, parts, found)
     _require_clients(scenario, parts)
     for package in parts.packages:
+        require_elastic(package, scenario.system, parts.declaration, parts.vocabulary)
         if isinstance(package, Beat):
             package.require_kept()
             package.require_strikes(scenario.time_limit_s - scenario.liveness_s)

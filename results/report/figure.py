@@ -31,7 +31,7 @@ _ALIKE = {
     **dict.fromkeys(("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"), "links"),
     **dict.fromkeys(("restart-loop", "rolling-restart", "upgrade"), "kill"),
     **dict.fromkeys(("slow-disk", "failing-fsync", "disk-errors", "full-disk"), "disk"),
-    **dict.fromkeys(("bit-rot", "short-files", "lost-disk", "old-disk"), "disk"),
+    **dict.fromkeys(("bit-rot", "short-files", "lost-disk", "old-disk", "shrink", "wipe"), "disk"),
     "slow-nodes": "pause",
     "strobe": "clock",
 }

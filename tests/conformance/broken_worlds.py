@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import beacon
 
 from harness.environments.environment import Effect, Environment, Link
+from harness.program import Program
 from system_under_test.runtime.host import ConnectFailed, Connection, Host
 
 DONE = Effect(True, "said to be done")
@@ -260,6 +261,21 @@ class UpgradeToTheSame(World):
         self.upgraded.update(nodes)
         await self.beneath.kill(nodes)
         return await self.beneath.boot(nodes)
+
+
+class ProgramOfOneLife(World):
+    """It is started as the other program at once, and never again."""
+
+    async def replace_program(self, node: str, program: Program) -> Effect:
+        return await self.beneath.upgrade([node])
+
+
+class ProgramOfNobody(World):
+    """What is said to be replaced goes on as it is."""
+
+    async def replace_program(self, node: str, program: Program) -> Effect:
+        is_known, self.known = program == getattr(self, "known", None), program
+        return Effect(not is_known, "said to be replaced")
 
 
 class PauseOfTheNetwork(World):

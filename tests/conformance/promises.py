@@ -222,6 +222,25 @@ async def an_upgraded_node_ends_cleanly_and_is_another_version_on_its_own_disk(e
     assert environment.panics() == {}
 
 
+async def another_program_runs_from_the_next_boot_on(environment: Environment) -> None:
+    before, written = await answered(environment, "a", "v"), await answered(environment, "a", "+")
+    of_the_other = await answered(environment, "b", "v")
+    another, first = (
+        PythonProgram(main="beacon:main", config={"other": "b", "version": version}) for version in (9, before)
+    )
+    await at_most_once(lambda: environment.replace_program("a", another))
+    assert await answered(environment, "a", "v") == before, "a program was replaced while it ran"
+    assert (await environment.kill(["a"])).happened and (await environment.boot(["a"])).happened
+    assert await answered(environment, "a", "v") == 9, "a node that was booted runs what it ran before"
+    assert await answered(environment, "a", "r") == written, "another program took or changed what was written"
+    assert (await environment.kill(["a"])).happened
+    assert (await environment.replace_program("a", first)).happened, "a node that is down cannot get another program"
+    assert (await environment.boot(["a"])).happened
+    assert await answered(environment, "a", "v") == before, "a node that was down runs what it ran before"
+    assert await answered(environment, "b", "v") == of_the_other, "a node got a program that was not named"
+    assert environment.panics() == {}
+
+
 async def a_paused_node_does_nothing_and_forgets_nothing(environment: Environment) -> None:
     timeline = environment.timeline
     await answered(environment, "a")
@@ -453,6 +472,7 @@ PROMISES: tuple[Promise, ...] = (
     a_loss_of_power_takes_what_was_not_synced_and_that_alone,
     a_node_without_power_is_silent_on_connections_that_exist,
     an_upgraded_node_ends_cleanly_and_is_another_version_on_its_own_disk,
+    another_program_runs_from_the_next_boot_on,
     a_clock_is_wrong_on_one_node_alone,
     a_wrong_clock_leaves_monotonic_time_and_timers_alone,
     a_clock_drifts_at_the_rate_that_was_set,

@@ -57,6 +57,8 @@ BROKEN: list[tuple[type[broken.World], Promise, str]] = [
         promises.an_upgraded_node_ends_cleanly_and_is_another_version_on_its_own_disk,
         "runs what it ran before",
     ),
+    (broken.ProgramOfOneLife, promises.another_program_runs_from_the_next_boot_on, "was replaced while it ran"),
+    (broken.ProgramOfNobody, promises.another_program_runs_from_the_next_boot_on, "runs what it ran before"),
     (broken.PauseOfTheNetwork, promises.a_paused_node_does_nothing_and_forgets_nothing, "timers ran"),
     (broken.PauseOfAll, promises.a_paused_node_does_nothing_and_forgets_nothing, "while another one is paused"),
     (broken.ResumingByRestart, promises.a_paused_node_does_nothing_and_forgets_nothing, "never answered"),

@@ -19,6 +19,7 @@ NEMESIS = (
     ("links", "slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links", "kill"),
     ("disk", "disk-damage", "power"),
     ("slow-nodes", "restarts", "strobe", "clock", "held-links"),
+    ("membership", "partition", "kill"),
 )
 """Of two seeds each, by turns."""
 
@@ -58,8 +59,8 @@ def _runs(seeds: range, hash_seed: int) -> subprocess.Popen[str]:
 @pytest.mark.parametrize(
     "seeds",
     [
-        pytest.param(range(8), marks=pytest.mark.slow, id="0"),
-        pytest.param(range(8, 48), marks=pytest.mark.thorough, id="8"),
+        pytest.param(range(10), marks=pytest.mark.slow, id="0"),
+        pytest.param(range(10, 60), marks=pytest.mark.thorough, id="10"),
     ],
 )
 def test_same_seed_same_trace_and_same_files_in_two_processes(seeds: range) -> None:

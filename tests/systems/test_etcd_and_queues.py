@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from checkers.verdict import Verdict
+from harness.record.fault_log import read_fault_log
 from harness.record.scenario import Scenario, SettingValue
 from harness.session.run import run_scenario
 
@@ -46,6 +47,16 @@ def _scenario(
 def test_what_it_promises_holds_through_a_storm(tmp_path: Path, system: str, workload: str) -> None:
     outcome = run_scenario(_scenario(system, workload), runs=tmp_path, engine="inprocess")
     assert outcome.verdict is Verdict.VALID, outcome.words()
+
+
+@pytest.mark.gate
+def test_members_of_etcd_are_replaced_and_every_register_stays_linearizable(tmp_path: Path) -> None:
+    nemesis = ("shrink one of members every 14 for 3", "wipe leader every 26 for 3")
+    outcome = run_scenario(_scenario("etcd", "register", nemesis=nemesis), runs=tmp_path, engine="inprocess")
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    replaced = [window for window in read_fault_log(outcome.directory / "nemesis.jsonl").struck if window.healing]
+    assert replaced
+    assert all("has applied" in window.healing for window in replaced)
 
 
 @pytest.mark.thorough

@@ -14,11 +14,12 @@ from harness.environments.remote import agent
 from harness.environments.remote.impaired_disks import OF_DISKS
 from harness.errors import HarnessError
 from harness.lifetime import scratch
+from harness.membership import KINDS as MEMBERSHIP
 from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 
-DISK_FAULTS = frozenset(("power", *(one.kind for one in OF_DISKS)))
+DISK_FAULTS = MEMBERSHIP.union(("power",), (one.kind for one in OF_DISKS))
 MOUNTS = "/proc/self/mounts"
 
 

@@ -27,7 +27,7 @@ from harness.environments.docker.engine import speaking
 from harness.environments.remote.launch import python_files
 from harness.errors import HarnessError
 from harness.lifetime import guarded, scratch
-from harness.program import Program, PythonProgram
+from harness.program import PythonProgram, image_of
 from harness.system import NodeSpec
 
 PYTHON_REPOSITORY = "stormproof-node"
@@ -49,24 +49,17 @@ def node_images(client: Any, nodes: Sequence[NodeSpec], *, base: str | None, say
         base_tag = base_image(client, base, say)
         made: dict[object, str] = {}
         for spec in nodes:
-            if spec.upgraded is not None and _content(spec.upgraded) != _content(spec.program):
+            if spec.upgraded is not None and image_of(spec.upgraded) != image_of(spec.program):
                 raise HarnessError(
                     f"{spec.name} cannot be upgraded in its container: its other version needs another image"
                 )
-            if (wanted := _content(spec.program)) in made:
+            if (wanted := image_of(spec.program)) in made:
                 continue
             if isinstance(spec.program, PythonProgram):
                 made[wanted] = _python_image(client, spec.program, base_tag, say)
             else:
                 made[wanted] = command_image(client, spec.program.image, base_tag, say)
-        return {spec.name: made[_content(spec.program)] for spec in nodes}
-
-
-def _content(program: Program) -> object:
-    """By what the images of two programs differ."""
-    if isinstance(program, PythonProgram):
-        return program.main.partition(":")[0], program.requirements
-    return program.image
+        return {spec.name: made[image_of(spec.program)] for spec in nodes}
 
 
 def _python_image(client: Any, program: PythonProgram, base: str, say: Say) -> str:

@@ -24,6 +24,7 @@ from harness.environments.remote.links import RemoteLinks
 from harness.environments.remote.machines import Home, Machines
 from harness.environments.remote.node import RemoteNode, remote_node
 from harness.errors import HarnessError
+from harness.program import Program
 from harness.system import NodeSpec
 
 T = TypeVar("T")
@@ -198,6 +199,11 @@ class RemoteEnvironment:
 
     async def upgrade(self, nodes: Sequence[str]) -> Effect:
         return await self._apply(nodes, RemoteNode.upgrade, "upgraded", "no node with another version to run")
+
+    async def replace_program(self, node: str, program: Program) -> Effect:
+        return await self._apply(
+            [node], lambda one: one.replace_program(program, self._addresses), "has another program", "the same program"
+        )
 
     async def pause(self, nodes: Sequence[str]) -> Effect:
         return await self._apply(nodes, RemoteNode.pause, "paused", "no process that was running")

@@ -17,7 +17,7 @@ from harness.environments.remote.logs import bring_home
 from harness.environments.remote.machines import Place
 from harness.errors import HarnessError
 from harness.printable import last_lines
-from harness.program import Listening, Succeeding
+from harness.program import Listening, Program, Succeeding, image_of
 from harness.system import NodeSpec
 
 CLEAN_STOP_S = 10.0
@@ -32,6 +32,7 @@ def remote_node(spec: NodeSpec, place: Place, addresses: Mapping[str, str]) -> R
         name=spec.name,
         address=addresses[spec.name],
         place=place,
+        program=spec.program,
         launch=launch_of(spec.name, spec.program, addresses),
         upgraded=None if spec.upgraded is None else launch_of(spec.name, spec.upgraded, addresses),
     )
@@ -45,6 +46,7 @@ class RemoteNode:
     address: str
     """At which other nodes reach it."""
     place: Place
+    program: Program
     launch: Launch
     upgraded: Launch | None = None
     """What it is to run instead from its upgrade on; None where there is nothing, or it does already."""
@@ -85,6 +87,16 @@ class RemoteNode:
         self.terminate()
         self.launch, self.upgraded = self.upgraded, None
         return self.boot()
+
+    def replace_program(self, program: Program, addresses: Mapping[str, str]) -> str:
+        """From its next boot on. Raises HarnessError where its image has not what the program needs."""
+        if image_of(program) != image_of(self.program):
+            raise HarnessError(f"{self.name} cannot be another program in its container: that needs another image")
+        launch = launch_of(self.name, program, addresses)
+        if launch == self.launch:
+            return ""
+        self.program, self.launch = program, launch
+        return self.name
 
     def is_ready(self) -> bool:
         """What the program's probe says. Raises HarnessError with its last words if the program has ended meanwhile."""

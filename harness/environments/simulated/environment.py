@@ -40,7 +40,8 @@ from harness.environments.simulated.regime import Regime
 from harness.environments.simulated.seam import DEFAULT_SEAM, SeamExceptions, seam_exceptions
 from harness.errors import HarnessError
 from harness.lifetime.interruption import unwinding
-from harness.program import Main, PythonProgram
+from harness.membership import KINDS as MEMBERSHIP
+from harness.program import Main, Program, PythonProgram
 from harness.record.run_directory import EVENTS, NODE_LOG
 from harness.seed import Seed
 from harness.system import NodeSpec
@@ -126,6 +127,7 @@ class SimulatedEnvironment:
     faults = frozenset(
         {"partition", "kill", "pause", "clock", "power", "upgrade"}
         | {impairment.kind for impairment in (*STREAM_IMPAIRMENTS, *NODE_IMPAIRMENTS)}
+        | MEMBERSHIP
     )
 
     usage = None
@@ -284,6 +286,15 @@ class SimulatedEnvironment:
                 node.main, node.config, node.upgraded = _resolve(node.upgraded.main), node.upgraded.config, None
                 self._boot_after_clean_stop(node)
         return self._effect("upgrade", upgraded, "no node with another version to run")
+
+    async def replace_program(self, node: str, program: Program) -> Effect:
+        (named,) = self._named([node])
+        if not isinstance(program, PythonProgram):
+            raise HarnessError(f"the simulator runs Python programs alone; {node} cannot become a command")
+        main = _resolve(program.main)
+        is_another = (main, program.config) != (named.main, named.config)
+        named.main, named.config = main, program.config
+        return self._effect("replace-program", [node] if is_another else [], "the same program")
 
     def _boot_after_clean_stop(self, node: _Node) -> None:
         """At once where nothing runs. Whoever is killed while it stops is down, until somebody boots it."""

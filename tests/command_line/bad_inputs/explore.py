@@ -14,6 +14,9 @@ rocketmq --compare random --into folder => --compare makes searches of its own
 rocketmq --compare guided => 'guided' is not 'random'
 rocketmq --workload chat => unknown workload 'chat'
 rocketmq --workload delay => rocketmq does not serve workload 'delay'
+rocketmq --nemesis meteor => unknown nemesis 'meteor'
+rocketmq --nemesis membership => no fault of membership can strike in a search of rocketmq
+rocketmq --nemesis reset,upgrades => no fault of reset, upgrades can strike in a search of rocketmq
 rocketmq --mutant nope => unknown mutant 'nope' of rocketmq
 rocketmq --mutant '' => what follows --mutant is empty
 rocketmq --set brokers=0 => setting brokers takes a whole number from 1 to 100

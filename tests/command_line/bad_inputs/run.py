@@ -130,6 +130,16 @@ rocketmq --workload register --set queues=2 => unknown setting 'queues'
 FAULTS = """
 rocketmq --nemesis meteor => unknown nemesis 'meteor'
 rocketmq --nemesis upgrades => nemesis 'upgrades' upgrades nodes, but rocketmq has no other version of any, as it is set
+rocketmq --set deployment=masters --nemesis membership => cluster and come back, which rocketmq cannot do, as it is set
+redis --environment docker --nemesis membership => leave the cluster and come back, which redis cannot do
+zookeeper --environment docker --nemesis membership => come back, which zookeeper cannot do, as it is set
+rocketmq --set controllers=1 --nemesis 'shrink c1 every 20 for 9' => 'kill' and 'restarts' take nodes away for a while
+rocketmq --nemesis 'shrink one of brokers every 20 for 9' => as in 'shrink one of controllers'
+rocketmq --nemesis 'wipe primary every 20 for 9' => of rocketmq, as it is set, only nodes of controllers can leave
+rocketmq --nemesis 'shrink controllers every 20 for 9' => did you mean 'shrink one of controllers every 20 for 9'?
+rocketmq --nemesis 'shrink c1+c2 every 20 for 9' => 'c1+c2' is no target that can follow 'shrink'
+rocketmq --nemesis 'shrink c1 and kill b1 every 20 for 9' => it stands alone, in a sentence of its own; did you mean
+rocketmq --nemesis 'wipe c1 when became-leader every 20 for 9' => it cannot strike 'when became-leader'; did
 rocketmq --nemesis '' => what follows --nemesis is empty
 rocketmq --nemesis , => empty nemesis in ','
 rocketmq --nemesis kill,,pause => empty nemesis in 'kill,,pause'

@@ -32,6 +32,7 @@ from nemesis.impair import (
     with_drawn_amounts,
 )
 from nemesis.links import Between, OneDirection
+from nemesis.membership import shrink, wipe
 from nemesis.shape import (
     Apart,
     Bridge,
@@ -112,11 +113,22 @@ def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
     )
 
 
+def leaving(words: Vocabulary) -> st.SearchStrategy[Shape]:
+    """Shapes that stand alone."""
+    one_node = st.one_of(
+        st.sampled_from(words.roles).map(Role),
+        st.sampled_from(list(words.groups)).map(One),
+        st.sampled_from(words.nodes).map(lambda name: Nodes((name,))),
+    )
+    return st.one_of(one_node.map(shrink), one_node.map(wipe))
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow])  # each vocabulary needs strategies of its own
 @given(st.data())
 def test_the_text_of_every_shape_is_read_as_an_equal_shape(data: st.DataObject) -> None:
     words = data.draw(vocabularies())
-    several = data.draw(st.lists(single_shapes(words), min_size=1, max_size=3))
+    together = st.lists(single_shapes(words), min_size=1, max_size=3)
+    several = data.draw(st.one_of(together, leaving(words).map(lambda shape: [shape])))
     shape = several[0] if len(several) == 1 else Together(tuple(several))
     read = parse_shapes(tuple(str(shape).split()), words)
     assert read == shape
@@ -125,7 +137,7 @@ def test_the_text_of_every_shape_is_read_as_an_equal_shape(data: st.DataObject) 
 
 
 def test_every_form_is_drawn_by_the_test_above() -> None:
-    made = {"PART": Role("primary"), "TARGET": ALL, "GROUP": "brokers"}
+    made = {"PART": Role("primary"), "TARGET": ALL, "GROUP": "brokers", "NODE": One("brokers")}
     made |= {"PATTERN": "'store/*'", "COUNT": "3", "UNIT": "kB"}
     for form in FORMS:
         shape = form.make(*(made[word] for word in form.text.split() if word in made))
@@ -147,7 +159,7 @@ def test_whatever_words_come_they_are_a_shape_or_one_mistake(data: st.DataObject
 
 @given(st.data())
 def test_each_word_of_a_shape_is_offered_after_those_before_it(data: st.DataObject) -> None:
-    words = str(data.draw(single_shapes(WORDS))).split()
+    words = str(data.draw(st.one_of(single_shapes(WORDS), leaving(WORDS)))).split()
     for place, word in enumerate(words):
         if "+" not in word and "=" not in word and not word.startswith("'") and not word.isdigit():
             assert word in next_words(tuple(words[:place]), WORDS)
@@ -226,6 +238,25 @@ def test_an_amount_that_cannot_be_is_named_with_what_can_be(text: str, says: str
         shape_of(text)
     assert says in refused.value.what
     assert corrected is None or refused.value.corrected == tuple(corrected.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "corrected"),
+    [
+        ("shrink controllers", "'controllers' is no target that can follow 'shrink'", "shrink one of controllers"),
+        ("shrink c1+c2", "'c1+c2' is no target that can follow 'shrink'", None),
+        ("shrink minority of controllers", "'minority' is no target that can follow 'shrink'", None),
+        ("wipe active-controler", "'active-controler' is no target", "wipe active-controller"),
+        ("kill b1 and shrink c1", "shape 2 of 2: 'shrink c1' asks the system, which takes its time", "shrink c1"),
+    ],
+)
+def test_one_node_leaves_at_a_time_and_nothing_else_is_joined_to_it(
+    text: str, says: str, corrected: str | None
+) -> None:
+    with pytest.raises(Mistake) as refused:
+        parse_shapes(tuple(text.split()), WORDS)
+    assert says in refused.value.what
+    assert refused.value.corrected == (tuple(corrected.split()) if corrected else None)
 
 
 def test_all_nodes_together_cannot_be_isolated() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from harness.generator import Context
+from harness.membership import Membership
 from harness.operation import Operation
 from harness.seed import Seed
 from nemesis import package
@@ -21,7 +24,11 @@ GROUPS = {
     "controllers": ("c1", "c2", "c3"),
     "all": ("b1", "b2", "b3", "c1", "c2", "c3"),
 }
-CLUSTER = Cluster(groups=GROUPS, roles={"primary": ("b2",), "active-controller": ("c1",)})
+CLUSTER = Cluster(
+    groups=GROUPS,
+    roles={"primary": ("b2",), "active-controller": ("c1",)},
+    membership=Membership(lambda node: asyncio.sleep(0, node), lambda node, start: asyncio.sleep(0, node)),
+)
 
 
 @pytest.mark.parametrize("name", sorted(PACKAGES))

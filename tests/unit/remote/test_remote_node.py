@@ -11,6 +11,9 @@ from harness.environments.remote.machines import Place
 from harness.environments.remote.node import RemoteNode
 from harness.environments.remote.shell import Finished
 from harness.errors import HarnessError
+from harness.program import Command, DebianPackages, PythonProgram
+
+PROGRAM = Command(argv=("true",), image=DebianPackages(("one",)))
 
 
 class Answering:
@@ -30,8 +33,13 @@ class Answering:
 
 
 def node(*outputs: bytes) -> RemoteNode:
-    launch = Launch(argv=("true",), files={})
-    return RemoteNode(name="n1", address="10.0.0.1", place=Place(shell=Answering(*outputs)), launch=launch)
+    return RemoteNode(
+        name="n1",
+        address="10.0.0.1",
+        place=Place(shell=Answering(*outputs)),
+        program=PROGRAM,
+        launch=Launch(argv=("true",), files={}),
+    )
 
 
 def test_what_a_verb_changed_is_told() -> None:
@@ -42,3 +50,13 @@ def test_what_a_verb_changed_is_told() -> None:
 def test_what_is_no_answer_fails_in_one_line_that_shows_it(outputs: tuple[bytes, ...]) -> None:
     with pytest.raises(HarnessError, match=r"^pause in n1 should answer with JSON, and answered '"):
         node(*outputs).pause()
+
+
+def test_what_it_runs_from_its_next_boot_on_is_replaced_only_by_what_its_image_holds() -> None:
+    one = node()
+    assert one.replace_program(PROGRAM, {"n1": "10.0.0.1"}) == ""
+    other = Command(argv=("false", "${address}"), image=DebianPackages(("one",)))
+    assert one.replace_program(other, {"n1": "10.0.0.1"}) == "n1"
+    assert one.launch.argv == ("false", "10.0.0.1")
+    with pytest.raises(HarnessError, match="n1 cannot be another program in its container: that needs another image"):
+        one.replace_program(PythonProgram(main="beacon:main"), {"n1": "10.0.0.1"})

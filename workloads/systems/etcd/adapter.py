@@ -18,12 +18,14 @@ from harness.bounds import Bounds
 from harness.client import Client
 from harness.client_package import require_package
 from harness.errors import OperationError, UsageError
+from harness.membership import SHRINK, WIPE, Start
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
 from workloads.systems.etcd.client import EtcdClient
-from workloads.systems.etcd.gateway import Gateway
+from workloads.systems.etcd.gateway import ANSWER_TIMEOUT_S, Gateway
 from workloads.systems.etcd.lock import LockClient
+from workloads.systems.etcd.membership import add, let_go, until_it_follows
 from workloads.systems.etcd.nodes import CLIENT_PORT, MEMBERS, member
 from workloads.systems.etcd.watch import WatchLogClient
 
@@ -38,6 +40,8 @@ LEASED = (
 
 HELD_FOR = 2
 """Times the life of a lease: so long locks are held on average."""
+ADMINISTRATOR_TIMEOUT_S = 2.0
+"""For each answer about members."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +71,19 @@ class Etcd:
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: EtcdSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
-        paces = {"heartbeat_ms": settings.heartbeat_ms, "election_ms": settings.election_ms}
-        return tuple(member(name, **paces) for name in MEMBERS)
+        return tuple(_member(name, settings) for name in MEMBERS)
 
     def cluster(self, settings: EtcdSettings) -> Declaration:
         members = ("members",)
-        return Declaration(groups=members, data=members, voters=members, roles={"leader": "members"})
+        return Declaration(
+            groups=members,
+            data=members,
+            voters=members,
+            elastic=members,
+            roles={"leader": "members"},
+            # Who is told that it belongs to the others no more ends itself, and who cannot reach them when it joins.
+            may_panic=(SHRINK, WIPE),
+        )
 
     def advised(self, settings: EtcdSettings, workload: str) -> Mapping[str, SettingValue]:
         """`Advising`: every read of a set shows all that was there before; locks are held for longer than their leases
@@ -114,6 +125,16 @@ class Etcd:
         )
         return {"leader": tuple(leading)}
 
+    async def shrink(self, settings: EtcdSettings, host: Any, node: str) -> str:
+        """`Elastic`."""
+        return await let_go(_others(host, node), node)
+
+    async def grow(self, settings: EtcdSettings, host: Any, node: NodeSpec, start: Start) -> str:
+        """`Elastic`."""
+        added = await add(_others(host, node.name), node.name)
+        await start(_member(node.name, settings, joins=True).program)
+        return await until_it_follows(_gateway(host, node.name), _others(host, node.name), added, host.clock.sleep)
+
     def legal_loss(self, settings: EtcdSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
         if settings.strict:
             return LegalLoss()
@@ -128,8 +149,17 @@ class Etcd:
         return LegalLoss(reason="; ".join(reasons), in_workloads=in_workloads)
 
 
-def _gateway(host: Any, name: str) -> Gateway:
-    return Gateway(name, host.network.reached_at(f"{name}:{CLIENT_PORT}"))
+def _member(name: str, settings: EtcdSettings, *, joins: bool = False) -> NodeSpec:
+    return member(name, heartbeat_ms=settings.heartbeat_ms, election_ms=settings.election_ms, joins=joins)
+
+
+def _gateway(host: Any, name: str, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Gateway:
+    return Gateway(name, host.network.reached_at(f"{name}:{CLIENT_PORT}"), answer_timeout_s=answer_timeout_s)
+
+
+def _others(host: Any, node: str) -> tuple[Gateway, ...]:
+    """To be asked about the node, and to be closed."""
+    return tuple(_gateway(host, name, answer_timeout_s=ADMINISTRATOR_TIMEOUT_S) for name in MEMBERS if name != node)
 
 
 async def _status(host: Any, name: str) -> Mapping[str, Any]:

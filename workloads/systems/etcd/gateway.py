@@ -29,7 +29,7 @@ def unpacked(data: str) -> str:
 class Gateway:
     """One member's, over one connection."""
 
-    def __init__(self, node: str, address: str) -> None:
+    def __init__(self, node: str, address: str, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         """`address`: where the member is reached from here, `host:port`."""
         import aiohttp
 
@@ -37,7 +37,7 @@ class Gateway:
         self._url = f"http://{address}/v3"
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=1),
-            timeout=aiohttp.ClientTimeout(total=ANSWER_TIMEOUT_S, sock_connect=CONNECT_TIMEOUT_S),
+            timeout=aiohttp.ClientTimeout(total=answer_timeout_s, sock_connect=CONNECT_TIMEOUT_S),
         )
 
     async def ask(self, path: str, request: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harness.client import Client
 from harness.errors import UsageError
 from harness.invariants import Breaches
+from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.node_reports import NoReports
 from harness.system import Declaration, LegalLoss, NodeSpec
@@ -39,6 +40,7 @@ from workloads.systems.rocketmq.clients.register import RegisterClient
 from workloads.systems.rocketmq.clients.slaves import is_parted, is_transferring, replication_status
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.clients.transactional import TransactionalClient
+from workloads.systems.rocketmq.controller_membership import let_go, let_in
 from workloads.systems.rocketmq.explored import DEPLOYMENTS, PACES, explored, explored_together
 from workloads.systems.rocketmq.installed import installed_node, until_topics_are_made
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
@@ -217,6 +219,14 @@ class Rocketmq:
             await until_led(settings, host)
         return serves
 
+    async def shrink(self, settings: RocketmqSettings, host: Any, node: str) -> str:
+        """`Elastic`."""
+        return await let_go(settings, host, node)
+
+    async def grow(self, settings: RocketmqSettings, host: Any, node: NodeSpec, start: Start) -> str:
+        """`Elastic`."""
+        return await let_in(settings, host, node, start)
+
     async def roles(self, settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         if not settings.has_controllers:
             return await _configured_roles(settings, host)
@@ -273,6 +283,7 @@ def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) ->
             "groups": ("brokers", "controllers", *others),
             "data": ("brokers",),
             "voters": ("controllers",),
+            "elastic": () if settings.installed or settings.controllers < QUORUM_OF_THREE else ("controllers",),
             "roles": {"primary": "brokers", "active-controller": "controllers"},
             "serving": {workload: ("controllers",) for workload in on_controllers},
             "unserved": {

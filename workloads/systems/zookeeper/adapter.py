@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from harness.bounds import Bounds
 from harness.client import Client
 from harness.client_package import require_package
+from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
 from workloads.systems.zookeeper.client import ZookeeperClient
 from workloads.systems.zookeeper.lock import LockClient
-from workloads.systems.zookeeper.nodes import PORT, SERVERS, server
+from workloads.systems.zookeeper.membership import let_go, let_in
+from workloads.systems.zookeeper.nodes import PORT, SERVERS, dynamic_server, server
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
@@ -52,6 +54,8 @@ class ZookeeperSettings:
     """Of clients that lock: so long a server keeps a session without hearing of its client."""
     fencing: bool = False
     """Of the workload `lock`, whose setting it is as well: who releases is told if the lock was lost."""
+    reconfig: bool = False
+    """Servers can be taken out of the ensemble, and let in again, while it serves."""
     strict: bool = False
     """Judge as if no read might show the past, and nothing might be lost."""
 
@@ -63,11 +67,13 @@ class Zookeeper:
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: ZookeeperSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
-        return tuple(server(name, force_sync=settings.force_sync, trust_empty=settings.trust_empty) for name in SERVERS)
+        made = dynamic_server if settings.reconfig else server
+        return tuple(made(name, force_sync=settings.force_sync, trust_empty=settings.trust_empty) for name in SERVERS)
 
     def cluster(self, settings: ZookeeperSettings) -> Declaration:
         servers = ("servers",)
-        return Declaration(groups=servers, data=servers, voters=servers, roles={"leader": "servers"})
+        elastic = servers if settings.reconfig else ()
+        return Declaration(groups=servers, data=servers, voters=servers, elastic=elastic, roles={"leader": "servers"})
 
     def advised(self, settings: ZookeeperSettings, workload: str) -> Mapping[str, SettingValue]:
         """`Advising`: locks are held for longer than a session lasts unheard of."""
@@ -89,6 +95,19 @@ class Zookeeper:
 
     async def roles(self, settings: ZookeeperSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         return {"leader": tuple([name for name in SERVERS if await _mode(host, name) == "leader"])}
+
+    async def shrink(self, settings: ZookeeperSettings, host: Any, node: str) -> str:
+        """`Elastic`."""
+        return await let_go(host, node)
+
+    async def grow(self, settings: ZookeeperSettings, host: Any, node: NodeSpec, start: Start) -> str:
+        """`Elastic`."""
+        await start(
+            dynamic_server(
+                node.name, force_sync=settings.force_sync, trust_empty=settings.trust_empty, joins=True
+            ).program
+        )
+        return await let_in(host, node.name, lambda: _mode(host, node.name))
 
     def legal_loss(
         self, settings: ZookeeperSettings, struck: tuple[FaultWindow, ...], reports: NodeReports

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from harness.program import Command, DebianPackages, Listening
 from harness.system import NodeSpec
 
@@ -13,8 +15,8 @@ IMAGE = DebianPackages(("zookeeper",))
 START = """. /etc/zookeeper/conf/environment
 exec java -Xmx96m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dzookeeper.admin.enableServer=false \\
   -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -Dorg.slf4j.simpleLogger.showDateTime=true -Dzookeeper.forceSync=$0 \\
-  -Dzookeeper.snapshot.trust.empty=$1 \\
-  -cp "$CLASSPATH:/usr/share/java/slf4j-simple.jar" org.apache.zookeeper.server.quorum.QuorumPeerMain /etc/start.cfg
+  -Dzookeeper.snapshot.trust.empty=$2 \\
+  -cp "$CLASSPATH:/usr/share/java/slf4j-simple.jar" org.apache.zookeeper.server.quorum.QuorumPeerMain $1
 """
 CONFIG = """tickTime=500
 initLimit=20
@@ -25,17 +27,60 @@ quorumListenOnAllIPs=true
 4lw.commands.whitelist=srvr
 {servers}
 """
+CONFIG_FILE, DYNAMIC_FILE = "/etc/start.cfg", "${home}/conf/start.cfg"
+DYNAMIC_START = f"""mkdir -p ${{home}}/conf
+[ -f $1 ] || cp {CONFIG_FILE} $1
+{START.replace("exec java", "exec java -Dzookeeper.skipACL=yes")}"""
+"""The file it is started with changes: servers write beside it what they have agreed on, and name that in it."""
+DYNAMIC_CONFIG = """tickTime=500
+initLimit=20
+syncLimit=6
+dataDir=${{home}}/zookeeper
+quorumListenOnAllIPs=true
+4lw.commands.whitelist=srvr
+standaloneEnabled=false
+reconfigEnabled=true
+{servers}
+"""
 
 
-def server(name: str, *, force_sync: bool, trust_empty: bool) -> NodeSpec:
+def entry(name: str, role: str = "participant") -> str:
+    """A server as the others know it."""
+    return f"server.{number_of(name)}={name}:2888:3888:{role};{PORT}"
+
+
+def number_of(name: str) -> int:
+    return SERVERS.index(name) + 1
+
+
+def dynamic_server(name: str, *, force_sync: bool, trust_empty: bool = False, joins: bool = False) -> NodeSpec:
+    """One of an ensemble whose servers come and go. `joins`: it has nothing on its disk, and follows the others without
+    a vote until they let it in."""
+    fixed = server(name, force_sync=force_sync, trust_empty=trust_empty)
+    assert isinstance(fixed.program, Command)
+    listed = "\n".join(entry(one, "observer" if joins and one == name else "participant") for one in SERVERS)
+    program = replace(
+        fixed.program,
+        argv=("sh", "-c", DYNAMIC_START, *_argued(force_sync, DYNAMIC_FILE, trust_empty)),
+        files={**fixed.program.files, CONFIG_FILE: DYNAMIC_CONFIG.format(servers=listed)},
+    )
+    return replace(fixed, program=program)
+
+
+def server(name: str, *, force_sync: bool, trust_empty: bool = False) -> NodeSpec:
     listed = "\n".join(f"server.{number}={one}:2888:3888" for number, one in enumerate(SERVERS, 1))
     command = Command(
-        argv=("sh", "-c", START, "yes" if force_sync else "no", "true" if trust_empty else "false"),
+        argv=("sh", "-c", START, *_argued(force_sync, CONFIG_FILE, trust_empty)),
         image=IMAGE,
         files={
-            "/etc/start.cfg": CONFIG.format(port=PORT, servers=listed),
-            "${home}/zookeeper/myid": str(SERVERS.index(name) + 1),
+            CONFIG_FILE: CONFIG.format(port=PORT, servers=listed),
+            "${home}/zookeeper/myid": str(number_of(name)),
         },
         ready=Listening(PORT),
     )
     return NodeSpec(name=name, groups=("servers",), program=command, ports=(PORT,))
+
+
+def _argued(force_sync: bool, config: str, trust_empty: bool) -> tuple[str, str, str]:
+    """What the script that starts a server knows as $0, $1 and $2."""
+    return "yes" if force_sync else "no", config, "true" if trust_empty else "false"

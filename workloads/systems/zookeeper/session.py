@@ -56,12 +56,23 @@ class Session:
 
     async def ask(self, request: Callable[[Any], Any], timeout_s: float = ANSWER_TIMEOUT_S) -> Any:
         """What comes of one request, `client -> its future result`. Raises OperationError, and kazoo's exceptions that
-        say that the server refused it: NoNodeError, NodeExistsError, BadVersionError."""
-        from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
+        say that the server refused it: NoNodeError, NodeExistsError, BadVersionError; of a change of the ensemble
+        NewConfigNoQuorumError, ReconfigInProcessError, BadArgumentsError."""
+        from kazoo.exceptions import (
+            BadArgumentsError,
+            BadVersionError,
+            KazooException,
+            NewConfigNoQuorumError,
+            NodeExistsError,
+            NoNodeError,
+            ReconfigInProcessError,
+        )
 
         try:
             return await self._in_thread(lambda: request(self._client).get(timeout=timeout_s))
         except (NoNodeError, NodeExistsError, BadVersionError):
+            raise
+        except (NewConfigNoQuorumError, ReconfigInProcessError, BadArgumentsError):
             raise
         except self._client.handler.timeout_exception as error:
             raise OperationError(CLIENT_TIMEOUT, node=self.node) from error

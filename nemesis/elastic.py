@@ -1,0 +1,69 @@
+"""Which nodes a system lets go, as it is set: faults that take out others are refused before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.errors import UsageError
+from harness.membership import KINDS as MEMBERSHIP
+from harness.system import Declaration
+from nemesis.beat import Beat
+from nemesis.membership import Leave
+from nemesis.schedule_file import Written
+from nemesis.shape import Shape
+from nemesis.target import Nodes, Target
+from nemesis.vocabulary import Vocabulary
+
+
+def require_elastic(package: Any, system: str, declared: Declaration, vocabulary: Vocabulary) -> None:
+    """Raises UsageError where the package, sentence or schedule lets nodes go that this system cannot let go, or at a
+    moment when there is no time for it."""
+    if MEMBERSHIP.isdisjoint(package.fault.split("+")):
+        return
+    if not declared.elastic:
+        raise UsageError(
+            f"nemesis {package.name!r} lets nodes leave the cluster and come back, which {system} cannot do, as it is "
+            "set; 'kill' and 'restarts' take nodes away for a while, 'disk-damage' takes their disks as well"
+        )
+    for shape, is_at_a_point in _shapes(package):
+        kinds = shape.kind.split("+")
+        if not MEMBERSHIP.isdisjoint(kinds):
+            _require_alone(shape, is_at_a_point)
+            _require_in_reach(shape, system, declared, vocabulary)
+
+
+def _shapes(package: Any) -> Iterable[tuple[Shape, bool]]:
+    """With whether each strikes when a point is reached."""
+    if isinstance(package, Beat):
+        return [(package.shape, package.trigger is not None)]
+    if isinstance(package, Written):
+        return [(entry.shape, entry.trigger is not None) for entry in package.entries]
+    return [(shape, False) for _, shape in package.shapes]
+
+
+def _require_alone(shape: Shape, is_at_a_point: bool) -> None:
+    """As the grammar does, for shapes that nobody wrote down."""
+    if is_at_a_point or not isinstance(shape, Leave):
+        raise UsageError(
+            f"'{shape}' asks the system, which takes its time: it is joined with no other shape and strikes at no point"
+        )
+
+
+def _require_in_reach(shape: Shape, system: str, declared: Declaration, vocabulary: Vocabulary) -> None:
+    assert isinstance(shape, Leave)
+    elastic = {node for group in declared.elastic for node in vocabulary.groups[group]}
+    reach = _reach(shape.target, declared, vocabulary)
+    if not reach or not elastic.issuperset(reach):
+        raise UsageError(
+            f"'{shape}': of {system}, as it is set, only nodes of {', '.join(declared.elastic)} can leave the cluster "
+            f"and come back, as in '{shape.kind} one of {declared.elastic[0]}'"
+        )
+
+
+def _reach(target: Target, declared: Declaration, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The nodes that the target may pick; none where that is not declared."""
+    if isinstance(target, Nodes):
+        return target.names
+    text = str(target).removeprefix("one of ")
+    return vocabulary.groups.get(declared.roles.get(text, text), ())

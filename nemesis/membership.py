@@ -1,0 +1,132 @@
+"""A node leaves the cluster, loses its disk, and is let in again empty: shapes, and the fault that they become.
+
+    shrink one of members     the others let it go, then it is killed and its disk is gone
+    wipe one of members       it is killed and its disk is gone while it belongs to them still, as a broken machine does
+
+At the fault's end both are the same: the others certainly have let the old node go, before a new one is let in under
+its name, and started. Who has forgotten what it promised must not come back as the one who promised it.
+
+One node at a time is out, and only while the others agree to it: a refused shrink changes nothing. Letting a node in
+is tried until it succeeds, whatever else strikes meanwhile; it goes on beside the storm, and another one may leave
+when it is over. What the verbs are is the system's affair (`harness.system.Elastic`).
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from harness.environments.environment import Effect, Environment
+from harness.environments.impairment import LostDisk
+from harness.errors import OperationError
+from harness.membership import SHRINK, WIPE, Membership
+from harness.program import Program
+from nemesis.cluster import Cluster
+from nemesis.target import Target
+
+SHRINK_TIMEOUT_S = 5.0
+"""Other faults wait meanwhile."""
+ATTEMPT_TIMEOUT_S = 20.0
+"""For the system to let a node in and bring it up to date, before it is asked anew."""
+PAUSE_S = 0.5
+"""Between two attempts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """One of the target's nodes leaves, as far as nothing holds it down and no other is out."""
+
+    kind: str
+    target: Target
+
+    def strike(self, cluster: Cluster, draw: random.Random) -> Departure | None:
+        if cluster.membership is None or cluster.out:
+            return None
+        nodes = [node for node in self.target.pick(cluster, draw) if node not in cluster.unavailable]
+        return Departure(draw.choice(nodes), self.kind, cluster.membership) if nodes else None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.target}"
+
+
+def shrink(target: Target) -> Leave:
+    return Leave(SHRINK, target)
+
+
+def wipe(target: Target) -> Leave:
+    return Leave(WIPE, target)
+
+
+class Departure:
+    """One node that is out from the start of the fault until it was let in again; `stop` awaits that without bound."""
+
+    def __init__(self, node: str, kind: str, membership: Membership) -> None:
+        self.kind = kind
+        self.is_out = True
+        """Also as long as it is not known; not where the others have refused to let it go, and after its return."""
+        self.refusal = ""
+        """What kept it from being let in the last time."""
+        self._node = node
+        self._membership = membership
+        self._is_let_go = False
+        self._parting = ""
+        """How it was let go, where that came at the end."""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return (self._node,)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "nodes": self.nodes}
+
+    async def start(self, environment: Environment) -> Effect:
+        words = []
+        if self.kind == SHRINK:
+            try:
+                words.append(await environment.timeline.within(SHRINK_TIMEOUT_S, self._let_go()))
+            except OperationError as refusal:
+                if refusal.error.definite:
+                    self.is_out = False
+                    return Effect(False, f"{self._node} was not let go: {refusal}")
+                words.append(f"whether {self._node} was let go is not known: {refusal}")
+            except TimeoutError:
+                words.append(f"whether {self._node} was let go is not known after {SHRINK_TIMEOUT_S:g} s")
+        lost = await environment.impair(self.nodes, LostDisk())
+        return Effect(True, "; ".join((*words, lost.evidence)))
+
+    async def stop(self, environment: Environment) -> Effect:
+        if not self.is_out:
+            return Effect(False, f"nothing to heal: {self._node} was not let go")
+        timeline, attempts = environment.timeline, 0
+        began_ns = timeline.now_ns()
+        while True:
+            attempts += 1
+            try:
+                words = await timeline.within(ATTEMPT_TIMEOUT_S, self._return(environment))
+                break
+            except OperationError as refusal:
+                self.refusal = str(refusal)
+            except TimeoutError:
+                self.refusal = f"no answer, or not up to date, within {ATTEMPT_TIMEOUT_S:g} s"
+            await timeline.sleep(PAUSE_S)
+        self.is_out = False
+        took_s = (timeline.now_ns() - began_ns) / 1e9
+        before = f", after {attempts - 1} refusals ({self.refusal})" if attempts > 1 else ""
+        return Effect(True, f"{words} in {took_s:.1f} s{before}")
+
+    async def _let_go(self) -> str:
+        words = await self._membership.shrink(self._node)
+        self._is_let_go = True
+        return words
+
+    async def _return(self, environment: Environment) -> str:
+        if not self._is_let_go:
+            self._parting = f"{await self._let_go()}; "
+
+        async def start(program: Program) -> None:
+            await environment.replace_program(self._node, program)
+            await environment.relieve(self.nodes, LostDisk())
+            await environment.boot(self.nodes)  # where it has ended since
+
+        return self._parting + await self._membership.grow(self._node, start)

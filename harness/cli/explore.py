@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harness.explore.compare import Compared
     from harness.explore.on_spark import OnSpark
     from harness.explore.search import Search, Tally
+    from harness.explore.space import Space
 
 EXAMPLES = """
 stormproof explore rocketmq --for 10m
@@ -162,7 +163,6 @@ def command(
         registry.require_known("workloads", workload)
     engines.require_engine(engines.SPARK, master)
     start_arrow()
-    from harness.explore.draw import require_faults
     from harness.explore.search import Search
     from harness.explore.space import Space
 
@@ -179,8 +179,7 @@ def command(
         for name in _planted(system, mutant)
     ]
     for search in searches:
-        search.space.require_possible()
-        require_faults(search.space)
+        _require_possible(search.space)
     spark = _on_spark(master, console)
     bound = seconds if seconds is not None or numbers is not None else USUAL_S
     if compare is not None:
@@ -204,6 +203,14 @@ def _planted(system: str, mutant: str | None) -> list[str | None]:
             raise UsageError(f"{system} has no planted bugs; leave --mutant out")
         return list(known)
     return [None if mutant == NONE else mutant]
+
+
+def _require_possible(space: Space) -> None:
+    """Raises UsageError for a space without a storm, or with a fault that strikes in none."""
+    from harness.explore.draw import require_faults
+
+    space.require_possible()
+    require_faults(space)
 
 
 def _on_spark(master: str, console: Console) -> OnSpark:

@@ -24,4 +24,4 @@ def server(name: str, servers: tuple[str, ...]) -> NodeSpec:
         files={"/etc/start.conf": CONFIG.format(client=CLIENT_PORT, route=ROUTE_PORT, routes=routes)},
         ready=Listening(CLIENT_PORT),
     )
-    return NodeSpec(name=name, groups=("servers",), program=command, ports=(CLIENT_PORT,))
+    return NodeSpec(name=name, groups=("servers",), program=command, ports=(CLIENT_PORT,), replica=True)

@@ -21,7 +21,7 @@ from workloads.systems.nats.adapter import NatsSettings
 from workloads.systems.nats.errors import NOT_AVAILABLE, Refused, code_of
 from workloads.systems.rabbitmq.adapter import SYSTEM as RABBITMQ
 from workloads.systems.rabbitmq.adapter import RabbitmqSettings
-from workloads.systems.rabbitmq.client import answered
+from workloads.systems.rabbitmq.connection import answered
 from workloads.systems.rabbitmq.queues import Kind
 from workloads.systems.zookeeper.adapter import SYSTEM as ZOOKEEPER
 from workloads.systems.zookeeper.adapter import ZookeeperSettings

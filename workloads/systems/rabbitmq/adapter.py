@@ -13,7 +13,8 @@ from harness.errors import OperationError, UsageError
 from harness.record.fault_log import FaultWindow
 from harness.system import Declaration, LegalLoss, NodeSpec
 from workloads.log import queue_key
-from workloads.systems.rabbitmq.client import ANSWER_TIMEOUT_S, RabbitmqClient, answered, connected, ended
+from workloads.systems.rabbitmq.client import RabbitmqClient
+from workloads.systems.rabbitmq.connection import ANSWER_TIMEOUT_S, answered, connected, ended, opened_channel
 from workloads.systems.rabbitmq.nodes import NODES, node
 from workloads.systems.rabbitmq.queues import (
     KEPT_BY_ONE,
@@ -100,7 +101,7 @@ async def _is_ready(settings: RabbitmqSettings, host: Any) -> bool:
         except OperationError:
             return False
         try:
-            channel = await answered(connection.channel(), ANSWER_TIMEOUT_S)
+            channel = await answered(opened_channel(connection), ANSWER_TIMEOUT_S)
             for queue in range(MOST_QUEUES):
                 await answered(declare(channel, queue_key(queue), settings.kind), ANSWER_TIMEOUT_S)
         except OperationError:

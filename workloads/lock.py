@@ -46,6 +46,10 @@ class LockSettings:
     """Tokens decide who may release."""
 
 
+def lock_key(number: int) -> str:
+    return f"l{number}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Held:
     process: int
@@ -73,7 +77,7 @@ class _Locks:
             return release._replace(process=first.process, time=max(due_ns, context.time)), self
         if asking is None:
             return PENDING, self
-        key = f"l{Draw.at(self.base, self.number).below(self.settings.locks)}"
+        key = lock_key(Draw.at(self.base, self.number).below(self.settings.locks))
         acquire = invoke("acquire", {"value": None}, key=key)._replace(process=asking)
         return acquire, replace(self, number=self.number + 1)
 

@@ -16,12 +16,12 @@ from harness.record.fault_log import FaultWindow
 from harness.record.node_reports import NoReports
 from harness.system import System
 from workloads.queue import QueueSettings
+from workloads.systems.nats.adapter import OF_LOGS, NatsSettings
 from workloads.systems.nats.adapter import SYSTEM as NATS
-from workloads.systems.nats.adapter import NatsSettings
 from workloads.systems.nats.errors import NOT_AVAILABLE, Refused, code_of
 from workloads.systems.rabbitmq.adapter import SYSTEM as RABBITMQ
 from workloads.systems.rabbitmq.adapter import RabbitmqSettings
-from workloads.systems.rabbitmq.client import answered
+from workloads.systems.rabbitmq.connection import answered
 from workloads.systems.rabbitmq.queues import Kind
 from workloads.systems.zookeeper.adapter import SYSTEM as ZOOKEEPER
 from workloads.systems.zookeeper.adapter import ZookeeperSettings
@@ -39,7 +39,12 @@ def window(kind: str) -> FaultWindow:
         (RABBITMQ, RabbitmqSettings(kind=Kind.MIRRORED, strict=True), "partition", "queue", ()),
         (RABBITMQ, RabbitmqSettings(kind=Kind.CLASSIC), "kill", "queue", ("lost",)),
         (RABBITMQ, RabbitmqSettings(kind=Kind.CLASSIC), "clock", "queue", ()),
+        (RABBITMQ, RabbitmqSettings(), "pause", "lock", ("nonlinearizable",)),
+        (RABBITMQ, RabbitmqSettings(), "clock", "lock", ()),
+        (RABBITMQ, RabbitmqSettings(strict=True), "pause", "lock", ()),
         (NATS, NatsSettings(), "kill", "queue", ()),
+        (NATS, NatsSettings(), "kill", "log", ()),
+        (NATS, NatsSettings(), "power", "log", OF_LOGS),
         (NATS, NatsSettings(), "power", "queue", ("lost",)),
         (NATS, NatsSettings(strict=True), "power", "queue", ()),
         (ZOOKEEPER, ZookeeperSettings(), "partition", "register", ("nonlinearizable",)),

@@ -8,7 +8,7 @@ was acknowledged with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,9 +18,10 @@ from harness.client_package import require_package
 from harness.errors import OperationError, UsageError
 from harness.record.fault_log import FaultWindow
 from harness.system import Declaration, LegalLoss, NodeSpec
-from workloads.log import queue_key
+from workloads.log import LogSettings, queue_key
 from workloads.systems.nats.client import NatsClient, make_stream, stream_of
 from workloads.systems.nats.jetstream import Jetstream, connected
+from workloads.systems.nats.log import NatsLogClient, make_log_stream
 from workloads.systems.nats.nodes import CLIENT_PORT, SERVERS, server
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ UNFLUSHED = (
     "configuration of JetStream)"
 )
 TAKES_UNFLUSHED = frozenset({"power"})
+OF_LOGS = (
+    *("lost-write", "unseen", "dirty-read"),
+    *("inconsistent-offsets", "nonmonotonic-poll", "nonmonotonic-send", "poll-skip"),
+)
+"""What is lost with the end of a stream, which then grows again from an earlier place. That replicas differ, that a
+message is there twice, or that one poll passes something over, does not follow from that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +61,7 @@ class NatsSettings:
 class Nats:
     """`System`."""
 
-    name, settings_type, workloads = "nats", NatsSettings, ("queue",)
+    name, settings_type, workloads = "nats", NatsSettings, ("queue", "log")
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: NatsSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
@@ -69,16 +76,30 @@ class Nats:
         """`Particular`: streams are made before the storm."""
         if workload_settings.queues > MOST_QUEUES:
             raise UsageError(f"setting queues on nats takes at most {MOST_QUEUES}, got {workload_settings.queues}")
+        if not isinstance(workload_settings, LogSettings):
+            return
+        for name in ("batch_share", "tags", "move_share"):
+            if given := getattr(workload_settings, name):
+                raise UsageError(
+                    f"setting {name} of log takes 0 on nats, whose streams have no such thing; got {given}"
+                )
+        if settings.replicas != settings.servers:
+            raise UsageError(
+                f"log on nats reads the stream at every server in the end, so that replicas takes as many as there are "
+                f"servers ({settings.servers}), got {settings.replicas}; add --set replicas={settings.servers}"
+            )
 
     def require_clients(self, settings: NatsSettings, environment: str) -> None:
         require_package("nats-py", system=self.name)
 
     def client(self, workload: str, settings: NatsSettings, host: Any, process: int) -> Client:
-        return NatsClient(host, settings.names[process % settings.servers])
+        name = settings.names[process % settings.servers]
+        return NatsLogClient(host, name) if workload == "log" else NatsClient(host, name)
 
     async def ready(self, settings: NatsSettings, host: Any, workload: str) -> None:
         """Each stream is there, and all its replicas are current."""
-        while not await _is_ready(settings, host):
+        make = make_log_stream if workload == "log" else make_stream
+        while not await _is_ready(settings, host, make):
             await host.clock.sleep(0.3)
 
     async def roles(self, settings: NatsSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
@@ -100,7 +121,7 @@ class Nats:
     def legal_loss(self, settings: NatsSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
         if settings.strict or not any(TAKES_UNFLUSHED & set(window.kinds) for window in struck):
             return LegalLoss()
-        return LegalLoss(reason=UNFLUSHED, in_workloads={"queue": ("lost",)})
+        return LegalLoss(reason=UNFLUSHED, in_workloads={"queue": ("lost",), "log": OF_LOGS})
 
 
 async def _connected(host: Any, name: str) -> Jetstream:
@@ -113,7 +134,11 @@ async def _leader(jetstream: Jetstream) -> str | None:
     return leader
 
 
-async def _is_ready(settings: NatsSettings, host: Any) -> bool:
+Making = Callable[[Jetstream, str, int], Awaitable[None]]
+"""Makes the stream of a queue, with so many replicas."""
+
+
+async def _is_ready(settings: NatsSettings, host: Any, make: Making) -> bool:
     for name in settings.names:
         try:
             jetstream = await _connected(host, name)
@@ -122,7 +147,7 @@ async def _is_ready(settings: NatsSettings, host: Any) -> bool:
         try:
             for queue in range(MOST_QUEUES):
                 if name == settings.names[0]:
-                    await make_stream(jetstream, queue_key(queue), settings.replicas)
+                    await make(jetstream, queue_key(queue), settings.replicas)
                 known = (await jetstream.ask(f"STREAM.INFO.{stream_of(queue_key(queue))}"))["cluster"]
                 replicas = known.get("replicas") or ()
                 if not known.get("leader") or len(replicas) + 1 != settings.replicas:

@@ -1,8 +1,11 @@
-"""What JetStream answers in the place of a result, and whether the request was certainly not carried out."""
+"""What JetStream answers in the place of a result, and whether the request was certainly not carried out.
+
+Source of the numbers: server/errors.json of nats-server 2.9.
+"""
 
 from __future__ import annotations
 
-from harness.errors import OUTCOME_UNKNOWN, SERVICE_NOT_AVAILABLE, ErrorCode
+from harness.errors import NOT_FOUND, OUTCOME_UNKNOWN, SERVICE_NOT_AVAILABLE, ErrorCode
 
 
 class Refused(Exception):
@@ -13,8 +16,11 @@ class Refused(Exception):
         self.number = number
 
 
-NOT_AVAILABLE, STREAM_OFFLINE, NO_PEERS = 10008, 10118, 10005
-REFUSALS = dict.fromkeys((NOT_AVAILABLE, STREAM_OFFLINE, NO_PEERS), SERVICE_NOT_AVAILABLE)
+NOT_AVAILABLE, STREAM_OFFLINE, NO_PEERS, NO_MESSAGE = 10008, 10118, 10005, 10037
+REFUSALS = {
+    **dict.fromkeys((NOT_AVAILABLE, STREAM_OFFLINE, NO_PEERS), SERVICE_NOT_AVAILABLE),
+    NO_MESSAGE: NOT_FOUND,
+}
 """Answered before anything is proposed. Any other error leaves open what happened."""
 
 

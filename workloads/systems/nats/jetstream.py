@@ -17,6 +17,7 @@ from workloads.systems.nats.errors import Refused, code_of
 ANSWER_TIMEOUT_S = 2.0
 CONNECT_TIMEOUT_S = 2
 NO_MESSAGES = ("404", "408")
+"""Statuses: nothing is there, or no more than came already."""
 
 
 class Jetstream:
@@ -41,11 +42,47 @@ class Jetstream:
         # With an inbox of its own: the message that answers bears the subject under which it was published.
         message = await self._request(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", wanted, own_inbox=True)
         status = (message.headers or {}).get("Status")
-        if status in NO_MESSAGES:
-            return None
         if status is not None:
-            raise OperationError(code_of(Refused(int(status), "")), f"status {status}", node=self.node)
+            self._require_empty(status)
+            return None
         return message.data, message.reply
+
+    async def next_stored(self, stream: str, place: int) -> tuple[int, bytes] | None:
+        """(place, message) of the first message at `place` or behind it, from whichever replica answers; None where
+        that one has none.
+
+        Raises OperationError.
+        """
+        wanted = {"seq": place, "next_by_subj": ">"}
+        message = await self._request(f"$JS.API.DIRECT.GET.{stream}", json.dumps(wanted).encode())
+        headers = message.headers or {}
+        if (status := headers.get("Status")) is not None:
+            self._require_empty(status)
+            return None
+        return int(headers["Nats-Sequence"]), message.data
+
+    async def pulled(self, stream: str, consumer: str, most: int) -> list[tuple[int, bytes]]:
+        """(place, message) of what comes next for a consumer that keeps its place by itself. Raises OperationError."""
+        import nats.errors
+
+        found: list[tuple[int, bytes]] = []
+        wanted = b'{"batch": %d, "no_wait": true}' % most
+        inbox = self._connection.new_inbox()
+        try:
+            answers = await self._connection.subscribe(inbox)
+            await self._connection.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", wanted, reply=inbox)
+            while len(found) < most:
+                message = await answers.next_msg(timeout=ANSWER_TIMEOUT_S)
+                if (status := (message.headers or {}).get("Status")) is not None:
+                    self._require_empty(status)
+                    break
+                found.append((message.metadata.sequence.stream, message.data))
+            await answers.unsubscribe()
+        except (nats.errors.TimeoutError, TimeoutError) as error:
+            raise OperationError(CLIENT_TIMEOUT, f"after {len(found)} messages", node=self.node) from error
+        except (nats.errors.Error, OSError) as error:
+            raise OperationError(CONNECTION_LOST, str(error), node=self.node) from error
+        return found
 
     async def acknowledge(self, reply: str) -> None:
         """Wait until it is known. Raises OperationError."""
@@ -53,6 +90,11 @@ class Jetstream:
 
     async def close(self) -> None:
         await self._connection.close()
+
+    def _require_empty(self, status: str) -> None:
+        """Raises OperationError where this status says something else."""
+        if status not in NO_MESSAGES:
+            raise OperationError(code_of(Refused(int(status), "")), f"status {status}", node=self.node)
 
     def _judged(self, answer: Any) -> Any:
         if "error" in answer:

@@ -12,13 +12,17 @@ from harness.client_package import require_package
 from harness.errors import OperationError, UsageError
 from harness.record.fault_log import FaultWindow
 from harness.system import Declaration, LegalLoss, NodeSpec
+from workloads.lock import LockSettings, lock_key
 from workloads.log import queue_key
-from workloads.systems.rabbitmq.client import ANSWER_TIMEOUT_S, RabbitmqClient, answered, connected, ended
+from workloads.systems.rabbitmq.client import RabbitmqClient
+from workloads.systems.rabbitmq.connection import ANSWER_TIMEOUT_S, answered, connected, ended, opened_channel
+from workloads.systems.rabbitmq.lock import RabbitmqLockClient, make_lock
 from workloads.systems.rabbitmq.nodes import NODES, node
 from workloads.systems.rabbitmq.queues import (
     KEPT_BY_ONE,
     LOST_BY_POLICY,
     MOST_QUEUES,
+    TAKEN_BACK,
     Kind,
     PartitionHandling,
     declare,
@@ -46,7 +50,7 @@ class RabbitmqSettings:
 class Rabbitmq:
     """`System`."""
 
-    name, settings_type, workloads = "rabbitmq", RabbitmqSettings, ("queue",)
+    name, settings_type, workloads = "rabbitmq", RabbitmqSettings, ("queue", "lock")
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: RabbitmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
@@ -66,18 +70,23 @@ class Rabbitmq:
 
     def require_fitting(self, settings: RabbitmqSettings, workload_settings: Any) -> None:
         """`Particular`: queues are declared before the storm."""
-        if workload_settings.queues > MOST_QUEUES:
-            raise UsageError(f"setting queues on rabbitmq takes at most {MOST_QUEUES}, got {workload_settings.queues}")
+        is_lock = isinstance(workload_settings, LockSettings)
+        name = "locks" if is_lock else "queues"
+        if (number := getattr(workload_settings, name)) > MOST_QUEUES:
+            raise UsageError(f"setting {name} on rabbitmq takes at most {MOST_QUEUES}, got {number}")
+        if is_lock and workload_settings.fencing:
+            raise UsageError("fencing on rabbitmq takes false: a message that is held back has no token; got true")
 
     def require_clients(self, settings: RabbitmqSettings, environment: str) -> None:
         require_package("aio-pika", system=self.name)
 
     def client(self, workload: str, settings: RabbitmqSettings, host: Any, process: int) -> Client:
-        return RabbitmqClient(host, NODES[process % len(NODES)])
+        name = NODES[process % len(NODES)]
+        return RabbitmqLockClient(host, name) if workload == "lock" else RabbitmqClient(host, name)
 
     async def ready(self, settings: RabbitmqSettings, host: Any, workload: str) -> None:
         """Each queue is there for clients of every node."""
-        while not await _is_ready(settings, host):
+        while not await _is_ready(settings, host, workload):
             await host.clock.sleep(0.5)
 
     async def roles(self, settings: RabbitmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
@@ -87,22 +96,28 @@ class Rabbitmq:
         self, settings: RabbitmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
     ) -> LegalLoss:
         is_harmed = any(set(window.kinds) - HARMLESS for window in struck)
-        if settings.strict or settings.kind is Kind.QUORUM or not is_harmed:
+        if settings.strict or not is_harmed:
             return LegalLoss()
+        of_locks = {"lock": ("nonlinearizable",)}
+        if settings.kind is Kind.QUORUM:
+            return LegalLoss(reason=TAKEN_BACK, in_workloads=of_locks)
         reason = LOST_BY_POLICY if settings.kind is Kind.MIRRORED else KEPT_BY_ONE
-        return LegalLoss(reason=reason, in_workloads={"queue": ("lost",)})
+        return LegalLoss(reason=f"{reason}; {TAKEN_BACK}", in_workloads={"queue": ("lost",), **of_locks})
 
 
-async def _is_ready(settings: RabbitmqSettings, host: Any) -> bool:
+async def _is_ready(settings: RabbitmqSettings, host: Any, workload: str) -> bool:
     for name in NODES:
         try:
             connection = await connected(host, name)
         except OperationError:
             return False
         try:
-            channel = await answered(connection.channel(), ANSWER_TIMEOUT_S)
-            for queue in range(MOST_QUEUES):
-                await answered(declare(channel, queue_key(queue), settings.kind), ANSWER_TIMEOUT_S)
+            channel = await answered(opened_channel(connection), ANSWER_TIMEOUT_S)
+            for number in range(MOST_QUEUES):
+                if workload == "lock":
+                    await make_lock(connection, lock_key(number), settings.kind)
+                else:
+                    await answered(declare(channel, queue_key(number), settings.kind), ANSWER_TIMEOUT_S)
         except OperationError:
             return False
         finally:

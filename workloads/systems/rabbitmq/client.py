@@ -7,27 +7,15 @@ closed without an acknowledgement, put back.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
-from harness.errors import (
-    CLIENT_TIMEOUT,
-    CONNECT_FAILED,
-    CONNECTION_LOST,
-    OUTCOME_UNKNOWN,
-    SERVICE_NOT_AVAILABLE,
-    OperationError,
-)
+from harness.errors import CONNECT_FAILED, OperationError
 from harness.operation import Operation
-from workloads.systems.rabbitmq.nodes import PORT
+from workloads.systems.rabbitmq.connection import ANSWER_TIMEOUT_S, answered, connected, ended, opened_channel
 from workloads.systems.rabbitmq.queues import queue_name
 
-T = TypeVar("T")
-ANSWER_TIMEOUT_S = 4.0
-CONNECT_TIMEOUT_S = 3.0
-CLOSING_TIMEOUT_S = 0.5
 TAKES_WITHIN_S, ACKNOWLEDGES_WITHIN_S, ACKNOWLEDGED_WITHIN_S = 3.0, 3.5, 1.0
 """So long after its beginning a dequeue still takes a message, and acknowledges it:
 the harness gives an operation up after five seconds, and what was acknowledged and never shown would count as lost."""
@@ -42,7 +30,7 @@ class RabbitmqClient:
     async def open(self) -> None:
         self._connection = await connected(self._host, self._node)
         try:
-            self._channel = await answered(self._connection.channel(publisher_confirms=True), ANSWER_TIMEOUT_S)
+            self._channel = await answered(opened_channel(self._connection), ANSWER_TIMEOUT_S)
         except OperationError as error:
             await self.close()
             raise OperationError(CONNECT_FAILED, error.detail, node=self._node) from error
@@ -91,7 +79,7 @@ class RabbitmqClient:
 
     async def _left(self, name: str) -> list[int]:
         """All that is there, which is put back."""
-        channel = await self._connection.channel()
+        channel = await opened_channel(self._connection)
         try:
             queue = await channel.get_queue(name, ensure=False)
             found = []
@@ -100,45 +88,3 @@ class RabbitmqClient:
             return found
         finally:
             await channel.close()
-
-
-async def connected(host: Any, node: str) -> Any:
-    """A connection that nothing renews. Raises OperationError."""
-    import aio_pika
-
-    address = host.network.reached_at(f"{node}:{PORT}")
-    try:
-        return await answered(aio_pika.connect(f"amqp://guest:guest@{address}/?heartbeat=10"), CONNECT_TIMEOUT_S)
-    except OperationError as error:
-        raise OperationError(CONNECT_FAILED, error.detail, node=node) from error
-
-
-async def ended(connection: Any) -> None:
-    """Close it, or give it up where the node does not answer."""
-    with suppress(OperationError):
-        await answered(connection.close(), CLOSING_TIMEOUT_S)
-
-
-async def answered(asked: Coroutine[Any, Any, T], timeout_s: float) -> T:
-    """What comes of a request. Raises OperationError, also where the library drops it with its connection."""
-    from aio_pika.exceptions import AMQPError, DeliveryError, PublishError
-
-    work = asyncio.ensure_future(asked)
-    try:
-        done, _ = await asyncio.wait({work}, timeout=timeout_s)
-    finally:
-        work.cancel()
-    if not done:
-        raise OperationError(CLIENT_TIMEOUT)
-    try:
-        return work.result()
-    except PublishError as error:  # it came back: no queue took it
-        raise OperationError(SERVICE_NOT_AVAILABLE, _words(error)) from error
-    except DeliveryError as error:  # a negative confirm: some may have taken it
-        raise OperationError(OUTCOME_UNKNOWN, _words(error)) from error
-    except (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.CancelledError) as error:
-        raise OperationError(CONNECTION_LOST, _words(error)) from error
-
-
-def _words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

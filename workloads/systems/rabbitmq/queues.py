@@ -10,6 +10,7 @@ what it had confirmed. A classic queue without mirrors is where it was declared.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -32,6 +33,10 @@ LOST_BY_POLICY = (
     "classic mirrored queues may lose what was confirmed where nodes are parted or a mirror takes over (the vendor's "
     "pages on mirroring and on partitions)"
 )
+TAKEN_BACK = (
+    "what is not acknowledged is taken back from whoever is not reached any more, and given to the next, so that a "
+    "message held back is no lock (the vendor's page on acknowledgements)"
+)
 KEPT_BY_ONE = "a classic queue is kept by one node alone (the vendor's page on classic queues)"
 
 
@@ -42,5 +47,9 @@ def queue_name(key: str) -> str:
 
 async def declare(channel: Any, key: str, kind: Kind) -> None:
     """Durable; one that is there already, as it is."""
-    arguments = {"x-queue-type": "quorum"} if kind is Kind.QUORUM else {"x-queue-type": "classic"}
-    await channel.declare_queue(queue_name(key), durable=True, arguments=arguments)
+    await channel.declare_queue(queue_name(key), durable=True, arguments=arguments_of(kind))
+
+
+def arguments_of(kind: Kind) -> Mapping[str, str]:
+    """With which a queue of this kind is declared."""
+    return {"x-queue-type": "quorum" if kind is Kind.QUORUM else "classic"}

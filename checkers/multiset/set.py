@@ -13,7 +13,8 @@ read that began later says of it is judged. What breaks the promise:
   unexpected   read before anybody had tried to add it, or without that
   aborted-read read, although all its adds had certainly failed
 
-An element that was acked, and that no read which began later looked for, is never-read: UNKNOWN.
+An element that was acked, and that no read which began later looked for, is never-read: UNKNOWN. A lost one is excused
+if the time from its add to the moment from which it was known meets an excuse's span.
 
 The statistics say how many were `stable`, `lost`, `never-read`, `stale` and `recovered` (indefinite adds that were
 read), and quantiles of latency in ms: from when a stable element was known to the begin of the last read that did not
@@ -36,6 +37,7 @@ import pyarrow as pa
 
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
+from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64, run_starts
@@ -115,8 +117,10 @@ class SetChecker:
         history = engine.history(request.history, COLUMNS)
         rows = engine.mapped(history, partial(process_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
         operations = engine.grouped(rows, ("bucket",), partial(spans_with_heads, head=READ, buckets=buckets), SPANS)
-        kernel = partial(set_findings, reads=self.reads)
-        found = dict(gathered_findings(engine, engine.grouped(operations, ("bucket",), kernel, FINDINGS)))
+        excuses = Excuses.by_operation(request.excuses, engine, request.history)
+        kernel = partial(set_findings, reads=self.reads, excuses=excuses)
+        findings = engine.grouped(operations, ("bucket",), kernel, FINDINGS)
+        found = dict(gathered_findings(engine, findings, request.excuses))
         statistics: dict[str, object] = {
             name: found.pop(f"#{name}").count if f"#{name}" in found else 0 for name in COUNTED
         }
@@ -197,7 +201,7 @@ def _sights(groups: ElementGroups, seen: Bool, heads: Int64) -> _Sights:
     )
 
 
-def set_findings(table: pa.Table, *, reads: Reads) -> pa.Table:
+def set_findings(table: pa.Table, *, reads: Reads, excuses: Excuses) -> pa.Table:
     """Kernel over all operations on a bucket of elements, and all reads."""
     groups = element_groups(table)
     named = groups.element != NONE
@@ -219,7 +223,12 @@ def set_findings(table: pa.Table, *, reads: Reads) -> pa.Table:
     missed_by = sights.at(groups.end, sights.absent)
     waited = np.maximum(0, np.where(stale, sights.at(groups.start_ns, sights.absent) - known_ns, 0))
     sentence = "was known to be in the set, but the last read does not show it"
-    groups.report(findings, "lost", lost, sentence, missed_by=missed_by)
+    gone = np.flatnonzero(lost)
+    added = np.minimum(groups.smallest(adds, groups.start), known)
+    for excuse, some in excuses.split("lost", added[gone], known[gone]):
+        which = np.zeros(groups.count, dtype=np.bool_)
+        which[gone[some]] = True
+        groups.report(findings, "lost", which, sentence, missed_by=missed_by, excuse=excuse)
     groups.report(findings, "duplicated", sights.twice, "is in one read more than once")
     groups.report(findings, "unexpected", unexpected, "was read before anybody had tried to add it")
     aborted = shown & ~unexpected & (attempts == 0)

@@ -1,4 +1,4 @@
-"""Redis under Sentinel, in containers: what its failover loses is found, and told as what its vendor says."""
+"""Redis in containers: what its failover and its disk lose is found, and told as what its vendor says."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from checkers.verdict import Verdict
-from harness.record.scenario import Scenario
+from harness.record.scenario import Scenario, SettingValue
 from harness.session.run import run_scenario
 
 pytestmark = pytest.mark.docker
 
 
-def _scenario(workload: str, time_limit_s: float, *, nemesis: tuple[str, ...] = (), strict: bool = True) -> Scenario:
+def _scenario(
+    workload: str, time_limit_s: float, *, nemesis: tuple[str, ...] = (), strict: bool = True, **settings: SettingValue
+) -> Scenario:
     return Scenario(
         system="redis",
         workload=workload,
@@ -23,7 +25,7 @@ def _scenario(workload: str, time_limit_s: float, *, nemesis: tuple[str, ...] = 
         time_limit_s=time_limit_s,
         recovery_s=5.0,
         seed=1,
-        settings={"strict": strict},
+        settings={"strict": strict, **settings},
     )
 
 
@@ -54,3 +56,23 @@ def test_a_primary_that_is_cut_off_loses_what_it_goes_on_acknowledging(
     outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
     assert outcome.verdict is verdict, outcome.words()
     assert "lost" in outcome.words()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("appendfsync", "strict", "verdict"),
+    [
+        ("always", True, Verdict.VALID),
+        ("everysec", True, Verdict.INVALID),
+        ("everysec", False, Verdict.VALID),
+        ("no", True, Verdict.INVALID),
+    ],
+)
+def test_a_loss_of_power_takes_what_the_log_of_writes_had_not_made_durable(
+    tmp_path: Path, appendfsync: str, strict: bool, verdict: Verdict
+) -> None:
+    power = ("power off primary every 12 for 3",)
+    scenario = _scenario("set", 30.0, nemesis=power, strict=strict, deployment="alone", appendfsync=appendfsync)
+    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    assert outcome.verdict is verdict, outcome.words()
+    assert ("lost" in outcome.words()) == (appendfsync != "always")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from harness.errors import OperationError
 from harness.operation import Operation
 from system_under_test.runtime.real import RealHost
-from workloads.systems.redis.client import RedisClient
+from workloads.systems.redis.client import GARBAGE, RedisClient, primary
 from workloads.systems.redis.nodes import SENTINEL_PORT, SENTINELS, SERVER_PORT
 
 TXN = [
@@ -43,7 +44,8 @@ def completed(tmp_path: Path, f: str, value: Any, answer: bytes) -> tuple[Operat
         guide = await asyncio.start_server(serving(OF_SENTINEL, bytearray()), "127.0.0.1", 0)
         here, there = (f"127.0.0.1:{one.sockets[0].getsockname()[1]}" for one in (server, guide))
         addresses = {f"r1:{SERVER_PORT}": here, **{f"{name}:{SENTINEL_PORT}": there for name in SENTINELS}}
-        client = RedisClient(RealHost("client", tmp_path, addresses), 0)
+        host = RealHost("client", tmp_path, addresses)
+        client = RedisClient(host, partial(primary, host, 0))
         try:
             await client.open()
             invocation = Operation(process=0, type="invoke", f=f, key="x", value=value)
@@ -87,3 +89,11 @@ def test_a_transaction_has_failed_for_certain_only_where_it_was_not_queued(
 def test_a_register_that_was_never_written_is_read_as_null(tmp_path: Path) -> None:
     completion, _ = completed(tmp_path, "read", {"value": None}, b"$-1\r\n")
     assert completion.value == {"value": None}
+
+
+def test_what_is_no_number_is_read_as_what_nobody_wrote(tmp_path: Path) -> None:
+    """A torn log may leave zeros within a value."""
+    completion, _ = completed(tmp_path, "read", {"value": None}, b"$3\r\n1\x00\x00\r\n")
+    assert completion.value == {"value": GARBAGE}
+    completion, _ = completed(tmp_path, "read", {"value": None, "values": None}, b"*2\r\n$1\r\n7\r\n$2\r\n\x00\xff\r\n")
+    assert completion.value["values"] == [GARBAGE, 7]

@@ -1,4 +1,4 @@
-"""A client of Redis under Sentinel: it asks a sentinel for the primary and stays with it until an error.
+"""A client of Redis: it asks who is the primary (a sentinel, if there are any) and stays with it until an error.
 
 It speaks RESP itself (https://redis.io/docs/latest/develop/reference/protocol-spec/): one request a call, over one
 connection, which nothing repeats or replaces unseen.
@@ -7,7 +7,7 @@ connection, which nothing repeats or replaces unseen.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from harness.errors import CONNECT_FAILED, PRECONDITION_FAILED, OperationError
@@ -19,6 +19,10 @@ from workloads.systems.redis.nodes import SENTINEL_PORT, SENTINELS, SERVER_PORT
 ANSWER_TIMEOUT_S = 2.0
 CAS = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], ARGV[2]) return 1"
 Words = Sequence[str | int]
+Primary = Callable[[], Awaitable[str]]
+"""Who is the primary now. Raises ConnectFailed."""
+GARBAGE = -1
+"""Stands in a history for what is no number: nobody writes it, so each checker finds it."""
 
 
 def encoded(words: Words) -> bytes:
@@ -39,7 +43,7 @@ async def answer(connection: Connection) -> Any:
     if kind == "*":
         return [await answer(connection) for _ in range(int(rest))]
     if kind == "$":
-        return (await connection.read_exactly(int(rest) + 2))[:-2].decode()
+        return (await connection.read_exactly(int(rest) + 2))[:-2].decode(errors="replace")
     return int(rest) if kind == ":" else rest
 
 
@@ -89,13 +93,13 @@ async def primary(host: Host, first: int) -> str:
 class RedisClient:
     """Client of one process, for all workloads. Keys of registers, sets and lists differ by themselves."""
 
-    def __init__(self, host: Host, process: int) -> None:
-        self._host, self._process, self._node = host, process, ""
+    def __init__(self, host: Host, find_primary: Primary) -> None:
+        self._host, self._find_primary, self._node = host, find_primary, ""
         self._connection: Connection | None = None
 
     async def open(self) -> None:
         try:
-            self._node = await primary(self._host, self._process)
+            self._node = await self._find_primary()
             self._connection = await self._host.network.connect(f"{self._node}:{SERVER_PORT}", ANSWER_TIMEOUT_S)
         except ConnectFailed as error:
             raise OperationError(CONNECT_FAILED, str(error)) from error
@@ -117,6 +121,11 @@ class RedisClient:
         return operation._replace(type="ok", value=value, node=self._node)
 
 
+def number(text: str) -> int:
+    """What a value is as a history has it."""
+    return int(text) if text.isdecimal() and text.isascii() else GARBAGE
+
+
 async def carry_out(connection: Connection, operation: Operation) -> Mapping[str, Any]:
     """The value of the completion."""
     key, value = operation.key or "", dict(operation.value or {})
@@ -125,9 +134,10 @@ async def carry_out(connection: Connection, operation: Operation) -> Mapping[str
     elif operation.f == "add":
         await ask(connection, "SADD", key, value["value"])
     elif operation.f == "read" and "values" in value:
-        value["values"] = sorted(map(int, await ask(connection, "SMEMBERS", key)))
+        value["values"] = sorted(map(number, await ask(connection, "SMEMBERS", key)))
     elif operation.f == "read":
-        value["value"] = (shown := await ask(connection, "GET", key)) and int(shown)
+        shown = await ask(connection, "GET", key)
+        value["value"] = None if shown is None else number(shown)
     elif operation.f == "write":
         await ask(connection, "SET", key, value["value"])
     elif not await ask(connection, "EVAL", CAS, 1, key, value["expected"], value["value"]):
@@ -142,6 +152,6 @@ async def _lists(connection: Connection, txn: Sequence[Mapping[str, Any]]) -> li
     ]
     said = await transaction(connection, commands)
     return [
-        {**part, "values": list(map(int, one))} if part["f"] == "r" else dict(part)
+        {**part, "values": list(map(number, one))} if part["f"] == "r" else dict(part)
         for part, one in zip(txn, said, strict=True)
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from harness.program import Command, DebianPackages, Listening
 from harness.system import NodeSpec
 
@@ -12,13 +14,14 @@ IMAGE = DebianPackages(("redis-server", "redis-sentinel"))
 # It is made durable first, as whoever installs a server does: a loss of power may come at once.
 COPY = (
     "test -s ${home}/redis.conf || { cp /etc/start.conf ${home}/new.conf && sync ${home}/new.conf "
-    "&& mv ${home}/new.conf ${home}/redis.conf && sync ${home}; }; exec $0 ${home}/redis.conf"
+    "&& mv ${home}/new.conf ${home}/redis.conf && sync ${home}; }; "
 )
-START = ("sh", "-c", COPY)
+REPAIR = 'log=${home}/appendonlydir/appendonly.aof.manifest; ! test -e "$log" || yes | redis-check-aof --fix "$log"; '
+"""It asks whether it may. What comes of it, Redis itself says when it starts."""
+RUN = "exec $0 ${home}/redis.conf"
 SERVER = """protected-mode no
 dir ${home}
 appendonly yes
-appendfsync always
 repl-diskless-sync-delay 0
 replica-announce-ip ${name}
 """
@@ -34,15 +37,18 @@ sentinel failover-timeout redis 10000
 """
 
 
-def server(name: str, *, min_replicas_to_write: int, min_replicas_max_lag_s: int) -> NodeSpec:
-    config = f"{SERVER}min-replicas-to-write {min_replicas_to_write}\nmin-replicas-max-lag {min_replicas_max_lag_s}\n"
-    return _node(name, "servers", "redis-server", SERVER_PORT, config + ("" if name == SERVERS[0] else FOLLOW))
+def server(name: str, options: Mapping[str, str | int], *, before: str = "") -> NodeSpec:
+    """`options`: of its configuration; `before`: what a shell does before each start."""
+    config = SERVER + "".join(f"{option} {value}\n" for option, value in options.items())
+    config += "" if name == SERVERS[0] else FOLLOW
+    return _node(name, "servers", "redis-server", SERVER_PORT, config, before)
 
 
 def sentinel(name: str) -> NodeSpec:
-    return _node(name, "sentinels", "redis-sentinel", SENTINEL_PORT, SENTINEL)
+    return _node(name, "sentinels", "redis-sentinel", SENTINEL_PORT, SENTINEL, "")
 
 
-def _node(name: str, group: str, program: str, port: int, config: str) -> NodeSpec:
-    command = Command(argv=(*START, program), image=IMAGE, files={"/etc/start.conf": config}, ready=Listening(port))
+def _node(name: str, group: str, program: str, port: int, config: str, before: str) -> NodeSpec:
+    argv = ("sh", "-c", COPY + before + RUN, program)
+    command = Command(argv=argv, image=IMAGE, files={"/etc/start.conf": config}, ready=Listening(port))
     return NodeSpec(name=name, groups=(group,), program=command, ports=(port,))

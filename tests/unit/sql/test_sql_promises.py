@@ -15,7 +15,7 @@ from harness.system import LegalLoss
 from workloads.systems.mariadb.adapter import SYSTEM as MARIADB
 from workloads.systems.mariadb.adapter import MariadbSettings
 from workloads.systems.postgresql.adapter import SYSTEM as POSTGRESQL
-from workloads.systems.postgresql.adapter import PostgresqlSettings
+from workloads.systems.postgresql.settings import PostgresqlSettings
 from workloads.systems.postgresql.losses import Isolation
 
 

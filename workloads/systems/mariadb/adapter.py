@@ -141,7 +141,8 @@ class Mariadb:
         if settings.strict:
             return LegalLoss()
         flush = settings.flush_log_at_trx_commit
-        return legal_loss(model=settings.promised, flush_log_at_trx_commit=flush, struck=struck)
+        cluster = settings.members if settings.deployment is Deployment.GALERA else ()
+        return legal_loss(model=settings.promised, flush_log_at_trx_commit=flush, struck=struck, cluster=cluster)
 
 
 async def _knows_all(session: MariadbSession) -> bool:

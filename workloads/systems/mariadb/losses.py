@@ -62,6 +62,10 @@ WITHOUT_FLUSH = (
     "them (the vendor's page on the system variables of InnoDB)"
 )
 OF_ALL_AT_ONCE = f"{WITHOUT_FLUSH}; a server of a cluster gets them from the others, but all were down at once"
+BEFORE_APPLYING = (
+    "with wsrep_sync_wait off a read may come before what was committed at another node is applied (the vendor's "
+    "page on isolation levels)"
+)
 OF_DIRTY_READS = ("aborted-read",)
 """Of long-fork, where transactions see what others have not committed."""
 MACHINES = ENDS_PROCESSES - {"kill", "restart-loop", "rolling-restart"}
@@ -77,14 +81,19 @@ def legal_loss(
     flush_log_at_trx_commit: int,
     struck: tuple[FaultWindow, ...],
     cluster: tuple[str, ...] = (),
+    may_be_stale: bool = False,
 ) -> LegalLoss:
-    """`model`: what is promised of isolation; `cluster`: the members of a Galera cluster, none of a server alone."""
+    """`model`: what is promised of isolation; `cluster`: the members of a Galera cluster, none of a server alone;
+    `may_be_stale`: a read need not wait for what was committed at other members."""
     in_workloads: dict[str, tuple[str, ...]] = {}
     reasons = []
     if ConsistencyModel.SNAPSHOT_ISOLATION not in implied(model):
         reasons.append(WEAK_READS)
         dirty = () if ConsistencyModel.PL_2 in implied(model) else OF_DIRTY_READS
         in_workloads |= {"bank": OF_BANK, "long-fork": (*OF_LONG_FORK, *dirty)}
+    if may_be_stale:
+        reasons.append(BEFORE_APPLYING)
+        in_workloads |= {"set": ("stale",)}
     takes = {0: ENDS_PROCESSES, 1: frozenset[str](), 2: MACHINES}[flush_log_at_trx_commit]
     crashes = [window for window in struck if takes & set(window.kinds)]
     if crashes and (not cluster or _leave_nobody(crashes, cluster)):

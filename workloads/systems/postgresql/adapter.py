@@ -30,6 +30,8 @@ DIALECT = Dialect(
     write="INSERT INTO {table} VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET val = EXCLUDED.val",
     balances="SELECT id, val FROM {table} WHERE id <= $1",
     set_amount="UPDATE {table} SET val = $1 WHERE id = $2",
+    add="INSERT INTO {table} VALUES ($1, $2)",
+    elements="SELECT val FROM {table} WHERE id = $1",
 )
 KEYS = 8
 """So few that transactions meet, where a run does not say how many."""

@@ -1,7 +1,7 @@
 """What a history shows where a database has lost transactions that it had answered: whole ones, the newest first.
 
 Elements are lost from sets; they vanish from lists, and others stand in their place; registers show old values again.
-What was rolled back is never shown all the same, nor what nobody wrote, nor half a transaction; and money is neither made
+What was rolled back is never shown all the same, nor what nobody wrote, nor half a transaction; money is neither made
 nor lost.
 """
 

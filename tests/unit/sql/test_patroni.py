@@ -52,6 +52,12 @@ def test_replication_is_a_mode_of_patroni(replication: Replication, mode: str, s
     assert f"synchronous_mode: {mode}\n" in config and f"synchronous_mode_strict: {strict_mode}\n" in config
 
 
+def test_patroni_runs_by_the_true_clock_since_a_faked_one_breaks_its_sleep() -> None:
+    program = SYSTEM.nodes(under_patroni(), None)[0].program
+    assert isinstance(program, Command)
+    assert "env -u LD_PRELOAD setpriv --reuid=postgres" in program.argv[-1]
+
+
 def test_two_members_of_etcd_are_refused() -> None:
     with pytest.raises(UsageError, match=r"etcd_members takes 1 or 3.*got 2"):
         under_patroni(etcd_members=2)

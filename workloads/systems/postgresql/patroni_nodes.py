@@ -10,7 +10,8 @@ from __future__ import annotations
 from harness.program import Command, DebianPackages, Listening
 from harness.system import NodeSpec
 from workloads.systems.postgresql.losses import Replication
-from workloads.systems.postgresql.nodes import AS_POSTGRES, BINARIES, PORT, SERVERS
+from workloads.systems.postgresql.nodes import BINARIES, PORT, SERVERS
+from workloads.systems.sql.user import as_user_by_the_true_clock
 
 ETCD_MEMBERS = ("e1", "e2", "e3")
 REST_PORT = 8008
@@ -21,7 +22,7 @@ ETCD_IMAGE = DebianPackages(("etcd-server",))
 START = f"""set -e
 install -d -o postgres -g postgres -m 700 ${{home}}/patroni
 rm -f ${{home}}/patroni/database/postmaster.pid
-exec {AS_POSTGRES} patroni /etc/start.yml
+exec {as_user_by_the_true_clock("postgres")} patroni /etc/start.yml
 """
 CONFIG = """scope: storm
 name: ${{name}}

@@ -66,3 +66,21 @@ def test_a_healthy_galera_cluster_is_no_snapshot_isolation(tmp_path: Path) -> No
     outcome = outcome_of(tmp_path, "list-append", 30.0, deployment="galera", model="snapshot-isolation")
     assert outcome.verdict is Verdict.INVALID, outcome.words()
     assert "G-single-item" in outcome.words()
+
+
+@pytest.mark.thorough
+def test_a_galera_cluster_that_flushes_each_commit_keeps_all_of_them_where_all_are_killed(
+    tmp_path: Path,
+) -> None:
+    scenario = Scenario(
+        system="mariadb",
+        workload="set",
+        nemesis=("kill all every 16 for 2",),
+        environment="docker",
+        time_limit_s=34.0,
+        recovery_s=5.0,
+        seed=1,
+        settings={"deployment": "galera", "strict": True},
+    )
+    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    assert outcome.verdict is Verdict.VALID, outcome.words()

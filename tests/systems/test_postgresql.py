@@ -1,4 +1,4 @@
-"""PostgreSQL in containers: each level of isolation keeps what it promises, and no more than that."""
+"""PostgreSQL in containers, alone and under Patroni: each level keeps what it promises, and no more."""
 
 from __future__ import annotations
 
@@ -54,4 +54,31 @@ def test_read_committed_loses_updates(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_killed_again_and_again_it_stays_serializable(tmp_path: Path) -> None:
     outcome = outcome_of(tmp_path, "list-append", nemesis=("kill primary every 10 for 2",))
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+
+
+def under_patroni(tmp_path: Path, replication: str) -> Outcome:
+    scenario = Scenario(
+        system="postgresql",
+        workload="set",
+        nemesis=("isolate primary every 34 for 26",),
+        environment="docker",
+        time_limit_s=60.0,
+        recovery_s=5.0,
+        seed=1,
+        settings={"deployment": "patroni", "replication": replication, "strict": True},
+    )
+    return run_scenario(scenario, runs=tmp_path, engine="inprocess")
+
+
+@pytest.mark.thorough
+def test_an_asynchronous_failover_loses_what_the_former_primary_had_alone(tmp_path: Path) -> None:
+    outcome = under_patroni(tmp_path, "asynchronous")
+    assert outcome.verdict is Verdict.INVALID, outcome.words()
+    assert "lost" in outcome.words()
+
+
+@pytest.mark.thorough
+def test_a_synchronous_failover_loses_nothing(tmp_path: Path) -> None:
+    outcome = under_patroni(tmp_path, "synchronous")
     assert outcome.verdict is Verdict.VALID, outcome.words()

@@ -104,6 +104,14 @@ def test_a_register_that_has_no_row_is_read_as_null(rows: list[Any], value: int 
     assert completion.value["txn"][1]["value"] == value
 
 
+def test_an_element_of_a_set_is_a_row_and_a_set_is_read_whole() -> None:
+    session = Scripted([[(3,), (7,)]])
+    added = carried_out(session, "set", {"value": 7, "values": None}, f="add")
+    read = carried_out(session, "set", {"value": None, "values": None}, f="read")
+    assert added.value["value"] == 7 and read.value["values"] == [3, 7]
+    assert session.sent == ["BEGIN", "INSERT (None, 7)", "COMMIT", "BEGIN", "SELECT (None,)", "COMMIT"]
+
+
 def test_a_list_that_has_no_row_is_read_as_empty() -> None:
     completion = carried_out(Scripted([[]]), "list-append", {"txn": LISTS})
     assert completion.value["txn"][1]["values"] == []
@@ -175,4 +183,4 @@ def test_what_is_made_twice_stays_as_it_was(dialect: Any) -> None:
     *tables, accounts = dialect.schema
     assert all(table.startswith("CREATE TABLE IF NOT EXISTS") for table in tables)
     assert "ON CONFLICT DO NOTHING" in accounts or "ON DUPLICATE KEY UPDATE id = accounts.id" in accounts
-    assert set(HELD_BY) == {"list-append", "rw-register", "long-fork", "bank"}
+    assert set(HELD_BY) == {"list-append", "rw-register", "long-fork", "bank", "set"}

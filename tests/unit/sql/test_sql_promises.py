@@ -13,10 +13,10 @@ from harness.record.scenario import Scenario
 from harness.session.resolve import resolve
 from harness.system import LegalLoss
 from workloads.systems.mariadb.adapter import SYSTEM as MARIADB
-from workloads.systems.mariadb.adapter import MariadbSettings
+from workloads.systems.mariadb.adapter import Deployment, MariadbSettings
 from workloads.systems.postgresql.adapter import SYSTEM as POSTGRESQL
-from workloads.systems.postgresql.adapter import PostgresqlSettings
 from workloads.systems.postgresql.losses import Isolation
+from workloads.systems.postgresql.settings import PostgresqlSettings
 
 
 def struck(kind: str) -> tuple[FaultWindow, ...]:
@@ -121,3 +121,31 @@ def test_commits_may_be_lost_only_where_they_were_not_flushed_and_a_fault_takes_
 )
 def test_judged_strictly_nothing_is_legal(system: Any, settings: Any) -> None:
     assert system.legal_loss(settings, struck("kill"), None) == LegalLoss()
+
+
+def crash(*nodes: str, at_s: int, for_s: int = 3, kind: str = "kill") -> FaultWindow:
+    return FaultWindow(kind=kind, nodes=nodes, start_ns=at_s * 10**9, stop_ns=(at_s + for_s) * 10**9)
+
+
+@pytest.mark.parametrize(
+    ("crashes", "legal"),
+    [
+        ((crash("m1", "m2", "m3", at_s=5),), True),
+        ((crash("m1", at_s=5), crash("m2", at_s=6), crash("m3", at_s=7)), True),
+        ((crash("m1", at_s=5), crash("m2", "m3", at_s=20)), True),
+        ((crash("m1", at_s=5), crash("m2", "m3", at_s=200)), False),
+        ((crash("m1", "m2", at_s=5), crash("m1", "m2", at_s=20)), False),
+    ],
+    ids=["all", "in quick succession", "the first is not whole again", "long after", "never the third"],
+)
+def test_a_cluster_loses_what_was_not_flushed_only_where_nobody_was_left(
+    crashes: tuple[FaultWindow, ...], legal: bool
+) -> None:
+    settings = MariadbSettings(deployment=Deployment.GALERA, flush_log_at_trx_commit=0)
+    assert ("list-append" in MARIADB.legal_loss(settings, crashes, None).in_workloads) is legal
+
+
+def test_a_cluster_that_flushes_each_commit_may_lose_none() -> None:
+    settings = MariadbSettings(deployment=Deployment.GALERA)
+    loss = MARIADB.legal_loss(settings, (crash("m1", "m2", "m3", at_s=5, kind="power"),), None)
+    assert "list-append" not in loss.in_workloads

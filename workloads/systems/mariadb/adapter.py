@@ -35,6 +35,8 @@ DIALECT = Dialect(
     write="INSERT INTO {table} VALUES (%s, %s) ON DUPLICATE KEY UPDATE val = VALUES(val)",
     balances="SELECT id, val FROM {table} WHERE id <= %s",
     set_amount="UPDATE {table} SET val = %s WHERE id = %s",
+    add="INSERT INTO {table} VALUES (%s, %s)",
+    elements="SELECT val FROM {table} WHERE id = %s",
 )
 KEYS = 8
 """So few that transactions meet, where a run does not say how many."""
@@ -141,7 +143,15 @@ class Mariadb:
         if settings.strict:
             return LegalLoss()
         flush = settings.flush_log_at_trx_commit
-        return legal_loss(model=settings.promised, flush_log_at_trx_commit=flush, struck=struck)
+        cluster = settings.members if settings.deployment is Deployment.GALERA else ()
+        may_be_stale = bool(cluster) and not settings.sync_wait
+        return legal_loss(
+            model=settings.promised,
+            flush_log_at_trx_commit=flush,
+            struck=struck,
+            cluster=cluster,
+            may_be_stale=may_be_stale,
+        )
 
 
 async def _knows_all(session: MariadbSession) -> bool:

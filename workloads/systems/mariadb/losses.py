@@ -12,7 +12,8 @@ was answered in the last second.
 
 Galera (https://galeracluster.com/library/documentation/isolation-levels.html): transactions of different nodes are
 certified against each other by the rows that they wrote, the first committer wins; a read at one node may come before
-what was committed at another is applied there, unless `wsrep_sync_wait` says to wait.
+what was committed at another is applied there, unless `wsrep_sync_wait` says to wait. What a node loses in a crash it
+gets from the others, so that losing commits takes a crash of all before any of them has flushed.
 """
 
 from __future__ import annotations
@@ -60,21 +61,57 @@ WITHOUT_FLUSH = (
     "with innodb_flush_log_at_trx_commit other than 1 commits are flushed once a second, and a crash takes the last of "
     "them (the vendor's page on the system variables of InnoDB)"
 )
+OF_ALL_AT_ONCE = f"{WITHOUT_FLUSH}; a server of a cluster gets them from the others, but all were down at once"
+BEFORE_APPLYING = (
+    "with wsrep_sync_wait off a read may come before what was committed at another node is applied (the vendor's "
+    "page on isolation levels)"
+)
 OF_DIRTY_READS = ("aborted-read",)
 """Of long-fork, where transactions see what others have not committed."""
 MACHINES = ENDS_PROCESSES - {"kill", "restart-loop", "rolling-restart"}
 
 
-def legal_loss(*, model: ConsistencyModel, flush_log_at_trx_commit: int, struck: tuple[FaultWindow, ...]) -> LegalLoss:
-    """`model`: what is promised of isolation."""
+REJOINING_NS = 60_000_000_000
+"""So long after its boot a server may not have yet what the others of its cluster have."""
+
+
+def legal_loss(
+    *,
+    model: ConsistencyModel,
+    flush_log_at_trx_commit: int,
+    struck: tuple[FaultWindow, ...],
+    cluster: tuple[str, ...] = (),
+    may_be_stale: bool = False,
+) -> LegalLoss:
+    """`model`: what is promised of isolation; `cluster`: the members of a Galera cluster, none of a server alone;
+    `may_be_stale`: a read need not wait for what was committed at other members."""
     in_workloads: dict[str, tuple[str, ...]] = {}
     reasons = []
     if ConsistencyModel.SNAPSHOT_ISOLATION not in implied(model):
         reasons.append(WEAK_READS)
         dirty = () if ConsistencyModel.PL_2 in implied(model) else OF_DIRTY_READS
         in_workloads |= {"bank": OF_BANK, "long-fork": (*OF_LONG_FORK, *dirty)}
+    if may_be_stale:
+        reasons.append(BEFORE_APPLYING)
+        in_workloads |= {"set": ("stale",)}
     takes = {0: ENDS_PROCESSES, 1: frozenset[str](), 2: MACHINES}[flush_log_at_trx_commit]
-    if any(takes & set(window.kinds) for window in struck):
-        reasons.append(WITHOUT_FLUSH)
+    crashes = [window for window in struck if takes & set(window.kinds)]
+    if crashes and (not cluster or _leave_nobody(crashes, cluster)):
+        reasons.append(OF_ALL_AT_ONCE if cluster else WITHOUT_FLUSH)
         in_workloads |= LOST_COMMITS
     return LegalLoss(reason="; ".join(reasons), in_workloads=in_workloads)
+
+
+def _leave_nobody(crashes: list[FaultWindow], cluster: tuple[str, ...]) -> bool:
+    """Whether at some moment each of the cluster was down, or had not yet got from the others what it missed."""
+    for last in crashes:
+        then = last.start_ns
+        behind = {
+            node
+            for window in crashes
+            if window.start_ns <= then <= window.stop_ns + REJOINING_NS
+            for node in window.nodes
+        }
+        if behind >= set(cluster):
+            return True
+    return False

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from harness.program import Command, DebianPackages, Listening
 from harness.system import NodeSpec
+from workloads.systems.mariadb import member
 from workloads.systems.sql.user import as_user
 
 PORT = 3306
@@ -22,8 +25,6 @@ exec {as_user("mysql")} bash -c "$0"
 # A first start that is killed half way leaves a directory that the next one does not take for a whole one.
 PREPARE = f"""set -e
 cd ${{home}}/mysql
-new=no
-serve() {{ mariadbd --defaults-file=/etc/start.cnf "$@"; }}
 if [ ! -d data ]; then
   rm -rf data.new
   mariadb-install-db --no-defaults --datadir=$PWD/data.new --skip-test-db >/dev/null
@@ -31,29 +32,12 @@ if [ ! -d data ]; then
 {ACCOUNTS}END
   sync
   mv data.new data
-  new=yes
 fi
 """
 ALONE = PREPARE + "exec mariadbd --defaults-file=/etc/start.cnf\n"
-# As the units of systemd do: the position in the history of the cluster is recovered before each start, and a server
-# that gives up, because it found nobody to join, is started again.
-IN_CLUSTER = (
-    PREPARE
-    + f"""first=
-if [ "$new" = yes ]; then
-  if [ ${{name}} = {MEMBERS[0]} ]; then first=--wsrep-new-cluster
-  else until (exec 3<>/dev/tcp/{MEMBERS[0]}/{PORT}) 2>/dev/null; do sleep 0.2; done
-  fi
-fi
-set +e
-while :; do
-  at=$(serve --wsrep-recover 2>&1 | sed -n 's/.*Recovered position: */--wsrep-start-position=/p')
-  serve $first $at
-  first=
-  sleep 1
-done
-"""
-)
+PLACE_OF_MEMBER = "/etc/member.py"
+IN_CLUSTER = PREPARE + f"exec python3 {PLACE_OF_MEMBER} ${{name}} {','.join(MEMBERS)} $PWD\n"
+"""What keeps the server running is `member.py` beside this."""
 CONFIG = """[mariadbd]
 bind-address = 0.0.0.0
 port = {port}
@@ -83,6 +67,7 @@ innodb_autoinc_lock_mode = 2
 def server(
     name: str, *, in_cluster: bool, flush_log_at_trx_commit: int, snapshot_isolation: bool, sync_wait: bool
 ) -> NodeSpec:
+    files: dict[str, str] = {}
     config = CONFIG.format(
         port=PORT,
         flush_log_at_trx_commit=flush_log_at_trx_commit,
@@ -90,10 +75,11 @@ def server(
     )
     if in_cluster:
         config += f"{GALERA}wsrep_sync_wait = {int(sync_wait)}\n"
+        files[PLACE_OF_MEMBER] = Path(member.__file__).read_text()
     command = Command(
         argv=("bash", "-c", START, IN_CLUSTER if in_cluster else ALONE),
         image=IMAGE,
-        files={"/etc/start.cnf": config},
+        files={"/etc/start.cnf": config, **files},
         ready=Listening(PORT),
     )
     return NodeSpec(name=name, groups=("servers",), program=command, ports=(PORT,))

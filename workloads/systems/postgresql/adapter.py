@@ -1,21 +1,21 @@
-"""PostgreSQL 15 on trial. What each isolation level promises, in its vendor's words, is in `losses.py` beside this."""
+"""PostgreSQL 15 on trial, alone or under Patroni. What it promises, in its vendors' words, is in `losses.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from harness.bounds import Bounds
 from harness.client import Client
 from harness.client_package import require_package
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
+from workloads.systems.postgresql import patroni, patroni_nodes
 from workloads.systems.postgresql.errors import code_of
-from workloads.systems.postgresql.losses import PROMISED, Isolation, legal_loss
-from workloads.systems.postgresql.nodes import PORT, SERVER, server
+from workloads.systems.postgresql.losses import PROMISED, Replication, legal_loss
+from workloads.systems.postgresql.nodes import PORT, server
 from workloads.systems.postgresql.session import PostgresqlSession, connected
+from workloads.systems.postgresql.settings import PostgresqlSettings
 from workloads.systems.sql.client import SqlClient
 from workloads.systems.sql.session import Lost, Refused
 from workloads.systems.sql.statements import HELD_BY, Dialect, opening_balances, tables
@@ -30,21 +30,11 @@ DIALECT = Dialect(
     write="INSERT INTO {table} VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET val = EXCLUDED.val",
     balances="SELECT id, val FROM {table} WHERE id <= $1",
     set_amount="UPDATE {table} SET val = $1 WHERE id = $2",
+    add="INSERT INTO {table} VALUES ($1, $2)",
+    elements="SELECT val FROM {table} WHERE id = $1",
 )
 KEYS = 8
 """So few that transactions meet, where a run does not say how many."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PostgresqlSettings:
-    isolation: Isolation = Isolation.SERIALIZABLE
-    """The level of every transaction. The workload demands what the vendor promises for it, unless `model` is set."""
-    synchronous_commit: bool = True
-    """Answer once a commit is on the disk."""
-    think_ms: Annotated[float, Bounds(0, 1000)] = 3.0
-    """Between two statements of a transaction."""
-    strict: bool = False
-    """Judge as if nothing could be lost, and no level allowed more than another, beside what `model` says."""
 
 
 class Postgresql:
@@ -54,9 +44,23 @@ class Postgresql:
     mutants: Mapping[str, str] = {}
 
     def nodes(self, settings: PostgresqlSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
-        return (server(synchronous_commit=settings.synchronous_commit),)
+        if not settings.in_cluster:
+            return (server(synchronous_commit=settings.synchronous_commit),)
+        return patroni_nodes.cluster(
+            members=settings.members,
+            etcd_members=settings.etcd_members,
+            replication=settings.replication,
+            synchronous_commit=settings.synchronous_commit,
+        )
 
     def cluster(self, settings: PostgresqlSettings) -> Declaration:
+        if settings.in_cluster:
+            return Declaration(
+                groups=("servers", "etcd"),
+                data=("servers",),
+                voters=("etcd",),
+                roles={patroni.PRIMARY: "servers", patroni.REPLICA: "servers"},
+            )
         return Declaration(groups=("servers",), data=("servers",), roles={"primary": "servers"})
 
     def advised(self, settings: PostgresqlSettings, workload: str) -> Mapping[str, SettingValue]:
@@ -67,6 +71,8 @@ class Postgresql:
 
     def require_clients(self, settings: PostgresqlSettings, environment: str) -> None:
         require_package("asyncpg", system=self.name)
+        if settings.in_cluster:
+            require_package("aiohttp", system=self.name)
 
     def client(self, workload: str, settings: PostgresqlSettings, host: Any, process: int) -> Client:
         return SqlClient(
@@ -78,9 +84,11 @@ class Postgresql:
         )
 
     async def ready(self, settings: PostgresqlSettings, host: Any, workload: str) -> None:
-        """All tables are there."""
+        """All tables are there; under Patroni all servers are as well, and follow one primary."""
         while True:
             try:
+                if settings.in_cluster:
+                    await _until_whole(settings, host)
                 session = await _session(host, settings)
                 try:
                     await session.begin()
@@ -94,20 +102,42 @@ class Postgresql:
                 await host.clock.sleep(0.2)
 
     async def roles(self, settings: PostgresqlSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
-        return {"primary": (SERVER,)}
+        if settings.in_cluster:
+            return await patroni.roles(host, settings.servers)
+        return {patroni.PRIMARY: settings.servers}
 
     def legal_loss(
         self, settings: PostgresqlSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
     ) -> LegalLoss:
         if settings.strict:
             return LegalLoss()
-        return legal_loss(settings.isolation, settings.synchronous_commit, struck)
+        replication = settings.replication if settings.in_cluster else None
+        return legal_loss(settings.isolation, settings.synchronous_commit, struck, replication)
 
 
 async def _session(host: Any, settings: PostgresqlSettings) -> PostgresqlSession:
+    """With the primary. Raises Lost."""
+    name = await _primary(host, settings)
+    address = host.network.reached_at(f"{name}:{PORT}")
+    return await connected(name, address, settings.isolation.words)
+
+
+async def _primary(host: Any, settings: PostgresqlSettings) -> str:
     """Raises Lost."""
-    address = host.network.reached_at(f"{SERVER}:{PORT}")
-    return await connected(SERVER, address, settings.isolation.words)
+    if not settings.in_cluster:
+        return settings.servers[0]
+    leading = await patroni.primaries(host, settings.servers)
+    if not leading:
+        raise Lost("no server says that it is the primary")
+    return leading[0]
+
+
+async def _until_whole(settings: PostgresqlSettings, host: Any) -> None:
+    synchronous = settings.replication is not Replication.ASYNCHRONOUS
+    while not patroni.is_whole(
+        await patroni.members(host, settings.servers), servers=settings.members, synchronous=synchronous
+    ):
+        await host.clock.sleep(0.3)
 
 
 SYSTEM = Postgresql()

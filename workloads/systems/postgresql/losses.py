@@ -8,6 +8,14 @@ one reads twice may change in between, and what a program computes from a read m
 Asynchronous commit (https://www.postgresql.org/docs/15/wal-async-commit.html): with `synchronous_commit` off the answer
 does not wait for the disk, and a crash may take the last transactions that were answered. It takes whole transactions,
 the newest first.
+
+Patroni's page on replication modes (https://patroni.readthedocs.io/en/latest/replication_modes.html): in asynchronous
+mode "the cluster is allowed to lose some committed transactions to ensure availability"; what was not replicated to the
+standby that is promoted remains in a "forked timeline" of the former primary, which pg_rewind erases. How much that is,
+`maximum_lag_on_failover` bounds, together with what is written in the last `ttl` seconds. With `synchronous_mode` it
+"will not promote a standby unless it is certain that the standby contains all transactions that may have returned a
+successful commit status to client", but for those with `synchronous_commit` off. So a former primary that does not yet
+know, and its successor, may each answer for a while only in asynchronous mode.
 """
 
 from __future__ import annotations
@@ -32,6 +40,15 @@ class Isolation(Enum):
         return self.value.replace("-", " ").upper()
 
 
+class Replication(Enum):
+    """Of servers under Patroni."""
+
+    ASYNCHRONOUS = "asynchronous"
+    SYNCHRONOUS = "synchronous"
+    STRICTLY_SYNCHRONOUS = "strictly-synchronous"
+    """No write is answered either while there is no standby to have it."""
+
+
 PROMISED: Mapping[Isolation, ConsistencyModel] = {
     Isolation.SERIALIZABLE: ConsistencyModel.SERIALIZABLE,
     Isolation.REPEATABLE_READ: ConsistencyModel.SNAPSHOT_ISOLATION,
@@ -47,11 +64,41 @@ WITHOUT_WAITING = (
 )
 
 
-def legal_loss(isolation: Isolation, synchronous_commit: bool, struck: tuple[FaultWindow, ...]) -> LegalLoss:
-    of_level = isolation is Isolation.READ_COMMITTED
-    allowed = {"bank": OF_BANK, "long-fork": OF_LONG_FORK} if of_level else {}
+IN_A_FORK = (
+    "in asynchronous mode a failover leaves what the standby did not have in a forked timeline, which is erased "
+    "(Patroni's page on replication modes)"
+)
+WITHOUT_STANDBY = (
+    "transactions with synchronous_commit off do not wait for the standby, and a failover may lose them (Patroni's "
+    "page on replication modes)"
+)
+HARMLESS = frozenset({"clock", "strobe", "none"})
+"""No failover comes of these: Patroni and etcd count with clocks that do not jump."""
+
+
+def legal_loss(
+    isolation: Isolation,
+    synchronous_commit: bool,
+    struck: tuple[FaultWindow, ...],
+    replication: Replication | None = None,
+) -> LegalLoss:
+    """`replication`: of servers under Patroni; None for one server alone."""
+    kinds = {kind for window in struck for kind in window.kinds}
+    allowed: dict[str, tuple[str, ...]] = {}
+    reasons = []
+    if replication is not None and kinds - HARMLESS:
+        if replication is Replication.ASYNCHRONOUS:
+            reasons.append(IN_A_FORK)
+        elif not synchronous_commit:
+            reasons.append(WITHOUT_STANDBY)
     # What is not yet written is in the server's own memory: killing it is enough.
-    if not synchronous_commit and any(ENDS_PROCESSES & set(window.kinds) for window in struck):
-        reasons = (WITHOUT_WAITING, UNDER_READ_COMMITTED) if of_level else (WITHOUT_WAITING,)
-        return LegalLoss(reason="; ".join(reasons), in_workloads={**LOST_COMMITS, **allowed})
-    return LegalLoss(reason=UNDER_READ_COMMITTED if of_level else "", in_workloads=allowed)
+    if not synchronous_commit and ENDS_PROCESSES & kinds:
+        reasons.append(WITHOUT_WAITING)
+    if reasons:
+        allowed |= LOST_COMMITS
+    if reasons and replication is not None:  # of two timelines each has an order of its own
+        allowed["long-fork"] = OF_LONG_FORK
+    if isolation is Isolation.READ_COMMITTED:
+        reasons.append(UNDER_READ_COMMITTED)
+        allowed |= {"bank": OF_BANK, "long-fork": OF_LONG_FORK}
+    return LegalLoss(reason="; ".join(reasons), in_workloads=allowed)

@@ -6,7 +6,8 @@ from harness.program import Command, DebianPackages, Listening
 from harness.system import NodeSpec
 from workloads.systems.sql.user import as_user
 
-SERVER = "p1"
+SERVERS = ("p1", "p2", "p3")
+"""Of which there is the first alone, or two or three in a cluster."""
 PORT = 5432
 BINARIES = "/usr/lib/postgresql/15/bin"
 IMAGE = DebianPackages(("postgresql-15",))
@@ -40,4 +41,4 @@ wal_writer_delay = 10s
 def server(*, synchronous_commit: bool) -> NodeSpec:
     config = CONFIG.format(port=PORT, synchronous_commit="on" if synchronous_commit else "off")
     command = Command(argv=("sh", "-c", START), image=IMAGE, files={"/etc/start.conf": config}, ready=Listening(PORT))
-    return NodeSpec(name=SERVER, groups=("servers",), program=command, ports=(PORT,))
+    return NodeSpec(name=SERVERS[0], groups=("servers",), program=command, ports=(PORT,))

@@ -1,7 +1,8 @@
 """What a history shows where a database has lost transactions that it had answered: whole ones, the newest first.
 
-Elements vanish from lists, and others stand in their place; registers show old values again. What was rolled back is
-never shown all the same, nor what nobody wrote, nor half a transaction; and money is neither made nor lost.
+Elements are lost from sets; they vanish from lists, and others stand in their place; registers show old values again.
+What was rolled back is never shown all the same, nor what nobody wrote, nor half a transaction; money is neither made
+nor lost.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ NEVER_LEGAL = frozenset({"G1a", "G1b", "duplicate-elements", "future-read", "gar
 LOST_COMMITS: Mapping[str, tuple[str, ...]] = {
     "list-append": tuple(sorted(OF_LISTS.keys() - NEVER_LEGAL)),
     "rw-register": tuple(sorted(OF_REGISTERS.keys() - NEVER_LEGAL)),
+    "set": ("lost", "stale"),
 }
 """Workload -> the anomalies that come of it."""
 OF_BANK = ("wrong-total", "negative-balance")

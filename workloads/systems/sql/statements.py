@@ -2,7 +2,8 @@
 
 A list is a row with its elements as text between commas, to which a statement appends one; a register is a row with a
 number; both are spread over a few tables. A transfer of the bank reads both balances, decides, and writes the new ones,
-as programs do: between its statements others may do the same. Balances are read by one statement.
+as programs do: between its statements others may do the same. Balances are read by one statement. An element of a
+set is a row, and a set is read by one statement.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from workloads.systems.sql.session import Session
 
 TABLES = 3
 """Of lists, and of registers."""
-LISTS, REGISTERS, ACCOUNTS = "lists", "registers", "accounts"
-HELD_BY = {"list-append": LISTS, "rw-register": REGISTERS, "long-fork": REGISTERS, "bank": ACCOUNTS}
+LISTS, REGISTERS, ACCOUNTS, ELEMENTS = "lists", "registers", "accounts", "elements"
+HELD_BY = {"list-append": LISTS, "rw-register": REGISTERS, "long-fork": REGISTERS, "bank": ACCOUNTS, "set": ELEMENTS}
 """Workload -> the tables that hold what it reads and writes."""
 Pause = Callable[[], Awaitable[None]]
 """Between two statements."""
@@ -42,6 +43,10 @@ class Dialect:
     """Numbers and amounts of the accounts from 0 up to one."""
     set_amount: str
     """Value, account."""
+    add: str
+    """Set, element."""
+    elements: str
+    """The elements of a set."""
 
 
 def opening_balances() -> str:
@@ -56,6 +61,7 @@ def tables(long_text: str) -> tuple[str, ...]:
         *(f"{made} {LISTS}{n} (id VARCHAR(64) PRIMARY KEY, val {long_text} NOT NULL)" for n in range(TABLES)),
         *(f"{made} {REGISTERS}{n} (id VARCHAR(64) PRIMARY KEY, val BIGINT NOT NULL)" for n in range(TABLES)),
         f"{made} {ACCOUNTS} (id INT PRIMARY KEY, val BIGINT NOT NULL)",
+        f"{made} {ELEMENTS} (id VARCHAR(64), val BIGINT, PRIMARY KEY (id, val))",
     )
 
 
@@ -74,6 +80,10 @@ async def carry_out(
                 await pause()
             done.append(await _micro_operation(session, dialect, kind, part))
         value["txn"] = done
+    elif operation.f == "add":
+        await session.rows(dialect.add.format(table=ELEMENTS), operation.key, value["value"])
+    elif kind == ELEMENTS:
+        value["values"] = [row[0] for row in await session.rows(dialect.elements.format(table=ELEMENTS), operation.key)]
     elif operation.f == "transfer":
         await _transfer(session, dialect, value, pause)
     else:

@@ -1,0 +1,53 @@
+"""What can be set of PostgreSQL on trial: how many servers, who replicates to whom, and what transactions ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
+
+from harness.bounds import Bounds
+from harness.errors import UsageError
+from workloads.systems.postgresql.losses import Isolation, Replication
+from workloads.systems.postgresql.nodes import SERVERS
+
+
+class Deployment(Enum):
+    ALONE = "alone"
+    PATRONI = "patroni"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresqlSettings:
+    deployment: Deployment = Deployment.ALONE
+    """One server, or servers under Patroni, which keeps what it knows in etcd; clients use the primary alone."""
+    members: Annotated[int, Bounds(2, 3)] = 3
+    """Servers under Patroni."""
+    etcd_members: Annotated[int, Bounds(1, 3)] = 3
+    """Of the etcd that Patroni uses: 1 or 3."""
+    replication: Replication = Replication.ASYNCHRONOUS
+    """Under Patroni: its `synchronous_mode`, and `synchronous_mode_strict`."""
+    isolation: Isolation = Isolation.SERIALIZABLE
+    """The level of every transaction. The workload demands what the vendor promises for it, unless `model` is set."""
+    synchronous_commit: bool = True
+    """Answer once a commit is on the disk and, where replication is synchronous, on that of a standby."""
+    think_ms: Annotated[float, Bounds(0, 1000)] = 3.0
+    """Between two statements of a transaction."""
+    strict: bool = False
+    """Judge as if nothing could be lost, and no level allowed more than another, beside what `model` says."""
+
+    def __post_init__(self) -> None:
+        if self.etcd_members == 2:
+            raise UsageError("etcd_members takes 1 or 3, of which most can be left when one is gone, got 2")
+        if self.replication is not Replication.ASYNCHRONOUS and not self.in_cluster:
+            raise UsageError(
+                f"replication={self.replication.value} needs servers that replicate: set deployment=patroni as well"
+            )
+
+    @property
+    def in_cluster(self) -> bool:
+        return self.deployment is Deployment.PATRONI
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        return SERVERS[: self.members] if self.in_cluster else SERVERS[:1]

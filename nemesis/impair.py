@@ -22,12 +22,14 @@ from harness.environments.impairment import (
     FlappingLink,
     FullDisk,
     HeldLink,
+    KilledProcesses,
     LinkImpairment,
     LossyLink,
     LostDisk,
     NarrowLink,
     NodeImpairment,
     OldDisk,
+    PausedProcesses,
     ReorderingLink,
     ResetLink,
     RestartLoop,
@@ -172,6 +174,33 @@ class Corrupt:
     def __str__(self) -> str:
         unit = next(unit for unit in reversed(list(BYTES)) if self.bytes_per_bit % BYTES[unit] == 0)
         return f"corrupt {self.target} '{self.pattern}' one bit in {self.bytes_per_bit // BYTES[unit]} {unit}"
+
+
+PROCESS_VERBS: Mapping[str, type[KilledProcesses | PausedProcesses]] = {
+    "kill": KilledProcesses,
+    "pause": PausedProcesses,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StrikeProcesses:
+    """A verb of `PROCESS_VERBS`, the name of processes, and the target whose nodes they are of, as far as nothing holds
+    these down."""
+
+    verb: str
+    name: str
+    target: Target
+
+    @property
+    def kind(self) -> str:
+        return PROCESS_VERBS[self.verb].kind
+
+    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
+        nodes = tuple(node for node in self.target.pick(cluster, draw) if node not in cluster.unavailable)
+        return ImpairedNodes(nodes, PROCESS_VERBS[self.verb](name=self.name)) if nodes else None
+
+    def __str__(self) -> str:
+        return f"{self.verb} process '{self.name}' of {self.target}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.bounds import fitting, shown
+from harness.environments.impairment import INSTEAD
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.record.scenario import NONE, Scenario, SettingValue
@@ -150,11 +151,7 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
         if isinstance(package, Beat):
             package.require_kept()
             package.require_strikes(scenario.time_limit_s - scenario.liveness_s)
-        if not found.faults.issuperset(package.fault.split("+")):
-            raise UsageError(
-                f"environment {scenario.environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}); "
-                f"it can apply: {', '.join(sorted(found.faults))}"
-            )
+        _require_applicable(package, scenario.environment, found)
         if package.waits_for_points and not found.has_moments:
             raise UsageError(
                 f"environment {scenario.environment!r} cannot strike when a point is reached "
@@ -162,6 +159,19 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
             )
     found.require_placed(parts.system.nodes(parts.system_settings, scenario.mutant), scenario.inventory)
     return found
+
+
+def _require_applicable(package: Any, environment: str, kind: Any) -> None:
+    """Raises UsageError for a kind of fault that the environment has not."""
+    kinds = package.fault.split("+")
+    if kind.faults.issuperset(kinds):
+        return
+    shapes = dict.fromkeys(INSTEAD[one] for one in kinds if one in INSTEAD and one not in kind.faults)
+    instead = f"; where a node is one process, say {' and '.join(map(repr, shapes))} instead" if shapes else ""
+    raise UsageError(
+        f"environment {environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}){instead}; "
+        f"it can apply: {', '.join(sorted(kind.faults))}"
+    )
 
 
 def _require_runnable(scenario: Scenario, parts: Parts, kind: Any) -> None:

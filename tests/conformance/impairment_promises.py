@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from beacon import NAP_S, ask
@@ -15,12 +16,14 @@ from harness.environments.impairment import (
     FlappingLink,
     FullDisk,
     HeldLink,
+    KilledProcesses,
     LinkImpairment,
     LossyLink,
     LostDisk,
     NarrowLink,
     NodeImpairment,
     OldDisk,
+    PausedProcesses,
     ReorderingLink,
     RestartLoop,
     RollingRestart,
@@ -233,6 +236,25 @@ async def _written(environment: Environment) -> str:
 
 # Processes and clocks
 
+OF_KERNELS = (KilledProcesses(name="*beacon:main*"), PausedProcesses(name="*beacon:main*"))
+"""By which all processes of a beacon are struck."""
+
+
+async def processes_are_struck_by_their_names_and_go_on_in_the_end(environment: Environment) -> None:
+    for impairment in OF_KERNELS:
+        if impairment.kind not in environment.faults:
+            continue
+        kept = await answered(environment, "a", "+")
+        assert (await environment.impair(["a"], impairment)).happened
+        assert await is_silent(environment, "a"), f"{impairment.kind} was not noticed"
+        assert not await is_silent(environment, "b")
+        assert (await environment.relieve(["a"], impairment)).happened
+        assert await answered(environment, "a", "r") == kept
+        nobody = replace(impairment, name="nobody")
+        assert "no process is called 'nobody'" in (effect := await environment.impair(["a"], nobody)).evidence
+        assert not effect.happened and not (await environment.relieve(["a"], nobody)).happened
+    assert environment.panics() == {}
+
 
 async def a_slow_node_computes_slowly_also_after_a_restart(environment: Environment) -> None:
     if SlowNode.kind not in environment.faults or environment.moments is not None:
@@ -344,7 +366,7 @@ async def an_impairment_that_the_environment_has_not_is_refused_by_name(environm
     for impairment in IMPAIRED_LINKS:
         if impairment.kind not in environment.faults:
             assert impairment.kind in await refuses(lambda each=impairment: environment.impair_links([A_TO_B], each))
-    for impairment, _ in (*FAILING, (LostDisk(), "")):
+    for impairment, _ in (*FAILING, *((one, "") for one in (LostDisk(), *OF_KERNELS))):
         if impairment.kind not in environment.faults:
             assert impairment.kind in await refuses(lambda each=impairment: environment.impair(["a"], each))
     for verb in (environment.impair, environment.relieve):
@@ -367,5 +389,6 @@ IMPAIRMENT_PROMISES: tuple[Promise, ...] = (
     nodes_restart_in_a_loop_until_it_ends,
     a_rolling_restart_takes_one_node_after_the_other,
     a_strobing_clock_flips_beside_whatever_else_is_wrong_with_it,
+    processes_are_struck_by_their_names_and_go_on_in_the_end,
     an_impairment_that_the_environment_has_not_is_refused_by_name,
 )

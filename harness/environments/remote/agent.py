@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fnmatch
 import glob
 import json
 import mmap
@@ -265,6 +266,78 @@ def pause(_: Answer) -> Answer:
 
 def resume(_: Answer) -> Answer:
     return _signal(signal.SIGCONT, ("running", "gone"))
+
+
+def strike_processes(arguments: Answer) -> Answer:
+    """Send the `signal` (KILL or STOP) to those processes of the program that are called so, and wait until it has
+    done its work; answers which ones that were, and what else runs there.
+
+    `name` fits what the kernel calls a process, its program's file, or its whole command line.
+    """
+    number = signal.SIGKILL if arguments["signal"] == "KILL" else signal.SIGSTOP
+    running = _named_processes()
+    struck = _called(arguments["name"], running)
+
+    def done() -> bool:
+        if number == signal.SIGSTOP:
+            # Those as well that were started while the others were being stopped.
+            struck.update(_called(arguments["name"], _named_processes()))
+        left = [pid for pid, (started, _) in struck.items() if not _has_taken(pid, started, number)]
+        for pid in left:
+            _send(pid, number)
+        return not left
+
+    if struck and not _until(done):
+        raise SystemExit(f"processes called {arguments['name']} were still running after {PATIENCE_S:g} s")
+    return {
+        "struck": [[pid, started, names[0]] for pid, (started, names) in sorted(struck.items())],
+        "running": sorted({names[0] for _, names in running.values()}),
+    }
+
+
+def _has_taken(pid: int, started: int, number: int) -> bool:
+    stat = _stat(pid)
+    return stat is None or stat[2] != started or (number == signal.SIGSTOP and stat[0] in "Tt")
+
+
+def resume_processes(arguments: Answer) -> Answer:
+    """Let these `processes` go on, so far as they are still the same; answers which ones are there."""
+    there = [[pid, started, name] for pid, started, name in arguments["processes"] if _is_same(pid, started)]
+    for pid, _, _ in there:
+        _send(pid, signal.SIGCONT)
+    return {"resumed": there}
+
+
+def _is_same(pid: int, started: int) -> bool:
+    stat = _stat(pid)
+    return stat is not None and stat[2] == started
+
+
+def called(arguments: Answer) -> Answer:
+    """How many processes of the program are called so."""
+    return {"processes": len(_called(arguments["name"], _named_processes()))}
+
+
+def _called(name: str, processes: Mapping[int, tuple[int, Sequence[str]]]) -> dict[int, tuple[int, Sequence[str]]]:
+    return {
+        pid: (started, names)
+        for pid, (started, names) in processes.items()
+        if any(fnmatch.fnmatchcase(each, name) for each in names)
+    }
+
+
+def _named_processes() -> dict[int, tuple[int, Sequence[str]]]:
+    """The program's processes: when each was started, and what it is called, by the kernel first."""
+    named: dict[int, tuple[int, Sequence[str]]] = {}
+    for pid in _processes():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+                comm = file.read().rstrip("\n")
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                words = file.read().rstrip("\0").split("\0")
+            if (stat := _stat(pid)) is not None:
+                named[pid] = (stat[2], (comm, os.path.basename(words[0]), " ".join(words)))
+    return named
 
 
 def terminate(arguments: Answer) -> Answer:
@@ -612,6 +685,9 @@ VERBS: Mapping[str, Callable[[Answer], Answer]] = {
         power_off,
         pause,
         resume,
+        strike_processes,
+        resume_processes,
+        called,
         terminate,
         look,
         usage,

@@ -65,6 +65,7 @@ class RemoteEnvironment:
                 strobe=self._strobe,
                 limit_processor=self._limit_processor,
                 on_disks=self._on_disks,
+                on_nodes=self._on,
             )
         )
         self._hosts: dict[str, Any] = {}

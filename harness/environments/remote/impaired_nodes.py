@@ -13,15 +13,25 @@ from typing import Any, Protocol
 
 from harness.environments.environment import Timeline
 from harness.environments.impairment import (
+    KERNEL_IMPAIRMENTS,
     BitRot,
     Corruption,
+    KilledProcesses,
     NodeImpairment,
+    PausedProcesses,
     RestartLoop,
     RollingRestart,
     SlowNode,
     Strobe,
 )
 from harness.environments.remote.impaired_disks import DiskWorld, OnDisk, disk_treatment
+from harness.environments.remote.struck_processes import (
+    KillingProcesses,
+    OneProcess,
+    OnNodes,
+    PausingProcesses,
+    ProcessWorld,
+)
 
 LEAST_PROCESSOR = 0.01
 CALLBACK_OF_NO_LOAD_US = 250.0
@@ -41,6 +51,7 @@ class World:
     """Give each node no more than so much of one processor, or as much as there is where it is 0; what is so now."""
     on_disks: Callable[[Sequence[str], OnDisk], Awaitable[dict[str, str]]]
     """As in `DiskWorld`."""
+    on_nodes: OnNodes
 
 
 class Treatment(Protocol):
@@ -57,6 +68,7 @@ class Treatment(Protocol):
 class RemoteImpairedNodes:
     def __init__(self, world: World) -> None:
         self._world = world
+        self._processes = ProcessWorld(kill=world.kill, boot=world.boot, on_nodes=world.on_nodes)
         self._active: list[tuple[NodeImpairment, tuple[str, ...], Treatment]] = []
 
     @property
@@ -86,6 +98,11 @@ class RemoteImpairedNodes:
     def all_of(self, kind: type[NodeImpairment], node: str) -> list[Any]:
         return [one for one, nodes, _ in self._active if isinstance(one, kind) and node in nodes]
 
+    def _paused(self, node: str) -> set[OneProcess]:
+        """The processes of a node that are paused by their names."""
+        treatments = [treatment for _, _, treatment in self._active if isinstance(treatment, PausingProcesses)]
+        return {process for treatment in treatments for process in treatment.paused(node)}
+
     def _treatment(self, nodes: tuple[str, ...], impairment: NodeImpairment) -> Treatment:
         world = self._world
         match impairment:
@@ -97,11 +114,15 @@ class RemoteImpairedNodes:
                 return _Strobing(self, nodes, world)
             case SlowNode():
                 return _Slow(self, nodes, world)
+            case KilledProcesses():
+                return KillingProcesses(self._processes, nodes, impairment)
+            case PausedProcesses():
+                return PausingProcesses(self._processes, nodes, impairment, self._paused)
         disks = DiskWorld(timeline=world.timeline, kill=world.kill, boot=world.boot, on_disks=world.on_disks)
         return disk_treatment(disks, nodes, impairment)
 
 
-TREATED: tuple[type[NodeImpairment], ...] = (RestartLoop, RollingRestart, SlowNode, Strobe)
+TREATED: tuple[type[NodeImpairment], ...] = (RestartLoop, RollingRestart, SlowNode, Strobe, *KERNEL_IMPAIRMENTS)
 """Those that nodes in containers and on machines can have; those of disks, where these are ours, come on top."""
 
 

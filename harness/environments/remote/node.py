@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from harness.environments.remote import agent, relay
 from harness.environments.remote.launch import Launch, launch_of
 from harness.environments.remote.logs import bring_home
 from harness.environments.remote.machines import Place
+from harness.environments.remote.struck_processes import OneProcess, Struck
 from harness.errors import HarnessError
 from harness.program import Listening, Succeeding
 from harness.system import NodeSpec
@@ -53,7 +54,7 @@ class RemoteNode:
     _is_off: bool = False
     """Without power."""
     _troubles: int = 0
-    """How many impairments of its disk there are."""
+    """How many impairments there are by which it may end."""
     _ended_in_trouble: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -114,6 +115,26 @@ class RemoteNode:
     def resume(self) -> str:
         return self._changed(self._ask("resume"))
 
+    def kill_processes(self, name: str) -> Struck:
+        return self._strike(name, "KILL")
+
+    def pause_processes(self, name: str) -> Struck:
+        return self._strike(name, "STOP")
+
+    def resume_processes(self, processes: Sequence[OneProcess]) -> Sequence[OneProcess]:
+        answer = self._ask("resume_processes", {"processes": [astuple(one) for one in processes]})
+        return [OneProcess(*one) for one in answer["resumed"]]
+
+    def lacks_process(self, name: str) -> bool:
+        """Whether the program runs, but no process of this name."""
+        self.look()
+        return self._should_run and not self._ask("called", {"name": name})["processes"]
+
+    def _strike(self, name: str, signal: str) -> Struck:
+        self.look()
+        answer = self._ask("strike_processes", {"name": name, "signal": signal})
+        return Struck(processes=tuple(OneProcess(*one) for one in answer["struck"]), others=tuple(answer["running"]))
+
     def filter_packets(self, *, dropped: Sequence[str], relayed: Sequence[str]) -> Mapping[str, int]:
         """Drop packets from the first addresses, relay those from the second, and let all others pass; answers how many
         were dropped until now, by address."""
@@ -170,12 +191,12 @@ class RemoteNode:
         return [path.removeprefix(home) for path in self.launch.files if path.startswith(home)]
 
     def begin_trouble(self) -> None:
-        """Its disk fails from now on: what ends by itself then has not panicked."""
+        """Its disk fails from now on, or its processes are struck: what ends by itself then has not panicked."""
         self.look()
         self._troubles += 1
 
     def end_trouble(self) -> bool:
-        """Whether it has ended by itself since its disk failed, and is to be booted."""
+        """Whether it has ended by itself since, and is to be booted."""
         self.look()
         self._troubles -= 1
         if self._troubles:

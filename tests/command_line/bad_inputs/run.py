@@ -154,6 +154,8 @@ rocketmq --set brokers=2 --nemesis 'kill b3 every 10 for 5' => 'b3' is no target
 rocketmq --nemesis 'kill b1+b1 every 10 for 5' => 'b1+b1' names a node twice
 rocketmq --nemesis 'cut link b1 every 10 for 5' => the word after 'cut link b1' is missing, e.g. to
 rocketmq --nemesis 'isolate all every 10 for 5' => 'all' is no target that can follow 'isolate'
+rocketmq --nemesis 'kill process of b1 every 10 for 5' => 'of' is no name of processes that can follow 'kill process'
+rocketmq --nemesis 'kill process java of b1 every 10 for 5' => where a node is one process, say 'kill TARGET' instead
 rocketmq --nemesis reset => environment 'simulated' cannot apply 'reset'
 """
 

@@ -34,6 +34,7 @@ from harness.environments.impairment import (
     ResetLink,
     RestartLoop,
     RollingRestart,
+    ScarceMemory,
     ShortFiles,
     SlowDisk,
     SlowLink,
@@ -255,6 +256,7 @@ NODE_VERBS: Mapping[str, NodeVerb] = {
         SlowNode,
         lambda draw: SlowNode(callback_us=log_uniform(draw, 10, 3000), stretch=log_uniform(draw, 1, 8)),
     ),
+    "exhaust memory of": NodeVerb(ScarceMemory, lambda draw: ScarceMemory(left_mb=log_uniform(draw, 0.5, 16))),
     "restart loop of": NodeVerb(RestartLoop, _restart_loop),
     "rolling restart of": NodeVerb(
         RollingRestart,

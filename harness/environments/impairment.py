@@ -251,10 +251,24 @@ class PausedProcesses:
     stops_process = True
 
 
-KernelImpairment = KilledProcesses | PausedProcesses
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScarceMemory:
+    """A node's program gets no more than so much memory beyond what it holds, without swap: the kernel kills processes
+    that need more. In the end a node is booted that is down, or lacks what was killed."""
+
+    left_mb: float
+    kind = "scarce-memory"
+    stops_process = True
+
+
+KernelImpairment = KilledProcesses | PausedProcesses | ScarceMemory
 """What only a kernel shows: in a world in which a node is one process, none of it is there."""
-KERNEL_IMPAIRMENTS: tuple[type[KernelImpairment], ...] = (KilledProcesses, PausedProcesses)
-INSTEAD: Mapping[str, str] = {KilledProcesses.kind: "kill TARGET", PausedProcesses.kind: "pause TARGET"}
+KERNEL_IMPAIRMENTS: tuple[type[KernelImpairment], ...] = (KilledProcesses, PausedProcesses, ScarceMemory)
+INSTEAD: Mapping[str, str] = {
+    KilledProcesses.kind: "kill TARGET",
+    PausedProcesses.kind: "pause TARGET",
+    ScarceMemory.kind: "kill TARGET",
+}
 """Of these kinds, the shape that comes nearest where a node is one process."""
 HostImpairment = (
     SlowDisk

@@ -29,7 +29,7 @@ _KINDS = ("partition", "links", "kill", "pause", "clock", "power", "disk")
 """Of faults with a colour of their own, from top to bottom."""
 _ALIKE = {
     **dict.fromkeys(("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"), "links"),
-    **dict.fromkeys(("restart-loop", "rolling-restart", "upgrade", "kill-process"), "kill"),
+    **dict.fromkeys(("restart-loop", "rolling-restart", "upgrade", "kill-process", "scarce-memory"), "kill"),
     **dict.fromkeys(("slow-disk", "failing-fsync", "disk-errors", "full-disk"), "disk"),
     **dict.fromkeys(("bit-rot", "short-files", "lost-disk", "old-disk"), "disk"),
     "slow-nodes": "pause",

@@ -27,6 +27,7 @@ from harness.environments.impairment import (
     ReorderingLink,
     RestartLoop,
     RollingRestart,
+    ScarceMemory,
     ShortFiles,
     SlowDisk,
     SlowLink,
@@ -336,6 +337,21 @@ async def a_rolling_restart_takes_one_node_after_the_other(environment: Environm
         await environment.timeline.sleep(0.5)
 
 
+async def who_takes_more_memory_than_is_left_is_killed_and_has_not_panicked(environment: Environment) -> None:
+    scarce = ScarceMemory(left_mb=4)
+    if scarce.kind not in environment.faults:
+        return
+    kept = await answered(environment, "a", "+")
+    assert (await environment.impair(["a"], scarce)).happened
+    assert not await is_silent(environment, "a"), "a node ends that takes no memory"
+    assert await ask(environment.client_host("client"), "a", "*") is None, "there is memory that should not be"
+    assert await is_silent(environment, "a") and not await is_silent(environment, "b")
+    assert "booted" in (await environment.relieve(["a"], scarce)).evidence
+    assert await answered(environment, "a", "r") == kept
+    assert await answered(environment, "a", "*") is True
+    assert environment.panics() == {}
+
+
 async def a_strobing_clock_flips_beside_whatever_else_is_wrong_with_it(environment: Environment) -> None:
     strobe = Strobe(offset_ms=100_000, period_ms=300)
     if strobe.kind not in environment.faults:
@@ -366,7 +382,7 @@ async def an_impairment_that_the_environment_has_not_is_refused_by_name(environm
     for impairment in IMPAIRED_LINKS:
         if impairment.kind not in environment.faults:
             assert impairment.kind in await refuses(lambda each=impairment: environment.impair_links([A_TO_B], each))
-    for impairment, _ in (*FAILING, *((one, "") for one in (LostDisk(), *OF_KERNELS))):
+    for impairment, _ in (*FAILING, *((one, "") for one in (LostDisk(), *OF_KERNELS, ScarceMemory(left_mb=1)))):
         if impairment.kind not in environment.faults:
             assert impairment.kind in await refuses(lambda each=impairment: environment.impair(["a"], each))
     for verb in (environment.impair, environment.relieve):
@@ -390,5 +406,6 @@ IMPAIRMENT_PROMISES: tuple[Promise, ...] = (
     a_rolling_restart_takes_one_node_after_the_other,
     a_strobing_clock_flips_beside_whatever_else_is_wrong_with_it,
     processes_are_struck_by_their_names_and_go_on_in_the_end,
+    who_takes_more_memory_than_is_left_is_killed_and_has_not_panicked,
     an_impairment_that_the_environment_has_not_is_refused_by_name,
 )

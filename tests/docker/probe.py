@@ -70,6 +70,7 @@ class Probe:
         self.config = config
         self.numbers: list[int] = []
         self.children: list[asyncio.subprocess.Process] = []
+        self.taken: list[bytearray] = []
         self.held: dict[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
 
     async def serve(self) -> None:
@@ -110,6 +111,11 @@ class Probe:
     async def do_children(self, _: Mapping[str, Any]) -> Any:
         """The state of each process that was started, as the kernel knows it."""
         return [_state(child.pid) for child in self.children]
+
+    async def do_take(self, question: Mapping[str, Any]) -> Any:
+        """Hold so many MB more of memory."""
+        self.taken.append(bytearray(b"x") * (question["mb"] * 10**6))
+        return True
 
     async def do_burn(self, _: Mapping[str, Any]) -> Any:
         """How long it takes to compute something, in ns."""

@@ -42,6 +42,8 @@ LOG = f"{LOGS}/node.log"
 RELAY = f"{HOME}/relay.py"
 """Relays what comes over impaired links (`relay.py`); its queue, and the mark of packets that it makes itself, are:"""
 RELAY_QUEUE, RELAY_MARK = 21359, 0x53747270
+MEMORY = f"{HOME}/memory.py"
+"""Limits the program's memory (`memory.py`)."""
 HOSTS = f"{HOME}/hosts"
 STATE = "/dev/shm/stormproof"
 """In memory: the clock's file is rewritten a hundred times a second while a clock drifts."""
@@ -363,6 +365,11 @@ def look(_: Answer) -> Answer:
     return {"state": state, "exit_code": exit_code, "last_words": _last_words()}
 
 
+def supervisor(_: Answer) -> Answer:
+    """Its number; 0 where nothing runs."""
+    return {"pid": _alive(SUPERVISOR) or 0}
+
+
 def usage(_: Answer) -> Answer:
     """Resident memory and open files of all processes of the program, together."""
     memory, handles, processes = 0, 0, 0
@@ -663,6 +670,8 @@ def leave(_: Answer) -> Answer:
         _send(drifting, signal.SIGKILL)
     _unlimit()
     guarded = unguard({})["guarded"]
+    if os.path.exists(MEMORY):
+        _tool(sys.executable, "-I", "-S", MEMORY, "release", "{}")
     if os.path.exists(RELAY):
         _tool(sys.executable, "-I", "-S", RELAY, "end", "{}")
     for place in (SUPERVISOR, PROGRAM, EXIT, DRIFT, CLOCK, CLOCK_STATE, *_orphans_of_libfaketime()):
@@ -690,6 +699,7 @@ VERBS: Mapping[str, Callable[[Answer], Answer]] = {
         called,
         terminate,
         look,
+        supervisor,
         usage,
         listens,
         guard,

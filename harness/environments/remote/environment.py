@@ -21,7 +21,7 @@ from harness.environments.monotonic_timeline import MonotonicTimeline
 from harness.environments.remote.impaired_disks import OnDisk
 from harness.environments.remote.impaired_nodes import TREATED, RemoteImpairedNodes, World
 from harness.environments.remote.links import RemoteLinks
-from harness.environments.remote.machines import Home, Machines
+from harness.environments.remote.machines import Home, Machines, Squeezed
 from harness.environments.remote.node import RemoteNode, remote_node
 from harness.errors import HarnessError
 from harness.system import NodeSpec
@@ -34,6 +34,7 @@ THREADS = 16
 CLOCK_NOTICED_S = 0.0005
 READY_TIMEOUT_S = 60.0
 PROBE_EVERY_S = 0.1
+BYTES_IN_MB = 10**6
 RELAYED = frozenset(one.kind for one in LINK_IMPAIRMENTS if one is not ResetLink)
 """The kinds for which packets are relayed."""
 
@@ -64,6 +65,7 @@ class RemoteEnvironment:
                 boot=self.boot,
                 strobe=self._strobe,
                 limit_processor=self._limit_processor,
+                squeeze=self._squeeze,
                 on_disks=self._on_disks,
                 on_nodes=self._on,
             )
@@ -253,6 +255,12 @@ class RemoteEnvironment:
     async def _limit_processor(self, nodes: Sequence[str], share: float) -> str:
         await self._on(nodes, lambda node: self.machines.limit_processor(node, share))
         return f"{share:.1%} of a processor" if share else "whole processors"
+
+    async def _squeeze(self, nodes: Sequence[str], left_mb: float | None) -> dict[str, Squeezed]:
+        if left_mb is None:
+            return await self._on(nodes, self.machines.release_memory)
+        left_bytes = round(left_mb * BYTES_IN_MB)
+        return await self._on(nodes, lambda node: self.machines.squeeze_memory(node, left_bytes))
 
     async def _on_disks(self, nodes: Sequence[str], act: OnDisk) -> dict[str, str]:
         self._known(nodes)

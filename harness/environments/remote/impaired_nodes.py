@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import glob
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,12 +22,15 @@ from harness.environments.impairment import (
     PausedProcesses,
     RestartLoop,
     RollingRestart,
+    ScarceMemory,
     SlowNode,
     Strobe,
 )
 from harness.environments.remote.impaired_disks import DiskWorld, OnDisk, disk_treatment
+from harness.environments.remote.machines import Squeezed
 from harness.environments.remote.struck_processes import (
     KillingProcesses,
+    NodeOfProcesses,
     OneProcess,
     OnNodes,
     PausingProcesses,
@@ -49,6 +53,8 @@ class World:
     """Let the clocks of nodes flip by all of these; why they do not, or empty."""
     limit_processor: Callable[[Sequence[str], float], Awaitable[str]]
     """Give each node no more than so much of one processor, or as much as there is where it is 0; what is so now."""
+    squeeze: Callable[[Sequence[str], float | None], Awaitable[dict[str, Squeezed]]]
+    """Leave each node so many MB more; None: as much as there is."""
     on_disks: Callable[[Sequence[str], OnDisk], Awaitable[dict[str, str]]]
     """As in `DiskWorld`."""
     on_nodes: OnNodes
@@ -114,6 +120,8 @@ class RemoteImpairedNodes:
                 return _Strobing(self, nodes, world)
             case SlowNode():
                 return _Slow(self, nodes, world)
+            case ScarceMemory():
+                return _Scarce(self, nodes, world)
             case KilledProcesses():
                 return KillingProcesses(self._processes, nodes, impairment)
             case PausedProcesses():
@@ -198,7 +206,7 @@ async def _rolling(world: World, nodes: tuple[str, ...], rolling: RollingRestart
             return
 
 
-# Clocks and processors
+# Clocks, processors and memory
 
 
 class _Strobing:
@@ -254,3 +262,56 @@ def processor_share(slow: Sequence[SlowNode]) -> float:
     for one in slow:
         share /= one.stretch * (1.0 + one.callback_us / CALLBACK_OF_NO_LOAD_US)
     return max(LEAST_PROCESSOR, share)
+
+
+class _Scarce:
+    """Of several at once, the one that leaves least counts."""
+
+    def __init__(self, impaired: RemoteImpairedNodes, nodes: tuple[str, ...], world: World) -> None:
+        self._impaired, self._nodes, self._world = impaired, nodes, world
+        self._names: dict[str, tuple[str, ...]] = {}
+
+    async def begin(self) -> tuple[bool, str]:
+        await self._world.on_nodes(self._nodes, _begin_trouble)
+        squeezed = await self._apply()
+        self._names = {node: one.names for node, one in squeezed.items() if one.names}
+        words = (
+            f"{node}: no more than {self._left_mb(node):g} MB for what {', '.join(names)} takes from now on"
+            for node, names in self._names.items()
+        )
+        return bool(self._names), ", ".join(words) or "no process that was running"
+
+    async def end(self) -> str:
+        squeezed = await self._apply()
+
+        def look(node: NodeOfProcesses) -> bool:
+            """Whether it is to be booted."""
+            has_ended, killed = node.end_trouble(), squeezed[node.name].killed
+            names = self._names.get(node.name, ())
+            return has_ended or (killed > 0 and any(node.lacks_process(glob.escape(name)) for name in names))
+
+        down = [node for node, is_down in (await self._world.on_nodes(self._nodes, look)).items() if is_down]
+        if down:
+            await self._world.kill(down)
+            await self._world.boot(down)
+        told = (
+            f"{node}: the kernel killed {one.killed} processes{', booted' if node in down else ''}"
+            for node, one in squeezed.items()
+        )
+        return ", ".join(told)
+
+    async def cancel(self) -> None:
+        """The limit goes with the node."""
+
+    async def _apply(self) -> dict[str, Squeezed]:
+        squeezed: dict[str, Squeezed] = {}
+        for node in self._nodes:
+            squeezed |= await self._world.squeeze((node,), self._left_mb(node))
+        return squeezed
+
+    def _left_mb(self, node: str) -> float | None:
+        return min((one.left_mb for one in self._impaired.all_of(ScarceMemory, node)), default=None)
+
+
+def _begin_trouble(node: NodeOfProcesses) -> None:
+    node.begin_trouble()

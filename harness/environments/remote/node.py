@@ -11,10 +11,10 @@ from typing import Any
 
 from harness.environments.environment import Usage
 from harness.environments.impairment import Strobe
-from harness.environments.remote import agent, relay
+from harness.environments.remote import agent, memory, relay
 from harness.environments.remote.launch import Launch, launch_of
 from harness.environments.remote.logs import bring_home
-from harness.environments.remote.machines import Place
+from harness.environments.remote.machines import Place, Squeezed
 from harness.environments.remote.struck_processes import OneProcess, Struck
 from harness.errors import HarnessError
 from harness.program import Listening, Succeeding
@@ -22,7 +22,7 @@ from harness.system import NodeSpec
 
 CLEAN_STOP_S = 10.0
 AGENT = f"{agent.HOME}/agent.py"
-TOOLS: Mapping[str, Any] = {AGENT: agent, agent.RELAY: relay}
+TOOLS: Mapping[str, Any] = {AGENT: agent, agent.RELAY: relay, agent.MEMORY: memory}
 """What is brought to a node, by where it is there."""
 
 
@@ -183,6 +183,18 @@ class RemoteNode:
     def limit_processor(self, share: float) -> None:
         """By a control group on the machine; 0: as much as there is."""
         self._ask("limit", {"share": share})
+
+    def supervisor(self) -> int:
+        return int(self._ask("supervisor")["pid"])
+
+    def squeeze_memory(self, left_bytes: int) -> Squeezed:
+        """By a control group on the machine."""
+        answer = self._ask("squeeze", {"supervisor": self.supervisor(), "bytes": left_bytes}, tool=agent.MEMORY)
+        return Squeezed(names=tuple(answer["names"]), killed=answer["killed"])
+
+    def release_memory(self) -> Squeezed:
+        answer = self._ask("release", {"supervisor": self.supervisor()}, tool=agent.MEMORY)
+        return Squeezed(killed=answer["killed"])
 
     @property
     def spared(self) -> Sequence[str]:

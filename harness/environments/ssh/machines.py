@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.environments.remote.launch import python_files
-from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place
+from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place, Squeezed
 from harness.environments.remote.packed import tar_of
 from harness.environments.ssh import keeper
 from harness.environments.ssh.clock import clock_ahead_ns
@@ -99,6 +99,12 @@ class SshMachines:
 
     def limit_processor(self, node: ByItself, share: float) -> None:
         node.limit_processor(share)
+
+    def squeeze_memory(self, node: ByItself, left_bytes: int) -> Squeezed:
+        return node.squeeze_memory(left_bytes)
+
+    def release_memory(self, node: ByItself) -> Squeezed:
+        return node.release_memory()
 
     def require_kept(self) -> None:
         for node, host in sorted(self._lost.items()):

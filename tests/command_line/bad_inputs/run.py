@@ -156,6 +156,8 @@ rocketmq --nemesis 'cut link b1 every 10 for 5' => the word after 'cut link b1' 
 rocketmq --nemesis 'isolate all every 10 for 5' => 'all' is no target that can follow 'isolate'
 rocketmq --nemesis 'kill process of b1 every 10 for 5' => 'of' is no name of processes that can follow 'kill process'
 rocketmq --nemesis 'kill process java of b1 every 10 for 5' => where a node is one process, say 'kill TARGET' instead
+rocketmq --nemesis memory => where a node is one process, say 'kill TARGET' instead
+rocketmq --nemesis 'exhaust memory of b1 left_mb=-1 every 10 for 5' => left_mb takes a number from 0 to 1000000, got
 rocketmq --nemesis reset => environment 'simulated' cannot apply 'reset'
 """
 

@@ -44,7 +44,7 @@ def test_the_environment_is_found_by_its_name() -> None:
         *("partition", "kill", "pause", "clock", "upgrade", "reset"),
         *("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"),
         *("slow-nodes", "restart-loop", "rolling-restart", "strobe"),
-        *("kill-process", "pause-process"),
+        *("kill-process", "pause-process", "scarce-memory"),
         *("duplicating-links", "corrupting-links", "reordering-links"),
     }
 
@@ -196,6 +196,12 @@ def test_sudo_comes_before_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
             {"libfaketime": False},
             "has no libfaketime, which wrong clocks need",
         ),
+        (
+            PythonProgram(main="m:main"),
+            ("scarce-memory",),
+            {"memory": False},
+            "lets nobody write control groups of memory, which scarce-memory needs",
+        ),
         (Command(argv=("x",), image=Installed()), (), {"version": [3, 8]}, "needs 3.9 or newer"),
     ],
 )
@@ -204,7 +210,7 @@ def test_what_a_machine_lacks_is_named_with_what_to_do(
 ) -> None:
     class Telling(SshShell):
         def run(self, argv: Any, *, given: bytes = b"") -> Any:
-            found = {"version": [3, 11], "root": True, "iptables": True, "libfaketime": True, "missing": []}
+            found = {"version": [3, 11], "root": True, "iptables": True, "libfaketime": True, "memory": True, "missing": []}
             return shell.run(["echo", json.dumps({**found, **told})])
 
     machine = Telling(connections=shell.connections, host=shell.host)

@@ -26,6 +26,7 @@ AWAY = {
     "pause": "paused",
     "partition": "cut off",
     "kill-process": "killed",
+    "scarce-memory": "killed",
     "pause-process": "paused",
     "restart-loop": "killed again and again",
     "rolling-restart": "restarted",

@@ -157,7 +157,21 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
                 f"environment {scenario.environment!r} cannot strike when a point is reached "
                 f"(nemesis {package.name!r}): that needs the simulator; leave the trigger out or --environment"
             )
-    found.require_placed(parts.system.nodes(parts.system_settings, scenario.mutant), scenario.inventory)
+    if scenario.capture and not getattr(found, "has_packets", False):
+        raise UsageError(
+            f"environment {scenario.environment!r} has no packets that could be captured; leave --capture out, or say "
+            "--environment docker or ssh"
+        )
+    nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
+    found.require_placed(nodes, scenario.inventory)
+    if scenario.real_clock:
+        require_lent_clocks = getattr(found, "require_lent_clocks", None)
+        if require_lent_clocks is None:
+            raise UsageError(
+                f"environment {scenario.environment!r} has no machines whose own clocks could be set; leave "
+                "--real-clock out, or say --environment ssh"
+            )
+        require_lent_clocks(nodes, scenario.inventory)
     return found
 
 

@@ -119,6 +119,7 @@ def docker_environment(
     say: Callable[[str], None],
     wanted: frozenset[str] = frozenset(),
     seed: Seed = ANY_SEED,
+    captures: bool = False,
 ) -> RemoteEnvironment:
     """`Environment` of containers; `run` names all that it makes, `image_of` is node -> the image of its container.
 
@@ -129,4 +130,4 @@ def docker_environment(
         require_limits()
     disks = Disks(seed) if wanted & DISK_FAULTS else None
     containers = Containers(client, image_of=image_of, run=run, say=say, disks=disks)
-    return RemoteEnvironment(containers, client_hosts=client_hosts, wanted=wanted)
+    return RemoteEnvironment(containers, client_hosts=client_hosts, wanted=wanted, captures=captures)

@@ -44,6 +44,10 @@ RELAY = f"{HOME}/relay.py"
 RELAY_QUEUE, RELAY_MARK = 21359, 0x53747270
 MEMORY = f"{HOME}/memory.py"
 """Limits the program's memory (`memory.py`)."""
+CAPTURE = f"{HOME}/capture.py"
+"""Keeps packets (`capture.py`), where that is wanted."""
+REAL_CLOCK = f"{HOME}/real_clock.py"
+"""Sets the machine's own clock (`real_clock.py`), where that is wanted, instead of what the program reads."""
 HOSTS = f"{HOME}/hosts"
 STATE = "/dev/shm/stormproof"
 """In memory: the clock's file is rewritten a hundred times a second while a clock drifts."""
@@ -492,7 +496,11 @@ def _faked() -> dict[str, str]:
 
     Rates are not left to libfaketime: it would stretch the time-outs of poll and epoll with them, so that a
     wrong wall clock slowed down timers that are on monotonic time. A process moves the offset instead.
+
+    Where the machine's own clock is set, the program reads that.
     """
+    if os.path.exists(REAL_CLOCK):
+        return {}
     found = next((path for pattern in LIBFAKETIME for path in sorted(glob.glob(pattern))), None)
     if found is None:
         return {}
@@ -662,8 +670,10 @@ def _removed(group: str) -> bool:
 
 
 def leave(_: Answer) -> Answer:
-    """End the program and what moves its clock, heal the network, and forget all of that."""
+    """Give the machine its clock back, end the program and what moves its clock, heal the network, and forget that."""
     before = _state()
+    if os.path.exists(REAL_CLOCK):  # first of all: whatever else fails, others live by this clock
+        _tool(sys.executable, "-I", "-S", REAL_CLOCK, "give_back", "{}")
     kill({})
     drifting = _alive(DRIFT)
     if drifting is not None:
@@ -672,6 +682,8 @@ def leave(_: Answer) -> Answer:
     guarded = unguard({})["guarded"]
     if os.path.exists(MEMORY):
         _tool(sys.executable, "-I", "-S", MEMORY, "release", "{}")
+    if os.path.exists(CAPTURE):
+        _tool(sys.executable, "-I", "-S", CAPTURE, "end", "{}")
     if os.path.exists(RELAY):
         _tool(sys.executable, "-I", "-S", RELAY, "end", "{}")
     for place in (SUPERVISOR, PROGRAM, EXIT, DRIFT, CLOCK, CLOCK_STATE, *_orphans_of_libfaketime()):

@@ -47,13 +47,24 @@ class RemoteEnvironment:
     )
     moments = None
 
-    def __init__(self, machines: Machines, *, client_hosts: ClientHosts, wanted: frozenset[str] = frozenset()) -> None:
-        """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts."""
+    def __init__(
+        self,
+        machines: Machines,
+        *,
+        client_hosts: ClientHosts,
+        wanted: frozenset[str] = frozenset(),
+        captures: bool = False,
+    ) -> None:
+        """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts.
+
+        `captures`: whether nodes keep the packets of their last minute.
+        """
         self.faults = RemoteEnvironment.faults | machines.own_faults
         self.timeline = MonotonicTimeline()
         self.machines = machines
         self._client_hosts = client_hosts
         self._wanted = wanted
+        self._captures = captures
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=machines.name)
         self._nodes: dict[str, RemoteNode] = {}
         self._addresses: Mapping[str, str] = {}
@@ -117,6 +128,8 @@ class RemoteEnvironment:
         self._clocks_ahead_ns[spec.name] = self.machines.clock_ahead_ns(spec.name, node.prepare())
         if self._wanted & RELAYED:
             node.require_relay()
+        if self._captures:
+            node.capture_packets()
 
     async def stop(self) -> None:
         try:

@@ -34,6 +34,8 @@ class Place:
     """Node -> address, where the machine does not resolve the names of nodes by itself."""
     spared_ports: tuple[int, ...] = ()
     """Whatever is cut, these stay open: by them the machine is reached."""
+    lends_clock: bool = False
+    """Whether wrong clocks are that of the machine, which somebody has lent for this."""
 
 
 class ByItself(Protocol):

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.environments.environment import Usage
 from harness.environments.impairment import Strobe
-from harness.environments.remote import agent, memory, relay
+from harness.environments.remote import agent, capture, memory, real_clock, relay
 from harness.environments.remote.launch import Launch, launch_of
 from harness.environments.remote.logs import bring_home
 from harness.environments.remote.machines import Place, Squeezed
@@ -61,8 +61,15 @@ class RemoteNode:
     def prepare(self) -> int:
         """Bring the agent to the node; returns what CLOCK_MONOTONIC is there. Raises HarnessError."""
         self.place.shell.put({path: Path(module.__file__).read_bytes() for path, module in TOOLS.items()})
+        if self.place.lends_clock:
+            self.place.shell.put({agent.REAL_CLOCK: Path(real_clock.__file__).read_bytes()})
         here: int = self._ask("guard", {"spared_ports": self.place.spared_ports})["monotonic_ns"]
         return here
+
+    def capture_packets(self) -> None:
+        """Keep packets from now on, until the logs come home. Raises HarnessError where that cannot be."""
+        self.place.shell.put({agent.CAPTURE: Path(capture.__file__).read_bytes()})
+        self._ask("begin", {"spared_ports": self.place.spared_ports}, tool=agent.CAPTURE)
 
     # Verbs: each returns what it did, or "" where there was nothing to do ----------------------------------------
 
@@ -173,11 +180,17 @@ class RemoteNode:
 
     def set_clock(self, offset_s: float, rate: float) -> Mapping[str, Any]:
         """The clock's error before and after, whether it drifts, and which processes do not read it."""
-        return self._ask("set_clock", {"offset_s": offset_s, "rate": rate})
+        return self._ask("set_clock", {"offset_s": offset_s, "rate": rate}, tool=self._clock)
+
+    @property
+    def _clock(self) -> str:
+        """What changes it."""
+        return agent.REAL_CLOCK if self.place.lends_clock else AGENT
 
     def strobe(self, strobes: Sequence[Strobe]) -> str:
         """Let its clock flip by all of these and no others; which processes do not read it, or empty."""
-        unreached = self._ask("strobe", {"strobes": [asdict(one) for one in strobes]})["unreached"]
+        wanted = {"strobes": [asdict(one) for one in strobes]}
+        unreached = self._ask("strobe", wanted, tool=self._clock)["unreached"]
         return f"{self.name} reads the true time: {', '.join(unreached)}" if unreached else ""
 
     def limit_processor(self, share: float) -> None:

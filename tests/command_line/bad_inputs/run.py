@@ -26,6 +26,11 @@ rocketmq --environment ssh --inventory /dev/zero => inventory /dev/zero cannot b
 rocketmq --environment ssh --inventory text => text: not TOML
 rocketmq --environment ssh --inventory good.toml => good.toml: defaults: unknown key 'system' of the defaults
 rocketmq --environment docker --inventory text => leave --inventory out, or say --environment ssh
+rocketmq --real-clock => environment 'simulated' has no machines whose own clocks could be set; leave --real-clock out
+rocketmq --environment docker --real-clock => has no machines whose own clocks could be set
+rocketmq --real-clock=yes => does not take a value
+rocketmq --capture => environment 'simulated' has no packets that could be captured; leave --capture out, or say
+rocketmq --capture=yes => does not take a value
 rocketmq --inventory text => environment 'simulated' makes what its nodes run on; leave --inventory out
 rocketmq --workload log+lug => unknown workload 'lug'; did you mean log?
 rocketmq --workload log+ => empty name of a workload

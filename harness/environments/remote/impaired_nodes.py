@@ -297,6 +297,7 @@ class _Scarce:
         told = (
             f"{node}: the kernel killed {one.killed} processes{', booted' if node in down else ''}"
             for node, one in squeezed.items()
+            if node in self._names
         )
         return ", ".join(told)
 

@@ -49,7 +49,7 @@ def why_not() -> str:
     """Why memory cannot be limited here; empty where it can."""
     place = root()
     if is_unified() and "memory" not in _read(f"{place}/cgroup.controllers").split():
-        return f"{place} has no memory controller, {NO_GROUP}"
+        return f"{place} has no limits of memory, {NO_GROUP}"
     return "" if os.access(place, os.W_OK) else f"{place} cannot be written, {NO_GROUP}"
 
 
@@ -66,6 +66,8 @@ def squeeze(arguments: Answer) -> Answer:
     if problem := why_not():
         raise SystemExit(problem)
     group, supervisor = _group(arguments), int(arguments["supervisor"])
+    if supervisor <= 1:
+        raise SystemExit(f"beneath process {supervisor} is the whole machine, whose memory is not limited")
     if is_unified():
         _write(f"{CGROUPS}/cgroup.subtree_control", "+memory")
     os.makedirs(group, exist_ok=True)
@@ -163,8 +165,8 @@ def _group_of(pid: int | None) -> str:
     """The group in which a process is; the root where there is none of this number."""
     with contextlib.suppress(OSError):
         for line in _read(f"/proc/{pid}/cgroup").splitlines():
-            _, controllers, place = line.split(":", 2)
-            if controllers == "" if is_unified() else "memory" in controllers.split(","):
+            _, kinds, place = line.split(":", 2)
+            if kinds == "" if is_unified() else "memory" in kinds.split(","):
                 return f"{root()}{place}".rstrip("/")
     return root()
 

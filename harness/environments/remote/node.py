@@ -202,7 +202,9 @@ class RemoteNode:
 
     def squeeze_memory(self, left_bytes: int) -> Squeezed:
         """By a control group on the machine."""
-        answer = self._ask("squeeze", {"supervisor": self.supervisor(), "bytes": left_bytes}, tool=agent.MEMORY)
+        if not (supervisor := self.supervisor()):
+            return Squeezed(killed=0)
+        answer = self._ask("squeeze", {"supervisor": supervisor, "bytes": left_bytes}, tool=agent.MEMORY)
         return Squeezed(names=tuple(answer["names"]), killed=answer["killed"])
 
     def release_memory(self) -> Squeezed:

@@ -24,7 +24,7 @@ print(json.dumps({
     "root": os.geteuid() == 0,
     "iptables": shutil.which("iptables", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is not None,
     "libfaketime": any(glob.glob(library) for library in libraries),
-    "memory": os.access(groups if os.path.exists(groups + "/cgroup.controllers") else groups + "/memory", os.W_OK),
+    "memory": os.access(groups if os.path.exists(groups + "/cgroup.subtree_control") else groups + "/memory", os.W_OK),
     "missing": [name for name in wanted if name not in distributions],
 }))
 """

@@ -85,26 +85,27 @@ def end(_: Answer) -> Answer:
 
 
 def collect(_: Answer) -> Answer:
-    """End, and put what the last minute has left into one file; answers where that is, and what is in it.
+    """End, and put the last packet and those of the minute before it into one file; answers where, and how many.
 
     `missed`: packets that came faster than they could be read.
     """
     end({})
-    since_ns = time.monotonic_ns() - round(KEPT_S * SECOND_NS)
-    packets = 0
+    found: list[tuple[int, int, bytes]] = []
+    for path in _segments():
+        with open(path, "rb") as file:
+            found += records(file)
+    # Not counted from now: the node may have ended long ago.
+    since_ns = max((at_ns for at_ns, _, _ in found), default=0) - round(KEPT_S * SECOND_NS)
+    packets = [packet for packet in found if packet[0] >= since_ns]
     with open(f"{KEPT}.new", "wb") as kept:
         kept.write(HEADER)
-        for path in _segments():
-            with open(path, "rb") as file:
-                for at_ns, length, data in records(file):
-                    if at_ns >= since_ns:
-                        write(kept, at_ns, length, data)
-                        packets += 1
+        for packet in packets:
+            write(kept, *packet)
     os.replace(f"{KEPT}.new", KEPT)
     missed = 0
     with contextlib.suppress(OSError, ValueError), open(f"{FOLDER}/missed", encoding="ascii") as file:
         missed = int(file.read())
-    return {"place": KEPT, "packets": packets, "missed": missed}
+    return {"place": KEPT, "packets": len(packets), "missed": missed}
 
 
 def read(arguments: Answer) -> NoReturn:

@@ -7,6 +7,8 @@ import socket
 import struct
 from pathlib import Path
 
+import pytest
+
 from harness.environments.remote import capture
 
 SECOND_NS = 10**9
@@ -28,6 +30,20 @@ def test_packets_of_the_last_minute_are_kept_and_older_ones_go(tmp_path: Path) -
     seconds = [at_ns // SECOND_NS for at_ns, _, _ in held(tmp_path)]
     assert seconds[-1] == 199 and 199 - 80 <= seconds[0] <= 199 - 60
     assert seconds == list(range(seconds[0], 200))
+
+
+def test_what_is_collected_is_the_minute_before_the_last_packet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"FOLDER": tmp_path, "KEPT": tmp_path / "kept.pcap", "READER": tmp_path / "reader"}.items():
+        monkeypatch.setattr(capture, name, str(value))
+    ring = capture.Ring(str(tmp_path))
+    for second in range(100):
+        ring.add(second * SECOND_NS, bytes([second]))
+    ring.close()
+    assert capture.collect({}) == {"place": capture.KEPT, "packets": 61, "missed": 0}
+    with open(capture.KEPT, "rb") as file:
+        assert [at_ns // SECOND_NS for at_ns, _, _ in capture.records(file)] == list(range(39, 100))
 
 
 def test_a_flood_leaves_no_more_than_the_bound(tmp_path: Path) -> None:

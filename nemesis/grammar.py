@@ -10,6 +10,7 @@ What impairs links or nodes may say how badly, behind all else: `slow links of b
 (`nemesis/amount.py`).
 
     PATTERN  files, below where a node keeps its data, in quotes: 'store/**/*.blk'
+    PROCESS  the name of processes, in quotes where it could be read otherwise: 'redis-server', '*zookeeper*'
     COUNT    a whole number, and UNIT: B, kB, MB or GB
 
 `parse_shape(str(shape).split())` gives an equal shape. What is wrong with words that are none is said by the first word
@@ -34,11 +35,13 @@ from nemesis.impair import (
     BYTES,
     LINK_VERBS,
     NODE_VERBS,
+    PROCESS_VERBS,
     Corrupt,
     Impairing,
     ImpairLinks,
     ImpairLinksOf,
     ImpairNodes,
+    StrikeProcesses,
 )
 from nemesis.links import Between, OneDirection
 from nemesis.package import PACKAGES
@@ -71,10 +74,19 @@ Elements = tuple[str, ...]
 
 _QUANTIFIERS: Mapping[str, Callable[[str], Target]] = {"one": One, "minority": Minority, "majority": Majority}
 _TARGETS = ("TARGET", "PART", "NODE")
-_EXAMPLES: Mapping[str, str] = {"PATTERN": "'**/*'", "COUNT": "1", "UNIT": "MB"}
-_KINDS: Mapping[str, str] = {"PATTERN": "pattern of files", "COUNT": "whole number", "UNIT": "unit"}
-_PATTERN = re.compile(r"'[^\s',\[\]#]+'|[^\s',\[\]#]*[*/.?][^\s',\[\]#]*")
-_COUNT = re.compile(r"[1-9][0-9]{0,8}")
+_EXAMPLES: Mapping[str, str] = {"PATTERN": "'**/*'", "PROCESS": "'java'", "COUNT": "1", "UNIT": "MB"}
+_KINDS: Mapping[str, str] = {
+    "PATTERN": "pattern of files",
+    "PROCESS": "name of processes",
+    "COUNT": "whole number",
+    "UNIT": "unit",
+}
+_WRITTEN: Mapping[str, re.Pattern[str]] = {
+    "PATTERN": re.compile(r"'[^\s',\[\]#]+'|[^\s',\[\]#]*[*/.?][^\s',\[\]#]*"),
+    "PROCESS": re.compile(r"'[^\s',\[\]#]+'|(?!of$)[^\s',\[\]#]+"),
+    "COUNT": re.compile(r"[1-9][0-9]{0,8}"),
+    "UNIT": re.compile("|".join(BYTES)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +144,10 @@ def _corrupt(target: Target, pattern: str, count: str, unit: str) -> Shape:
     return Corrupt(target, pattern.strip("'"), int(count) * BYTES[unit])
 
 
+def _strike_processes(verb: str, name: str, target: Target) -> Shape:
+    return StrikeProcesses(verb, name.strip("'"), target)
+
+
 FORMS = (
     Form("isolate PART", Isolate),
     Form("isolate PART with one of GROUP", IsolateWithCompany),
@@ -149,6 +165,7 @@ FORMS = (
     Form("pause TARGET", shape.pause),
     Form("shrink NODE", membership.shrink),
     Form("wipe NODE", membership.wipe),
+    *(Form(f"{verb} process PROCESS of TARGET", partial(_strike_processes, verb)) for verb in PROCESS_VERBS),
     Form("power off TARGET", shape.power_off),
     Form("skew clocks of TARGET", ClockShape),
     Form("corrupt TARGET PATTERN one bit in COUNT UNIT", _corrupt),
@@ -256,7 +273,7 @@ def _fits(element: str, word: str, vocabulary: Vocabulary) -> bool:
     if element in BY_ELEMENT:
         return BY_ELEMENT[element].reads(word)
     if element in _EXAMPLES:
-        return _is_of(element, word)
+        return _WRITTEN[element].fullmatch(word) is not None
     if element not in _TARGETS:
         return word == element
     if element == "NODE":
@@ -265,12 +282,6 @@ def _fits(element: str, word: str, vocabulary: Vocabulary) -> bool:
         return element == "TARGET" or word != EVERYBODY
     nodes = word.split("+")
     return len(set(nodes)) == len(nodes) and all(node in vocabulary.nodes for node in nodes)
-
-
-def _is_of(element: str, word: str) -> bool:
-    if element == "UNIT":
-        return word in BYTES
-    return (_PATTERN if element == "PATTERN" else _COUNT).fullmatch(word) is not None
 
 
 def _begin_as(elements: Elements, words: Words, vocabulary: Vocabulary) -> bool:

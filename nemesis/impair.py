@@ -22,16 +22,19 @@ from harness.environments.impairment import (
     FlappingLink,
     FullDisk,
     HeldLink,
+    KilledProcesses,
     LinkImpairment,
     LossyLink,
     LostDisk,
     NarrowLink,
     NodeImpairment,
     OldDisk,
+    PausedProcesses,
     ReorderingLink,
     ResetLink,
     RestartLoop,
     RollingRestart,
+    ScarceMemory,
     ShortFiles,
     SlowDisk,
     SlowLink,
@@ -174,6 +177,33 @@ class Corrupt:
         return f"corrupt {self.target} '{self.pattern}' one bit in {self.bytes_per_bit // BYTES[unit]} {unit}"
 
 
+PROCESS_VERBS: Mapping[str, type[KilledProcesses | PausedProcesses]] = {
+    "kill": KilledProcesses,
+    "pause": PausedProcesses,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StrikeProcesses:
+    """A verb of `PROCESS_VERBS`, the name of processes, and the target whose nodes they are of, as far as nothing holds
+    these down."""
+
+    verb: str
+    name: str
+    target: Target
+
+    @property
+    def kind(self) -> str:
+        return PROCESS_VERBS[self.verb].kind
+
+    def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
+        nodes = tuple(node for node in self.target.pick(cluster, draw) if node not in cluster.unavailable)
+        return ImpairedNodes(nodes, PROCESS_VERBS[self.verb](name=self.name)) if nodes else None
+
+    def __str__(self) -> str:
+        return f"{self.verb} process '{self.name}' of {self.target}"
+
+
 @dataclass(frozen=True, slots=True)
 class NodeVerb:
     """What a verb makes of nodes, and how badly it strikes."""
@@ -226,6 +256,7 @@ NODE_VERBS: Mapping[str, NodeVerb] = {
         SlowNode,
         lambda draw: SlowNode(callback_us=log_uniform(draw, 10, 3000), stretch=log_uniform(draw, 1, 8)),
     ),
+    "exhaust memory of": NodeVerb(ScarceMemory, lambda draw: ScarceMemory(left_mb=log_uniform(draw, 0.5, 16))),
     "restart loop of": NodeVerb(RestartLoop, _restart_loop),
     "rolling restart of": NodeVerb(
         RollingRestart,

@@ -210,6 +210,12 @@ def slow_nodes(system: Declaration) -> Package:
     )
 
 
+def memory(system: Declaration) -> Package:
+    return _impaired_nodes(
+        system, "memory", "leaves programs so little memory that the kernel kills them", ("exhaust memory of",)
+    )
+
+
 def restarts(system: Declaration) -> Package:
     groups = system.groups or ("all",)
     loops = _impaired_nodes(
@@ -335,6 +341,7 @@ PACKAGES: Mapping[str, Callable[[Declaration], Package]] = {
     "disk": disk,
     "disk-damage": disk_damage,
     "slow-nodes": slow_nodes,
+    "memory": memory,
     "restarts": restarts,
     "strobe": strobe,
     "upgrades": upgrades,

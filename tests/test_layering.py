@@ -139,6 +139,8 @@ EXCEPTIONS = {
     # A field of the events that nodes write, and the column of `node-events.parquet` that holds it: stored formats.
     "harness.record.node_events": ("broker_id", '"broker"', "`broker`"),
     "checkers.replication.reports": ('"broker"',),
+    # A file of the kernel.
+    "harness.environments.remote.memory": ("cgroup.controllers",),
     # What several systems call the node that leads; a figure gives it a colour of its own.
     "results.report.figure": ('"primary"',),
 }

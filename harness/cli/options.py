@@ -44,6 +44,16 @@ def vacuity_option(command: F) -> F:
     )(command)
 
 
+def capture_option(command: F) -> F:
+    """--capture, as `capture`."""
+    return click.option(
+        "--capture",
+        is_flag=True,
+        help="Keep the packets of each node's last minute, at most 16 MB a node, as nodes/<node>/packets.pcap; in "
+        "containers and over SSH.",
+    )(command)
+
+
 def execution_options(command: F) -> F:
     """--runs, --engine and --master; `execution_of` makes one value of them."""
     for option in reversed(

@@ -13,7 +13,16 @@ from harness.cli.arrow import start_arrow
 from harness.cli.candidates import mutants, named, nemeses, one_of, settings_of_run
 from harness.cli.console import Console
 from harness.cli.exit_code import exit_code_of
-from harness.cli.options import SEEDS, Execution, console_of, example, execution_options, output_options, vacuity_option
+from harness.cli.options import (
+    SEEDS,
+    Execution,
+    capture_option,
+    console_of,
+    example,
+    execution_options,
+    output_options,
+    vacuity_option,
+)
 from harness.errors import UsageError
 from harness.record.run_directory import require_writable_directory
 from harness.record.scenario import BOUNDS, DRAWN, NONE, WORLDS, Scenario, SettingValue, nemesis_names
@@ -143,6 +152,13 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     help="A setting; may be repeated.",
     shell_complete=one_of(settings_of_run),
 )
+@click.option(
+    "--real-clock",
+    is_flag=True,
+    help="Let wrong clocks be those of whole machines, which the inventory lends by real_clock = true; for the "
+    "environment ssh.",
+)
+@capture_option
 @vacuity_option
 @execution_options
 @output_options
@@ -165,6 +181,8 @@ def command(
     seed: int | None,
     mutant: str | None,
     settings: tuple[str, ...],
+    real_clock: bool,
+    capture: bool,
     vacuous: Vacuous,
     runs: Path,
     engine: str,
@@ -185,6 +203,8 @@ def command(
         schedule=() if schedule is None else schedule_lines(schedule),
         environment=environment,
         inventory=inventory,
+        real_clock=real_clock,
+        capture=capture,
         world=world,
         settings=settings_of(system, settings, nodes),
         mutant=None if mutant == NONE else mutant,

@@ -16,7 +16,15 @@ from harness.cli import suite_jobs
 from harness.cli.candidates import one_or_a_file, suites
 from harness.cli.console import Console, remark, remarks_alone
 from harness.cli.exit_code import ExitCode, combined
-from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
+from harness.cli.options import (
+    Execution,
+    capture_option,
+    console_of,
+    example,
+    execution_options,
+    output_options,
+    vacuity_option,
+)
 from harness.cli.outcome_text import title, tone_of
 from harness.cli.suite_result import Result
 from harness.errors import HarnessError, UsageError
@@ -54,6 +62,7 @@ stormproof suite real --runs runs/real
     metavar="FILE",
     help="The machines that nodes run on, a TOML file; for scenarios whose environment is ssh.",
 )
+@capture_option
 @vacuity_option
 @execution_options
 @output_options
@@ -62,6 +71,7 @@ def command(
     jobs: int,
     junit: Path | None,
     inventory: str,
+    capture: bool,
     vacuous: Vacuous,
     runs: Path,
     engine: str,
@@ -78,6 +88,7 @@ def command(
     suite = load_suite(file)
     try:
         suite = _on_machines(suite, inventory, jobs)
+        suite = _capturing(suite) if capture else suite
         _refuse_wrong(suite)
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from None
@@ -148,6 +159,19 @@ def _on_machines(suite: Suite, inventory: str, jobs: int) -> Suite:
         raise UsageError("no scenario runs on machines, which --inventory names; leave it out")
     if jobs > 1:
         raise UsageError(f"machines are used by one run at a time, got --jobs {jobs}; leave it out with --inventory")
+    return replace(suite, rows=tuple(rows))
+
+
+def _capturing(suite: Suite) -> Suite:
+    """The suite with packets captured in all scenarios that have packets. Raises UsageError."""
+    rows = [
+        replace(row, scenario=replace(row.scenario, capture=True))
+        if registry.environment(row.scenario.environment).has_packets
+        else row
+        for row in suite.rows
+    ]
+    if not any(row.scenario.capture for row in rows):
+        raise UsageError("no scenario runs where packets can be captured; leave --capture out")
     return replace(suite, rows=tuple(rows))
 
 

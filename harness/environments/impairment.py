@@ -6,6 +6,7 @@ itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -228,7 +229,48 @@ class Strobe:
     stops_process = False
 
 
-NodeImpairment = (
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KilledProcesses:
+    """Those processes of a node that have a name are killed, once.
+
+    `name` fits the name that the kernel knows, that of the program's file, or the whole command line; `*` and `?` stand
+    for anything in it. In the end a node is started again where it has ended, or where no process of this name runs.
+    """
+
+    name: str
+    kind = "kill-process"
+    stops_process = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausedProcesses:
+    """Those processes of a node that have a name, as in `KilledProcesses`, are stopped, and go on at the end."""
+
+    name: str
+    kind = "pause-process"
+    stops_process = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScarceMemory:
+    """A node's program gets no more than so much memory beyond what it holds, without swap: the kernel kills processes
+    that need more. In the end a node is booted that is down, or lacks what was killed."""
+
+    left_mb: float
+    kind = "scarce-memory"
+    stops_process = True
+
+
+KernelImpairment = KilledProcesses | PausedProcesses | ScarceMemory
+"""What only a kernel shows: in a world in which a node is one process, none of it is there."""
+KERNEL_IMPAIRMENTS: tuple[type[KernelImpairment], ...] = (KilledProcesses, PausedProcesses, ScarceMemory)
+INSTEAD: Mapping[str, str] = {
+    KilledProcesses.kind: "kill TARGET",
+    PausedProcesses.kind: "pause TARGET",
+    ScarceMemory.kind: "kill TARGET",
+}
+"""Of these kinds, the shape that comes nearest where a node is one process."""
+HostImpairment = (
     SlowDisk
     | FailingFsync
     | DiskErrors
@@ -243,8 +285,9 @@ NodeImpairment = (
     | RollingRestart
     | Strobe
 )
+NodeImpairment = HostImpairment | KernelImpairment
 """`stops_process`: nothing else is done to the process meanwhile."""
-NODE_IMPAIRMENTS: tuple[type[NodeImpairment], ...] = (
+HOST_IMPAIRMENTS: tuple[type[HostImpairment], ...] = (
     SlowDisk,
     FailingFsync,
     DiskErrors,

@@ -37,6 +37,10 @@ class Setting:
     """The file that names machines, in environments that take one; it was accepted by `require_placed`."""
     faults: frozenset[str] = frozenset()
     """The kinds of faults that the test may bring, for what has to be looked after before."""
+    real_clocks: bool = False
+    """Whether wrong clocks are those of whole machines, in environments that have such."""
+    captures: bool = False
+    """Whether nodes keep the packets of their last minute, in environments that have packets."""
 
 
 def refuse_inventory(environment: str, inventory: str) -> None:
@@ -62,6 +66,10 @@ class EnvironmentKind(Protocol):
     @property
     def takes_inventory(self) -> bool:
         """Whether its nodes run on machines that somebody else made, which an inventory names."""
+
+    @property
+    def has_packets(self) -> bool:
+        """Whether packets can be captured; taken as not where a kind does not say so."""
 
     @property
     def programs(self) -> tuple[type, ...]:

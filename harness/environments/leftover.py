@@ -11,7 +11,7 @@ class Leftover:
     """One thing that outlived its run, or may."""
 
     kind: str
-    """`container`, `network`, `directory`, or `logs` that were in a container."""
+    """`container`, `network`, `control group`, `directory`, or `logs` that were in a container."""
     name: str
 
     def __str__(self) -> str:

@@ -33,6 +33,8 @@ EVENTS = "events.jsonl"
 """In the folder of a node: what it reports of itself."""
 NODE_LOG = "node.log"
 """In the folder of a node: what it printed."""
+PACKETS, ABOUT_PACKETS = "packets.pcap", "packets.json"
+"""In the folder of a node, where packets were captured: those of its last minute, and how many were missed."""
 _SAME_SECOND = 1_000
 """Runs of one scenario and seed that may begin in the same second."""
 

@@ -63,6 +63,10 @@ class Scenario:
     environment: str = "simulated"
     inventory: str = ""
     """The file that names the machines, for an environment that takes one."""
+    real_clock: bool = False
+    """Whether wrong clocks are those of whole machines, where these are lent for it."""
+    capture: bool = False
+    """Whether nodes keep the packets of their last minute, where there are packets."""
     world: str = DRAWN
     """One of WORLDS; another than a drawn one is for the simulated environment alone."""
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
@@ -87,6 +91,9 @@ class Scenario:
             fitting(Scenario, name, getattr(self, name), what=name)
         for name in ("system", "workload", "environment", "inventory"):
             _refuse_other_than_text(name, getattr(self, name))
+        for name in ("real_clock", "capture"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"{name} takes true or false, got {shown(getattr(self, name))}")
         if self.mutant is not None:
             _refuse_other_than_text("mutant", self.mutant)
         if not isinstance(self.nemesis, tuple):
@@ -141,7 +148,13 @@ class Scenario:
             data["schedule"] = list(self.schedule)
         else:
             del data["schedule"]
-        for name, usual in (("inventory", ""), ("world", DRAWN), ("operations", "")):
+        for name, usual in (
+            ("inventory", ""),
+            ("real_clock", False),
+            ("capture", False),
+            ("world", DRAWN),
+            ("operations", ""),
+        ):
             if data[name] == usual:
                 del data[name]
         data["settings"] = dict(sorted(self.settings.items()))

@@ -75,6 +75,8 @@ def execute_scenario(
                 say=progress,
                 recording=recording,
                 inventory=scenario.inventory,
+                captures=scenario.capture,
+                real_clocks=scenario.real_clock,
                 faults=frozenset(entry.shape.kind for entry in entries),
             ),
         )

@@ -162,6 +162,10 @@ def _run_line(scenario: Scenario, faults: Sequence[str]) -> str:
     words = ["stormproof", "run", scenario.system, "--environment", scenario.environment]
     if scenario.inventory:
         words += ["--inventory", scenario.inventory]
+    if scenario.real_clock:
+        words += ["--real-clock"]
+    if scenario.capture:
+        words += ["--capture"]
     if scenario.world != DRAWN:
         words += ["--world", scenario.world]
     words += ["--workload", scenario.workload, *faults]

@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.bounds import fitting, shown
+from harness.environments.impairment import INSTEAD
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.record.scenario import NONE, Scenario, SettingValue
@@ -152,18 +153,41 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
         if isinstance(package, Beat):
             package.require_kept()
             package.require_strikes(scenario.time_limit_s - scenario.liveness_s)
-        if not found.faults.issuperset(package.fault.split("+")):
-            raise UsageError(
-                f"environment {scenario.environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}); "
-                f"it can apply: {', '.join(sorted(found.faults))}"
-            )
+        _require_applicable(package, scenario.environment, found)
         if package.waits_for_points and not found.has_moments:
             raise UsageError(
                 f"environment {scenario.environment!r} cannot strike when a point is reached "
                 f"(nemesis {package.name!r}): that needs the simulator; leave the trigger out or --environment"
             )
-    found.require_placed(parts.system.nodes(parts.system_settings, scenario.mutant), scenario.inventory)
+    if scenario.capture and not getattr(found, "has_packets", False):
+        raise UsageError(
+            f"environment {scenario.environment!r} has no packets that could be captured; leave --capture out, or say "
+            "--environment docker or ssh"
+        )
+    nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
+    found.require_placed(nodes, scenario.inventory)
+    if scenario.real_clock:
+        require_lent_clocks = getattr(found, "require_lent_clocks", None)
+        if require_lent_clocks is None:
+            raise UsageError(
+                f"environment {scenario.environment!r} has no machines whose own clocks could be set; leave "
+                "--real-clock out, or say --environment ssh"
+            )
+        require_lent_clocks(nodes, scenario.inventory)
     return found
+
+
+def _require_applicable(package: Any, environment: str, kind: Any) -> None:
+    """Raises UsageError for a kind of fault that the environment has not."""
+    kinds = package.fault.split("+")
+    if kind.faults.issuperset(kinds):
+        return
+    shapes = dict.fromkeys(INSTEAD[one] for one in kinds if one in INSTEAD and one not in kind.faults)
+    instead = f"; where a node is one process, say {' and '.join(map(repr, shapes))} instead" if shapes else ""
+    raise UsageError(
+        f"environment {environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}){instead}; "
+        f"it can apply: {', '.join(sorted(kind.faults))}"
+    )
 
 
 def _require_runnable(scenario: Scenario, parts: Parts, kind: Any) -> None:

@@ -29,10 +29,11 @@ _KINDS = ("partition", "links", "kill", "pause", "clock", "power", "disk")
 """Of faults with a colour of their own, from top to bottom."""
 _ALIKE = {
     **dict.fromkeys(("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"), "links"),
-    **dict.fromkeys(("restart-loop", "rolling-restart", "upgrade"), "kill"),
+    **dict.fromkeys(("restart-loop", "rolling-restart", "upgrade", "kill-process", "scarce-memory"), "kill"),
     **dict.fromkeys(("slow-disk", "failing-fsync", "disk-errors", "full-disk"), "disk"),
     **dict.fromkeys(("bit-rot", "short-files", "lost-disk", "old-disk", "shrink", "wipe"), "disk"),
     "slow-nodes": "pause",
+    "pause-process": "pause",
     "strobe": "clock",
 }
 """Kinds that share the colour and the place of another one."""

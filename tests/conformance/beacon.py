@@ -14,6 +14,7 @@ PATIENCE_S = 2.0
 TICK_S = 0.02
 NAP_S = 1.0
 BURNT = 5_000_000
+TAKEN_BYTES = 48_000_000
 
 KEPT, NAMED, FINALLY = "kept", "named", "finally"
 """Its files: letters one by one; one that is always replaced as a whole; a byte for each `finally` carried out."""
@@ -33,7 +34,7 @@ class Beacon:
     `r`, `y`: what is in the first file, in the second.
     `>`: whether the other node answers; `h`: connect to it and keep the connection; `s`: whether it answers over that
     one; `n`: send a note over that one; `c`: how many notes came. `.` is a note, and not answered.
-    `v`: as which version it runs.
+    `v`: as which version it runs; `*`: whether it could use TAKEN_BYTES of memory, which it gives back.
     """
 
     def __init__(self, host: Host, other: str, version: int) -> None:
@@ -61,6 +62,7 @@ class Beacon:
             "n": self._note,
             "c": self._noted,
             "v": self._of_version,
+            "*": self._take_memory,
         }
 
     async def serve(self) -> None:
@@ -115,6 +117,9 @@ class Beacon:
 
     async def _of_version(self) -> int:
         return self._version
+
+    async def _take_memory(self) -> bool:
+        return len(bytearray(b"x") * TAKEN_BYTES) == TAKEN_BYTES
 
     async def _finished(self) -> int:
         return self._host.disk.open(FINALLY).size

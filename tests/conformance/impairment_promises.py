@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from beacon import NAP_S, ask
@@ -15,15 +16,18 @@ from harness.environments.impairment import (
     FlappingLink,
     FullDisk,
     HeldLink,
+    KilledProcesses,
     LinkImpairment,
     LossyLink,
     LostDisk,
     NarrowLink,
     NodeImpairment,
     OldDisk,
+    PausedProcesses,
     ReorderingLink,
     RestartLoop,
     RollingRestart,
+    ScarceMemory,
     ShortFiles,
     SlowDisk,
     SlowLink,
@@ -233,6 +237,25 @@ async def _written(environment: Environment) -> str:
 
 # Processes and clocks
 
+OF_KERNELS = (KilledProcesses(name="*beacon:main*"), PausedProcesses(name="*beacon:main*"))
+"""By which all processes of a beacon are struck."""
+
+
+async def processes_are_struck_by_their_names_and_go_on_in_the_end(environment: Environment) -> None:
+    for impairment in OF_KERNELS:
+        if impairment.kind not in environment.faults:
+            continue
+        kept = await answered(environment, "a", "+")
+        assert (await environment.impair(["a"], impairment)).happened
+        assert await is_silent(environment, "a"), f"{impairment.kind} was not noticed"
+        assert not await is_silent(environment, "b")
+        assert (await environment.relieve(["a"], impairment)).happened
+        assert await answered(environment, "a", "r") == kept
+        nobody = replace(impairment, name="nobody")
+        assert "no process is called 'nobody'" in (effect := await environment.impair(["a"], nobody)).evidence
+        assert not effect.happened and not (await environment.relieve(["a"], nobody)).happened
+    assert environment.panics() == {}
+
 
 async def a_slow_node_computes_slowly_also_after_a_restart(environment: Environment) -> None:
     if SlowNode.kind not in environment.faults or environment.moments is not None:
@@ -314,6 +337,21 @@ async def a_rolling_restart_takes_one_node_after_the_other(environment: Environm
         await environment.timeline.sleep(0.5)
 
 
+async def who_takes_more_memory_than_is_left_is_killed_and_has_not_panicked(environment: Environment) -> None:
+    scarce = ScarceMemory(left_mb=4)
+    if scarce.kind not in environment.faults:
+        return
+    kept = await answered(environment, "a", "+")
+    assert (await environment.impair(["a"], scarce)).happened
+    assert not await is_silent(environment, "a"), "a node ends that takes no memory"
+    assert await ask(environment.client_host("client"), "a", "*") is None, "there is memory that should not be"
+    assert await is_silent(environment, "a") and not await is_silent(environment, "b")
+    assert "booted" in (await environment.relieve(["a"], scarce)).evidence
+    assert await answered(environment, "a", "r") == kept
+    assert await answered(environment, "a", "*") is True
+    assert environment.panics() == {}
+
+
 async def a_strobing_clock_flips_beside_whatever_else_is_wrong_with_it(environment: Environment) -> None:
     strobe = Strobe(offset_ms=100_000, period_ms=300)
     if strobe.kind not in environment.faults:
@@ -344,7 +382,7 @@ async def an_impairment_that_the_environment_has_not_is_refused_by_name(environm
     for impairment in IMPAIRED_LINKS:
         if impairment.kind not in environment.faults:
             assert impairment.kind in await refuses(lambda each=impairment: environment.impair_links([A_TO_B], each))
-    for impairment, _ in (*FAILING, (LostDisk(), "")):
+    for impairment, _ in (*FAILING, *((one, "") for one in (LostDisk(), *OF_KERNELS, ScarceMemory(left_mb=1)))):
         if impairment.kind not in environment.faults:
             assert impairment.kind in await refuses(lambda each=impairment: environment.impair(["a"], each))
     for verb in (environment.impair, environment.relieve):
@@ -367,5 +405,7 @@ IMPAIRMENT_PROMISES: tuple[Promise, ...] = (
     nodes_restart_in_a_loop_until_it_ends,
     a_rolling_restart_takes_one_node_after_the_other,
     a_strobing_clock_flips_beside_whatever_else_is_wrong_with_it,
+    processes_are_struck_by_their_names_and_go_on_in_the_end,
+    who_takes_more_memory_than_is_left_is_killed_and_has_not_panicked,
     an_impairment_that_the_environment_has_not_is_refused_by_name,
 )

@@ -23,10 +23,15 @@ def make_cluster(probe_image: str) -> Iterator[MakeCluster]:
     made: list[Cluster] = []
     with engine() as client:
 
-        def make(wanted: frozenset[str] = frozenset()) -> Cluster:
-            run = run_id()
+        def make(wanted: frozenset[str] = frozenset(), *, captures: bool = False) -> Cluster:
             environment = docker_environment(
-                client, image_of=lambda node: probe_image, client_hosts=RealHost, run=run, say=print, wanted=wanted
+                client,
+                image_of=lambda node: probe_image,
+                client_hosts=RealHost,
+                run=run_id(),
+                say=print,
+                wanted=wanted,
+                captures=captures,
             )
             made.append(Cluster(environment, client))
             return made[-1]

@@ -49,6 +49,13 @@ def wrong_checksums() -> int:
     return int(values[names.index("InCsumErrors")])
 
 
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return "gone"
+
+
 class Numbers(asyncio.DatagramProtocol):
     def __init__(self, numbers: list[int]) -> None:
         self._numbers = numbers
@@ -62,6 +69,8 @@ class Probe:
         self.host = host
         self.config = config
         self.numbers: list[int] = []
+        self.children: list[asyncio.subprocess.Process] = []
+        self.taken: list[bytearray] = []
         self.held: dict[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
 
     async def serve(self) -> None:
@@ -87,6 +96,26 @@ class Probe:
 
     async def do_time(self, _: Mapping[str, Any]) -> Any:
         return {"wall_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns(), "pid": os.getpid()}
+
+    async def do_keep(self, question: Mapping[str, Any]) -> Any:
+        """Start another process, so many times in all, each once the one before has ended; the first one's number."""
+        self.children.append(await asyncio.create_subprocess_exec(*question["argv"]))
+        self.host.spawn(self._start_again(question["argv"], question["times"] - 1), "keeping a process")
+        return self.children[-1].pid
+
+    async def _start_again(self, argv: list[str], times: int) -> None:
+        for _ in range(times):
+            await self.children[-1].wait()
+            self.children.append(await asyncio.create_subprocess_exec(*argv))
+
+    async def do_children(self, _: Mapping[str, Any]) -> Any:
+        """The state of each process that was started, as the kernel knows it."""
+        return [_state(child.pid) for child in self.children]
+
+    async def do_take(self, question: Mapping[str, Any]) -> Any:
+        """Hold so many MB more of memory."""
+        self.taken.append(bytearray(b"x") * (question["mb"] * 10**6))
+        return True
 
     async def do_burn(self, _: Mapping[str, Any]) -> Any:
         """How long it takes to compute something, in ns."""

@@ -18,13 +18,15 @@ import pytest
 
 from harness.cli.main import run
 from harness.environments.environment import Link
+from harness.environments.remote import agent, capture
 from harness.environments.remote.environment import RemoteEnvironment
 from harness.environments.remote.machines import Home
 from harness.environments.ssh import keeper
-from harness.environments.ssh.inventory import parse_inventory
+from harness.environments.ssh.inventory import SSH_PORT, parse_inventory
 from harness.environments.ssh.machines import SshMachines
 from harness.errors import HarnessError
 from system_under_test.runtime.real import RealHost
+from tests.conformance.beacon import PORT
 from tests.conformance.promises import answered, nodes
 from tests.conformance.promises import until as until_answered
 from tests.ssh.machines import Machine, Rack
@@ -64,9 +66,11 @@ def leaves_nothing(machines: Rack) -> Iterator[None]:
 class Cluster:
     """Beacons a and b on machines, driven from plain test functions."""
 
-    def __init__(self, inventory: str, logs: Path, said: list[str]) -> None:
-        machines = SshMachines(parse_inventory(inventory, "hosts.toml"), faults=frozenset(), say=said.append)
-        self.environment = RemoteEnvironment(machines, client_hosts=RealHost)
+    def __init__(self, inventory: str, logs: Path, said: list[str], *, real_clocks: bool) -> None:
+        machines = SshMachines(
+            parse_inventory(inventory, "hosts.toml"), faults=frozenset(), say=said.append, real_clocks=real_clocks
+        )
+        self.environment = RemoteEnvironment(machines, client_hosts=RealHost, captures=True)
         self.machines = machines
         self._logs = logs
         self._loop = asyncio.new_event_loop()
@@ -81,8 +85,10 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(inventory: str, logs: Path, said: list[str] | None = None) -> Iterator[Cluster]:
-    made = Cluster(inventory, logs, [] if said is None else said)
+def cluster(
+    inventory: str, logs: Path, said: list[str] | None = None, *, real_clocks: bool = False
+) -> Iterator[Cluster]:
+    made = Cluster(inventory, logs, [] if said is None else said, real_clocks=real_clocks)
     try:
         yield made
     finally:
@@ -101,6 +107,11 @@ def test_logs_come_home_on_the_harness_clock_and_sources_alone_stay(user: str, m
         lines = (tmp_path / node / "events.jsonl").read_text().splitlines()
         events = {event["event"]: event["time"] for event in map(json.loads, lines)}
         assert 0 < events["started"] < served_ns < events["stopping"] < run_.environment.timeline.now_ns()
+        with (tmp_path / node / "packets.pcap").open("rb") as file:
+            packets = list(capture.records(file))
+        ports = {port for _, _, data in packets for port in capture.ports_of(data)}
+        assert PORT in ports and SSH_PORT not in ports, "packets of the harness's own way to a machine are left out"
+        assert 0 < packets[0][0] < packets[-1][0] < run_.environment.timeline.now_ns()
     again = list[str]()
     with cluster(inventory, tmp_path, again) as run_:
         run_.start()
@@ -189,6 +200,27 @@ def inventory_file(machines: Rack, tmp_path: Path) -> Path:
     return file
 
 
+def give_a_clock_to_be_given_back(machine: Machine) -> None:
+    """What would give the real clock back is taken by a stand-in: all machines here have one clock, which is ours."""
+    noting = 'open("/run/asked", "w").write(" ".join(sys.argv[1:]))'
+    machine.sees("sh", "-c", f"echo 'import sys; {noting}; print(\"{{}}\")' >{agent.REAL_CLOCK}; rm -f /run/asked")
+
+
+def clock_given_back(machine: Machine) -> bool:
+    return machine.sees("cat", "/run/asked") == "give_back {}"
+
+
+def test_machines_that_share_a_kernel_with_the_harness_keep_their_clocks(machines: Rack, tmp_path: Path) -> None:
+    inventory = machines.inventory({"m1": FOR_A, "m2": FOR_B}, more="real_clock = true")
+    with (
+        pytest.raises(
+            HarnessError, match=r"m[12] .* and .* run on one kernel, which has one clock: --real-clock needs"
+        ),
+        cluster(inventory, tmp_path, real_clocks=True) as run_,
+    ):
+        run_.start()
+
+
 def test_ctrl_c_leaves_nothing_and_brings_the_logs(inventory_file: Path, tmp_path: Path) -> None:
     with harness_process(inventory_file, tmp_path) as process:
         process.send_signal(signal.SIGINT)
@@ -204,10 +236,12 @@ def test_after_a_killed_harness_cleanup_gives_its_machines_back_and_spares_those
     with harness_process(inventory_file, logs) as process:
         assert run(["cleanup", "--inventory", str(inventory_file)]) == 0
         assert "spared    node a of stormproof-" in capsys.readouterr().out
+        give_a_clock_to_be_given_back(machines.machines["m1"])
         process.kill()
         process.wait(PATIENCE_S)
         assert "beacon:main" in left_on(machines.machines["m1"]), "nothing was left that could be cleaned up"
         assert run(["cleanup", "--inventory", str(inventory_file), "--json"]) == 0
+    assert clock_given_back(machines.machines["m1"])
     cleaned = json.loads(capsys.readouterr().out)
     assert {one["kind"] for one in cleaned["removed"]} >= {"node", "sources"}
     assert cleaned["brought_home"] == [{"directory": str(logs / node)} for node in ("a", "b")]
@@ -227,11 +261,13 @@ def test_a_watchdog_ends_its_node_and_heals_its_network_when_nobody_is_heard_of(
     logs.mkdir()
     with harness_process(inventory_file, logs) as process:
         assert not is_healed()
+        give_a_clock_to_be_given_back(two[0])
         process.kill()
         process.wait(PATIENCE_S)
         for one in two:
             one.sees("sh", "-c", f"echo 0 >{keeper.HEARD}")  # on its clock, when it was switched on
         until(is_healed, "the watchdogs leave their nodes alone")
+        assert clock_given_back(two[0])
     assert run(["cleanup", "--inventory", str(inventory_file)]) == 0
     assert "was not heard of for 60 s" in (logs / "a" / "node.log").read_text()
 

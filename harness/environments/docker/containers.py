@@ -14,9 +14,11 @@ from harness.environments.docker import leftovers
 from harness.environments.docker.container import Container, Setup
 from harness.environments.docker.disks import DISK_FAULTS, Disks, require_seen
 from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
+from harness.environments.docker.memory import MemoryOfContainers, require_limits
 from harness.environments.docker.network import make_network
+from harness.environments.impairment import ScarceMemory
 from harness.environments.remote.environment import ClientHosts, RemoteEnvironment
-from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place
+from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place, Squeezed
 from harness.errors import HarnessError
 from harness.seed import Seed
 from harness.system import NodeSpec
@@ -43,6 +45,7 @@ class Containers:
         self._labels = labels(run, datetime.now(UTC).isoformat(timespec="seconds"))
         self._setup: Setup | None = None
         self._containers: list[Container] = []
+        self._memory = MemoryOfContainers(run)
 
     def take(self, nodes: Sequence[NodeSpec], home: Home) -> Mapping[str, str]:
         network, ips = make_network(self.client, self.run, self._labels, [spec.name for spec in nodes])
@@ -77,7 +80,16 @@ class Containers:
         return {known: here for one in self._containers for known, here in one.addresses.items()}
 
     def limit_processor(self, node: ByItself, share: float) -> None:
-        next(one for one in self._containers if one.name == node.name).limit_processor(share)
+        self._container(node.name).limit_processor(share)
+
+    def squeeze_memory(self, node: ByItself, left_bytes: int) -> Squeezed:
+        return self._memory.squeeze(self._container(node.name), node.supervisor(), left_bytes)
+
+    def release_memory(self, node: ByItself) -> Squeezed:
+        return self._memory.release(self._container(node.name), node.supervisor())
+
+    def _container(self, node: str) -> Container:
+        return next(one for one in self._containers if one.name == node)
 
     def disk(self, node: str) -> NodeDisk:
         if self._disks is None:
@@ -92,6 +104,7 @@ class Containers:
     def release(self) -> None:
         try:
             leftovers.remove_run(self.client, self.run)
+            self._memory.end()
         finally:
             if self._disks is not None:
                 self._disks.end()
@@ -106,11 +119,15 @@ def docker_environment(
     say: Callable[[str], None],
     wanted: frozenset[str] = frozenset(),
     seed: Seed = ANY_SEED,
+    captures: bool = False,
 ) -> RemoteEnvironment:
     """`Environment` of containers; `run` names all that it makes, `image_of` is node -> the image of its container.
 
-    `seed` decides what a loss of power leaves. Raises HarnessError where disks are wanted and cannot be mounted here.
+    `seed` decides what a loss of power leaves. Raises HarnessError where disks are wanted and cannot be mounted here,
+    or faults of memory, and it cannot be limited here.
     """
+    if ScarceMemory.kind in wanted:
+        require_limits()
     disks = Disks(seed) if wanted & DISK_FAULTS else None
     containers = Containers(client, image_of=image_of, run=run, say=say, disks=disks)
-    return RemoteEnvironment(containers, client_hosts=client_hosts, wanted=wanted)
+    return RemoteEnvironment(containers, client_hosts=client_hosts, wanted=wanted, captures=captures)

@@ -36,6 +36,7 @@ class Docker:
     faults: frozenset[str] = RemoteEnvironment.faults | DISK_FAULTS
     has_moments: bool = False
     takes_inventory: bool = False
+    has_packets: bool = True
     programs: tuple[type, ...] = (PythonProgram, Command)
     about: str = "containers on this machine: real processes, packets and disks; needs a Docker engine"
 
@@ -55,6 +56,7 @@ class Docker:
                 say=setting.say,
                 wanted=setting.faults,
                 seed=setting.seed,
+                captures=setting.captures,
             )
             result = carry_out(main, environment, done=DONE, remedy=REMEDY)
         return result, {"images": images}

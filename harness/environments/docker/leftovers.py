@@ -25,6 +25,7 @@ from harness.environments.docker.engine import (
     engine,
     speaking,
 )
+from harness.environments.docker.memory import forget_groups
 from harness.environments.leftover import Cleaned, Leftover
 from harness.environments.remote.logs import bring_home
 from harness.errors import HarnessError
@@ -42,12 +43,16 @@ SPARED = {
 
 
 def cleanup() -> Cleaned:
-    """Remove containers and networks of runs that are over, after their logs were brought home."""
+    """Remove containers, networks and control groups of runs that are over, after their logs were brought home."""
     if "DOCKER_HOST" not in os.environ and not LOCAL_SOCKET.exists():
         return Cleaned()  # where no engine is, none left anything
     try:
         with engine() as client:
-            return _remove(client, {"label": LABEL_RUN}, sparing=_owner_is_living, before=_save_logs)
+            cleaned = _remove(client, {"label": LABEL_RUN}, sparing=_owner_is_living, before=_save_logs)
+            living = [one.name for one in (*cleaned.spared, *cleaned.failed)]
+            groups = forget_groups(lambda name: not any(name.startswith(f"{run}-") for run in living))
+            cleaned.removed += [Leftover(kind="control group", name=name) for name in groups]
+            return cleaned
     except HarnessError as error:
         return Cleaned(not_looked_at={"docker": str(error)})
 

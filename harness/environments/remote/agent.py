@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fnmatch
 import glob
 import json
 import mmap
@@ -41,6 +42,12 @@ LOG = f"{LOGS}/node.log"
 RELAY = f"{HOME}/relay.py"
 """Relays what comes over impaired links (`relay.py`); its queue, and the mark of packets that it makes itself, are:"""
 RELAY_QUEUE, RELAY_MARK = 21359, 0x53747270
+MEMORY = f"{HOME}/memory.py"
+"""Limits the program's memory (`memory.py`)."""
+CAPTURE = f"{HOME}/capture.py"
+"""Keeps packets (`capture.py`), where that is wanted."""
+REAL_CLOCK = f"{HOME}/real_clock.py"
+"""Sets the machine's own clock (`real_clock.py`), where that is wanted, instead of what the program reads."""
 HOSTS = f"{HOME}/hosts"
 STATE = "/dev/shm/stormproof"
 """In memory: the clock's file is rewritten a hundred times a second while a clock drifts."""
@@ -267,6 +274,78 @@ def resume(_: Answer) -> Answer:
     return _signal(signal.SIGCONT, ("running", "gone"))
 
 
+def strike_processes(arguments: Answer) -> Answer:
+    """Send the `signal` (KILL or STOP) to those processes of the program that are called so, and wait until it has
+    done its work; answers which ones that were, and what else runs there.
+
+    `name` fits what the kernel calls a process, its program's file, or its whole command line.
+    """
+    number = signal.SIGKILL if arguments["signal"] == "KILL" else signal.SIGSTOP
+    running = _named_processes()
+    struck = _called(arguments["name"], running)
+
+    def done() -> bool:
+        if number == signal.SIGSTOP:
+            # Those as well that were started while the others were being stopped.
+            struck.update(_called(arguments["name"], _named_processes()))
+        left = [pid for pid, (started, _) in struck.items() if not _has_taken(pid, started, number)]
+        for pid in left:
+            _send(pid, number)
+        return not left
+
+    if struck and not _until(done):
+        raise SystemExit(f"processes called {arguments['name']} were still running after {PATIENCE_S:g} s")
+    return {
+        "struck": [[pid, started, names[0]] for pid, (started, names) in sorted(struck.items())],
+        "running": sorted({names[0] for _, names in running.values()}),
+    }
+
+
+def _has_taken(pid: int, started: int, number: int) -> bool:
+    stat = _stat(pid)
+    return stat is None or stat[2] != started or (number == signal.SIGSTOP and stat[0] in "Tt")
+
+
+def resume_processes(arguments: Answer) -> Answer:
+    """Let these `processes` go on, so far as they are still the same; answers which ones are there."""
+    there = [[pid, started, name] for pid, started, name in arguments["processes"] if _is_same(pid, started)]
+    for pid, _, _ in there:
+        _send(pid, signal.SIGCONT)
+    return {"resumed": there}
+
+
+def _is_same(pid: int, started: int) -> bool:
+    stat = _stat(pid)
+    return stat is not None and stat[2] == started
+
+
+def called(arguments: Answer) -> Answer:
+    """How many processes of the program are called so."""
+    return {"processes": len(_called(arguments["name"], _named_processes()))}
+
+
+def _called(name: str, processes: Mapping[int, tuple[int, Sequence[str]]]) -> dict[int, tuple[int, Sequence[str]]]:
+    return {
+        pid: (started, names)
+        for pid, (started, names) in processes.items()
+        if any(fnmatch.fnmatchcase(each, name) for each in names)
+    }
+
+
+def _named_processes() -> dict[int, tuple[int, Sequence[str]]]:
+    """The program's processes: when each was started, and what it is called, by the kernel first."""
+    named: dict[int, tuple[int, Sequence[str]]] = {}
+    for pid in _processes():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+                comm = file.read().rstrip("\n")
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                words = file.read().rstrip("\0").split("\0")
+            if (stat := _stat(pid)) is not None:
+                named[pid] = (stat[2], (comm, os.path.basename(words[0]), " ".join(words)))
+    return named
+
+
 def terminate(arguments: Answer) -> Answer:
     """A clean stop within a bound, by force after that. Daemons whose parent is gone are asked themselves."""
     before = resume({})["after"]
@@ -288,6 +367,11 @@ def look(_: Answer) -> Answer:
     except OSError:
         exit_code = None
     return {"state": state, "exit_code": exit_code, "last_words": _last_words()}
+
+
+def supervisor(_: Answer) -> Answer:
+    """Its number; 0 where nothing runs."""
+    return {"pid": _alive(SUPERVISOR) or 0}
 
 
 def usage(_: Answer) -> Answer:
@@ -412,7 +496,11 @@ def _faked() -> dict[str, str]:
 
     Rates are not left to libfaketime: it would stretch the time-outs of poll and epoll with them, so that a
     wrong wall clock slowed down timers that are on monotonic time. A process moves the offset instead.
+
+    Where the machine's own clock is set, the program reads that.
     """
+    if os.path.exists(REAL_CLOCK):
+        return {}
     found = next((path for pattern in LIBFAKETIME for path in sorted(glob.glob(pattern))), None)
     if found is None:
         return {}
@@ -582,14 +670,20 @@ def _removed(group: str) -> bool:
 
 
 def leave(_: Answer) -> Answer:
-    """End the program and what moves its clock, heal the network, and forget all of that."""
+    """Give the machine its clock back, end the program and what moves its clock, heal the network, and forget that."""
     before = _state()
+    if os.path.exists(REAL_CLOCK):  # first of all: whatever else fails, others live by this clock
+        _tool(sys.executable, "-I", "-S", REAL_CLOCK, "give_back", "{}")
     kill({})
     drifting = _alive(DRIFT)
     if drifting is not None:
         _send(drifting, signal.SIGKILL)
     _unlimit()
     guarded = unguard({})["guarded"]
+    if os.path.exists(MEMORY):
+        _tool(sys.executable, "-I", "-S", MEMORY, "release", "{}")
+    if os.path.exists(CAPTURE):
+        _tool(sys.executable, "-I", "-S", CAPTURE, "end", "{}")
     if os.path.exists(RELAY):
         _tool(sys.executable, "-I", "-S", RELAY, "end", "{}")
     for place in (SUPERVISOR, PROGRAM, EXIT, DRIFT, CLOCK, CLOCK_STATE, *_orphans_of_libfaketime()):
@@ -612,8 +706,12 @@ VERBS: Mapping[str, Callable[[Answer], Answer]] = {
         power_off,
         pause,
         resume,
+        strike_processes,
+        resume_processes,
+        called,
         terminate,
         look,
+        supervisor,
         usage,
         listens,
         guard,

@@ -21,7 +21,7 @@ from harness.environments.monotonic_timeline import MonotonicTimeline
 from harness.environments.remote.impaired_disks import OnDisk
 from harness.environments.remote.impaired_nodes import TREATED, RemoteImpairedNodes, World
 from harness.environments.remote.links import RemoteLinks
-from harness.environments.remote.machines import Home, Machines
+from harness.environments.remote.machines import Home, Machines, Squeezed
 from harness.environments.remote.node import RemoteNode, remote_node
 from harness.errors import HarnessError
 from harness.program import Program
@@ -35,6 +35,7 @@ THREADS = 16
 CLOCK_NOTICED_S = 0.0005
 READY_TIMEOUT_S = 60.0
 PROBE_EVERY_S = 0.1
+BYTES_IN_MB = 10**6
 RELAYED = frozenset(one.kind for one in LINK_IMPAIRMENTS if one is not ResetLink)
 """The kinds for which packets are relayed."""
 
@@ -47,13 +48,24 @@ class RemoteEnvironment:
     )
     moments = None
 
-    def __init__(self, machines: Machines, *, client_hosts: ClientHosts, wanted: frozenset[str] = frozenset()) -> None:
-        """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts."""
+    def __init__(
+        self,
+        machines: Machines,
+        *,
+        client_hosts: ClientHosts,
+        wanted: frozenset[str] = frozenset(),
+        captures: bool = False,
+    ) -> None:
+        """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts.
+
+        `captures`: whether nodes keep the packets of their last minute.
+        """
         self.faults = RemoteEnvironment.faults | machines.own_faults
         self.timeline = MonotonicTimeline()
         self.machines = machines
         self._client_hosts = client_hosts
         self._wanted = wanted
+        self._captures = captures
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=machines.name)
         self._nodes: dict[str, RemoteNode] = {}
         self._addresses: Mapping[str, str] = {}
@@ -65,7 +77,9 @@ class RemoteEnvironment:
                 boot=self.boot,
                 strobe=self._strobe,
                 limit_processor=self._limit_processor,
+                squeeze=self._squeeze,
                 on_disks=self._on_disks,
+                on_nodes=self._on,
             )
         )
         self._hosts: dict[str, Any] = {}
@@ -115,6 +129,8 @@ class RemoteEnvironment:
         self._clocks_ahead_ns[spec.name] = self.machines.clock_ahead_ns(spec.name, node.prepare())
         if self._wanted & RELAYED:
             node.require_relay()
+        if self._captures:
+            node.capture_packets()
 
     async def stop(self) -> None:
         try:
@@ -258,6 +274,12 @@ class RemoteEnvironment:
     async def _limit_processor(self, nodes: Sequence[str], share: float) -> str:
         await self._on(nodes, lambda node: self.machines.limit_processor(node, share))
         return f"{share:.1%} of a processor" if share else "whole processors"
+
+    async def _squeeze(self, nodes: Sequence[str], left_mb: float | None) -> dict[str, Squeezed]:
+        if left_mb is None:
+            return await self._on(nodes, self.machines.release_memory)
+        left_bytes = round(left_mb * BYTES_IN_MB)
+        return await self._on(nodes, lambda node: self.machines.squeeze_memory(node, left_bytes))
 
     async def _on_disks(self, nodes: Sequence[str], act: OnDisk) -> dict[str, str]:
         self._known(nodes)

@@ -7,21 +7,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import glob
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from harness.environments.environment import Timeline
 from harness.environments.impairment import (
+    KERNEL_IMPAIRMENTS,
     BitRot,
     Corruption,
+    KilledProcesses,
     NodeImpairment,
+    PausedProcesses,
     RestartLoop,
     RollingRestart,
+    ScarceMemory,
     SlowNode,
     Strobe,
 )
 from harness.environments.remote.impaired_disks import DiskWorld, OnDisk, disk_treatment
+from harness.environments.remote.machines import Squeezed
+from harness.environments.remote.struck_processes import (
+    KillingProcesses,
+    NodeOfProcesses,
+    OneProcess,
+    OnNodes,
+    PausingProcesses,
+    ProcessWorld,
+)
 
 LEAST_PROCESSOR = 0.01
 CALLBACK_OF_NO_LOAD_US = 250.0
@@ -39,8 +53,11 @@ class World:
     """Let the clocks of nodes flip by all of these; why they do not, or empty."""
     limit_processor: Callable[[Sequence[str], float], Awaitable[str]]
     """Give each node no more than so much of one processor, or as much as there is where it is 0; what is so now."""
+    squeeze: Callable[[Sequence[str], float | None], Awaitable[dict[str, Squeezed]]]
+    """Leave each node so many MB more; None: as much as there is."""
     on_disks: Callable[[Sequence[str], OnDisk], Awaitable[dict[str, str]]]
     """As in `DiskWorld`."""
+    on_nodes: OnNodes
 
 
 class Treatment(Protocol):
@@ -57,6 +74,7 @@ class Treatment(Protocol):
 class RemoteImpairedNodes:
     def __init__(self, world: World) -> None:
         self._world = world
+        self._processes = ProcessWorld(kill=world.kill, boot=world.boot, on_nodes=world.on_nodes)
         self._active: list[tuple[NodeImpairment, tuple[str, ...], Treatment]] = []
 
     @property
@@ -86,6 +104,11 @@ class RemoteImpairedNodes:
     def all_of(self, kind: type[NodeImpairment], node: str) -> list[Any]:
         return [one for one, nodes, _ in self._active if isinstance(one, kind) and node in nodes]
 
+    def _paused(self, node: str) -> set[OneProcess]:
+        """The processes of a node that are paused by their names."""
+        treatments = [treatment for _, _, treatment in self._active if isinstance(treatment, PausingProcesses)]
+        return {process for treatment in treatments for process in treatment.paused(node)}
+
     def _treatment(self, nodes: tuple[str, ...], impairment: NodeImpairment) -> Treatment:
         world = self._world
         match impairment:
@@ -97,11 +120,17 @@ class RemoteImpairedNodes:
                 return _Strobing(self, nodes, world)
             case SlowNode():
                 return _Slow(self, nodes, world)
+            case ScarceMemory():
+                return _Scarce(self, nodes, world)
+            case KilledProcesses():
+                return KillingProcesses(self._processes, nodes, impairment)
+            case PausedProcesses():
+                return PausingProcesses(self._processes, nodes, impairment, self._paused)
         disks = DiskWorld(timeline=world.timeline, kill=world.kill, boot=world.boot, on_disks=world.on_disks)
         return disk_treatment(disks, nodes, impairment)
 
 
-TREATED: tuple[type[NodeImpairment], ...] = (RestartLoop, RollingRestart, SlowNode, Strobe)
+TREATED: tuple[type[NodeImpairment], ...] = (RestartLoop, RollingRestart, SlowNode, Strobe, *KERNEL_IMPAIRMENTS)
 """Those that nodes in containers and on machines can have; those of disks, where these are ours, come on top."""
 
 
@@ -177,7 +206,7 @@ async def _rolling(world: World, nodes: tuple[str, ...], rolling: RollingRestart
             return
 
 
-# Clocks and processors
+# Clocks, processors and memory
 
 
 class _Strobing:
@@ -233,3 +262,57 @@ def processor_share(slow: Sequence[SlowNode]) -> float:
     for one in slow:
         share /= one.stretch * (1.0 + one.callback_us / CALLBACK_OF_NO_LOAD_US)
     return max(LEAST_PROCESSOR, share)
+
+
+class _Scarce:
+    """Of several at once, the one that leaves least counts."""
+
+    def __init__(self, impaired: RemoteImpairedNodes, nodes: tuple[str, ...], world: World) -> None:
+        self._impaired, self._nodes, self._world = impaired, nodes, world
+        self._names: dict[str, tuple[str, ...]] = {}
+
+    async def begin(self) -> tuple[bool, str]:
+        await self._world.on_nodes(self._nodes, _begin_trouble)
+        squeezed = await self._apply()
+        self._names = {node: one.names for node, one in squeezed.items() if one.names}
+        words = (
+            f"{node}: no more than {self._left_mb(node):g} MB for what {', '.join(names)} takes from now on"
+            for node, names in self._names.items()
+        )
+        return bool(self._names), ", ".join(words) or "no process that was running"
+
+    async def end(self) -> str:
+        squeezed = await self._apply()
+
+        def look(node: NodeOfProcesses) -> bool:
+            """Whether it is to be booted."""
+            has_ended, killed = node.end_trouble(), squeezed[node.name].killed
+            names = self._names.get(node.name, ())
+            return has_ended or (killed > 0 and any(node.lacks_process(glob.escape(name)) for name in names))
+
+        down = [node for node, is_down in (await self._world.on_nodes(self._nodes, look)).items() if is_down]
+        if down:
+            await self._world.kill(down)
+            await self._world.boot(down)
+        told = (
+            f"{node}: the kernel killed {one.killed} processes{', booted' if node in down else ''}"
+            for node, one in squeezed.items()
+            if node in self._names
+        )
+        return ", ".join(told)
+
+    async def cancel(self) -> None:
+        """The limit goes with the node."""
+
+    async def _apply(self) -> dict[str, Squeezed]:
+        squeezed: dict[str, Squeezed] = {}
+        for node in self._nodes:
+            squeezed |= await self._world.squeeze((node,), self._left_mb(node))
+        return squeezed
+
+    def _left_mb(self, node: str) -> float | None:
+        return min((one.left_mb for one in self._impaired.all_of(ScarceMemory, node)), default=None)
+
+
+def _begin_trouble(node: NodeOfProcesses) -> None:
+    node.begin_trouble()

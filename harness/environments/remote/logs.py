@@ -1,17 +1,20 @@
-"""A node's logs come home: out of its container or machine, into the run's directory, on the harness's clock."""
+"""What a node leaves comes home: out of its container or machine, into the run's directory, on the harness's clock."""
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
-from harness.environments.remote import agent
+from harness.environments.remote import agent, capture
 from harness.environments.remote.shell import Shell
-from harness.record.run_directory import EVENTS, NODE_LOG
+from harness.errors import HarnessError
+from harness.record.run_directory import ABOUT_PACKETS, EVENTS, NODE_LOG, PACKETS
 
 
 def bring_home(shell: Shell, directory: Path, *, zero_ns: int) -> None:
-    """Write `node.log` and `events.jsonl` of the node into `directory`, which is made unless it is there.
+    """Write `node.log` and `events.jsonl` of the node into `directory`, which is made unless it is there; and its
+    packets, if they were captured.
 
     `zero_ns`: what CLOCK_MONOTONIC was in the node when the harness's clock was 0. Raises HarnessError, OSError.
     """
@@ -25,3 +28,21 @@ def bring_home(shell: Shell, directory: Path, *, zero_ns: int) -> None:
                 continue  # torn by a kill
             event["time"] -= zero_ns
             file.write(json.dumps(event) + "\n")
+    if shell.fetch(agent.CAPTURE):
+        _bring_packets(shell, directory, zero_ns=zero_ns)
+
+
+def _bring_packets(shell: Shell, directory: Path, *, zero_ns: int) -> None:
+    """A packet of the 12th second of the run has 12 s as its time. Raises HarnessError, OSError."""
+    collected = shell.run(["python3", "-I", "-S", agent.CAPTURE, "collect", "{}"])
+    try:
+        about = json.loads(collected.output)
+    except ValueError:
+        words = collected.errors.decode(errors="replace").strip().rpartition("\n")[2]
+        raise HarnessError(f"packets of {directory.name} could not be collected: {words}") from None
+    with (directory / PACKETS).open("wb") as file:
+        file.write(capture.HEADER)
+        for at_ns, length, data in capture.records(io.BytesIO(shell.fetch(about.pop("place")))):
+            if at_ns >= zero_ns:
+                capture.write(file, at_ns - zero_ns, length, data)
+    (directory / ABOUT_PACKETS).write_text(json.dumps(about) + "\n", encoding="utf-8")

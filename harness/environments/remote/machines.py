@@ -34,6 +34,8 @@ class Place:
     """Node -> address, where the machine does not resolve the names of nodes by itself."""
     spared_ports: tuple[int, ...] = ()
     """Whatever is cut, these stay open: by them the machine is reached."""
+    lends_clock: bool = False
+    """Whether wrong clocks are that of the machine, which somebody has lent for this."""
 
 
 class ByItself(Protocol):
@@ -42,6 +44,23 @@ class ByItself(Protocol):
     name: str
 
     def limit_processor(self, share: float) -> None: ...
+
+    def supervisor(self) -> int:
+        """The number that its program's supervisor has there; 0 where nothing runs."""
+
+    def squeeze_memory(self, left_bytes: int) -> Squeezed: ...
+
+    def release_memory(self) -> Squeezed: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Squeezed:
+    """What came of a limit of a program's memory."""
+
+    names: tuple[str, ...] = ()
+    """Of its processes."""
+    killed: int
+    """How many the kernel has killed so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +131,12 @@ class Machines(Protocol):
 
     def limit_processor(self, node: ByItself, share: float) -> None:
         """Let a node's program have no more than so much of one processor, also after a restart; 0: what there is."""
+
+    def squeeze_memory(self, node: ByItself, left_bytes: int) -> Squeezed:
+        """Let a node's program take no more than so much memory from now on."""
+
+    def release_memory(self, node: ByItself) -> Squeezed:
+        """Let it take as much as there is again."""
 
     def require_kept(self) -> None:
         """Raises HarnessError where machines are this run's no more, so that what nodes do says nothing about them."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.environments.environment import Usage
 from harness.environments.impairment import Strobe
-from harness.environments.remote import agent, relay
+from harness.environments.remote import agent, capture, memory, real_clock, relay
 from harness.environments.remote.launch import Launch, launch_of
 from harness.environments.remote.logs import bring_home
-from harness.environments.remote.machines import Place
+from harness.environments.remote.machines import Place, Squeezed
+from harness.environments.remote.struck_processes import OneProcess, Struck
 from harness.errors import HarnessError
 from harness.printable import last_lines
 from harness.program import Listening, Program, Succeeding, image_of
@@ -22,7 +23,7 @@ from harness.system import NodeSpec
 
 CLEAN_STOP_S = 10.0
 AGENT = f"{agent.HOME}/agent.py"
-TOOLS: Mapping[str, Any] = {AGENT: agent, agent.RELAY: relay}
+TOOLS: Mapping[str, Any] = {AGENT: agent, agent.RELAY: relay, agent.MEMORY: memory}
 """What is brought to a node, by where it is there."""
 
 
@@ -56,15 +57,22 @@ class RemoteNode:
     _is_off: bool = False
     """Without power."""
     _troubles: int = 0
-    """How many impairments of its disk there are."""
+    """How many impairments there are by which it may end."""
     _ended_in_trouble: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prepare(self) -> int:
         """Bring the agent to the node; returns what CLOCK_MONOTONIC is there. Raises HarnessError."""
         self.place.shell.put({path: Path(module.__file__).read_bytes() for path, module in TOOLS.items()})
+        if self.place.lends_clock:
+            self.place.shell.put({agent.REAL_CLOCK: Path(real_clock.__file__).read_bytes()})
         here: int = self._ask("guard", {"spared_ports": self.place.spared_ports})["monotonic_ns"]
         return here
+
+    def capture_packets(self) -> None:
+        """Keep packets from now on, until the logs come home. Raises HarnessError where that cannot be."""
+        self.place.shell.put({agent.CAPTURE: Path(capture.__file__).read_bytes()})
+        self._ask("begin", {"spared_ports": self.place.spared_ports}, tool=agent.CAPTURE)
 
     # Verbs: each returns what it did, or "" where there was nothing to do ----------------------------------------
 
@@ -127,6 +135,26 @@ class RemoteNode:
     def resume(self) -> str:
         return self._changed(self._ask("resume"))
 
+    def kill_processes(self, name: str) -> Struck:
+        return self._strike(name, "KILL")
+
+    def pause_processes(self, name: str) -> Struck:
+        return self._strike(name, "STOP")
+
+    def resume_processes(self, processes: Sequence[OneProcess]) -> Sequence[OneProcess]:
+        answer = self._ask("resume_processes", {"processes": [astuple(one) for one in processes]})
+        return [OneProcess(*one) for one in answer["resumed"]]
+
+    def lacks_process(self, name: str) -> bool:
+        """Whether the program runs, but no process of this name."""
+        self.look()
+        return self._should_run and not self._ask("called", {"name": name})["processes"]
+
+    def _strike(self, name: str, signal: str) -> Struck:
+        self.look()
+        answer = self._ask("strike_processes", {"name": name, "signal": signal})
+        return Struck(processes=tuple(OneProcess(*one) for one in answer["struck"]), others=tuple(answer["running"]))
+
     def filter_packets(self, *, dropped: Sequence[str], relayed: Sequence[str]) -> Mapping[str, int]:
         """Drop packets from the first addresses, relay those from the second, and let all others pass; answers how many
         were dropped until now, by address."""
@@ -165,16 +193,36 @@ class RemoteNode:
 
     def set_clock(self, offset_s: float, rate: float) -> Mapping[str, Any]:
         """The clock's error before and after, whether it drifts, and which processes do not read it."""
-        return self._ask("set_clock", {"offset_s": offset_s, "rate": rate})
+        return self._ask("set_clock", {"offset_s": offset_s, "rate": rate}, tool=self._clock)
+
+    @property
+    def _clock(self) -> str:
+        """What changes it."""
+        return agent.REAL_CLOCK if self.place.lends_clock else AGENT
 
     def strobe(self, strobes: Sequence[Strobe]) -> str:
         """Let its clock flip by all of these and no others; which processes do not read it, or empty."""
-        unreached = self._ask("strobe", {"strobes": [asdict(one) for one in strobes]})["unreached"]
+        wanted = {"strobes": [asdict(one) for one in strobes]}
+        unreached = self._ask("strobe", wanted, tool=self._clock)["unreached"]
         return f"{self.name} reads the true time: {', '.join(unreached)}" if unreached else ""
 
     def limit_processor(self, share: float) -> None:
         """By a control group on the machine; 0: as much as there is."""
         self._ask("limit", {"share": share})
+
+    def supervisor(self) -> int:
+        return int(self._ask("supervisor")["pid"])
+
+    def squeeze_memory(self, left_bytes: int) -> Squeezed:
+        """By a control group on the machine."""
+        if not (supervisor := self.supervisor()):
+            return Squeezed(killed=0)
+        answer = self._ask("squeeze", {"supervisor": supervisor, "bytes": left_bytes}, tool=agent.MEMORY)
+        return Squeezed(names=tuple(answer["names"]), killed=answer["killed"])
+
+    def release_memory(self) -> Squeezed:
+        answer = self._ask("release", {"supervisor": self.supervisor()}, tool=agent.MEMORY)
+        return Squeezed(killed=answer["killed"])
 
     @property
     def spared(self) -> Sequence[str]:
@@ -183,12 +231,12 @@ class RemoteNode:
         return [path.removeprefix(home) for path in self.launch.files if path.startswith(home)]
 
     def begin_trouble(self) -> None:
-        """Its disk fails from now on: what ends by itself then has not panicked."""
+        """Its disk fails from now on, or its processes are struck: what ends by itself then has not panicked."""
         self.look()
         self._troubles += 1
 
     def end_trouble(self) -> bool:
-        """Whether it has ended by itself since its disk failed, and is to be booted."""
+        """Whether it has ended by itself since, and is to be booted."""
         self.look()
         self._troubles -= 1
         if self._troubles:

@@ -22,8 +22,10 @@ from typing import Any, Final, TypeVar
 from harness.environments.disk.troubles import DiskFaults
 from harness.environments.environment import Effect, Link
 from harness.environments.impairment import (
-    NODE_IMPAIRMENTS,
+    HOST_IMPAIRMENTS,
+    INSTEAD,
     STREAM_IMPAIRMENTS,
+    KernelImpairment,
     LinkImpairment,
     NodeImpairment,
 )
@@ -126,7 +128,7 @@ class SimulatedEnvironment:
     name = "simulated"
     faults = frozenset(
         {"partition", "kill", "pause", "clock", "power", "upgrade"}
-        | {impairment.kind for impairment in (*STREAM_IMPAIRMENTS, *NODE_IMPAIRMENTS)}
+        | {impairment.kind for impairment in (*STREAM_IMPAIRMENTS, *HOST_IMPAIRMENTS)}
         | MEMBERSHIP
     )
 
@@ -354,11 +356,17 @@ class SimulatedEnvironment:
         return self._effect(f"end of {impairment.kind}", [words] if words else [], "no link had it")
 
     async def impair(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
+        if isinstance(impairment, KernelImpairment):
+            raise HarnessError(
+                f"there is no {impairment.kind} in the simulator, where a node is one process; containers and machines "
+                f"have it, and '{INSTEAD[impairment.kind]}' strikes the whole node"
+            )
         words = self._impaired_nodes.impair(self._named(nodes), impairment)
         return self._effect(impairment.kind, [words] if words else [], "there was nothing to impair")
 
     async def relieve(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
-        words = self._impaired_nodes.relieve(self._named(nodes), impairment)
+        named = self._named(nodes)
+        words = "" if isinstance(impairment, KernelImpairment) else self._impaired_nodes.relieve(named, impairment)
         return self._effect(f"end of {impairment.kind}", [words] if words else [], "no node had it")
 
     # Beyond the protocol: what only a simulator can do ----------------------------------------------------------

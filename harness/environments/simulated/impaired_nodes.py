@@ -15,8 +15,8 @@ from harness.environments.impairment import (
     DiskErrors,
     FailingFsync,
     FullDisk,
+    HostImpairment,
     LostDisk,
-    NodeImpairment,
     OldDisk,
     RestartLoop,
     RollingRestart,
@@ -63,9 +63,9 @@ class ImpairedNodes:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._active: list[tuple[NodeImpairment, tuple[str, ...], Treatment]] = []
+        self._active: list[tuple[HostImpairment, tuple[str, ...], Treatment]] = []
 
-    def impair(self, nodes: Sequence[Node], impairment: NodeImpairment) -> str:
+    def impair(self, nodes: Sequence[Node], impairment: HostImpairment) -> str:
         """What was done to which nodes, in words; empty where nothing was."""
         if not nodes:
             return ""
@@ -75,7 +75,7 @@ class ImpairedNodes:
         self._active.append((impairment, _names(nodes), treatment))
         return treatment.words
 
-    def relieve(self, nodes: Sequence[Node], impairment: NodeImpairment) -> str:
+    def relieve(self, nodes: Sequence[Node], impairment: HostImpairment) -> str:
         """What came of one such impairment of just these nodes, which is over now; empty where there was none."""
         for one in self._active:
             if one[:2] == (impairment, _names(nodes)):
@@ -94,7 +94,7 @@ def _rot(nodes: Sequence[Node], how: BitRot | Corruption) -> str:
     return ", ".join(f"{name}: {words}" for name, words in done if words)
 
 
-def _treatment(world: World, nodes: Sequence[Node], impairment: NodeImpairment) -> Treatment:
+def _treatment(world: World, nodes: Sequence[Node], impairment: HostImpairment) -> Treatment:
     match impairment:
         case SlowDisk() | FailingFsync() | DiskErrors() | FullDisk():
             return _DiskTrouble(world, nodes, impairment)

@@ -25,6 +25,7 @@ class Simulated:
     faults: frozenset[str] = SimulatedEnvironment.faults
     has_moments: bool = True
     takes_inventory: bool = False
+    has_packets: bool = False
     programs: tuple[type, ...] = (PythonProgram,)
     about: str = "deterministic simulator in virtual time; needs nothing"
 

@@ -16,6 +16,7 @@
     host_key = "ssh-ed25519 AAAA…"    # pinned; without it, the user's known_hosts has to know it
     inside = "172.16.0.11"            # IPv4, by which nodes reach each other; the address, unless it is named
     clients = "10.0.0.11"             # by which clients reach its node; the address, or inside behind a jump host
+    real_clock = true                 # its own clock may be set, with --real-clock; false unless it is said
     node = "b1"                       # the node it is for; or any one node of
     groups = ["servers"]              # these groups (`all` is every node)
 
@@ -53,6 +54,7 @@ class Keys:
     sudo: bool = False
     key: str = ""
     agent: bool = False
+    real_clock: bool = False
     jump: str = ""
     host_key: str = ""
     inside: str = ""
@@ -84,6 +86,8 @@ class Host:
     clients: str
     node: str
     groups: tuple[str, ...]
+    real_clock: bool
+    """Whether its own clock may be set."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.user}@{self.address}:{self.port})"
@@ -165,6 +169,7 @@ def _host(name: str, table: Any, defaults: Mapping[str, Any], where: str) -> Hos
         clients=keys.clients or (inside if keys.jump else keys.address),
         node=keys.node,
         groups=groups,
+        real_clock=keys.real_clock,
     )
 
 

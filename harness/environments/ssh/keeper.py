@@ -54,13 +54,21 @@ def claim(arguments: Answer) -> Answer:
             return {"taken_by": other}
         _end_watchdog()
         _leave()
-    for place in ("node", "log"):
-        shutil.rmtree(f"{HOME}/{place}", ignore_errors=True)
+    _clear()
     os.makedirs(STATE, exist_ok=True)
     _write(HEARD, repr(time.monotonic()))
     _write(CLAIM, json.dumps(arguments["claim"]))
     _watch(arguments["claim"]["run"])
     return {"taken_by": None}
+
+
+def _clear() -> None:
+    """Remove whatever another run has left but this file: what its tools were for, this one may not want."""
+    for name in os.listdir(HOME):
+        if name != "keeper.py":
+            shutil.rmtree(f"{HOME}/{name}", ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(f"{HOME}/{name}")
 
 
 def hear(arguments: Answer) -> Answer:

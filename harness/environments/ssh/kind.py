@@ -31,6 +31,7 @@ class Ssh:
     faults: frozenset[str] = RemoteEnvironment.faults
     has_moments: bool = False
     takes_inventory: bool = True
+    has_packets: bool = True
     programs: tuple[type, ...] = (PythonProgram, Command)
     about: str = "machines that an inventory names, over SSH: real processes, packets and disks; needs --inventory"
 
@@ -45,14 +46,28 @@ class Ssh:
             if isinstance(spec.program, Command):
                 _require_possible(spec.name, spec.program)
 
+    def require_lent_clocks(self, nodes: Sequence[NodeSpec], inventory: str) -> None:
+        """Raises UsageError where the inventory does not say of each node's machine that its own clock may be set."""
+        hosts = placed(nodes, read_inventory(inventory)).values()
+        if kept := sorted({host.name for host in hosts if not host.real_clock}):
+            raise UsageError(
+                f"{inventory}: --real-clock sets the clocks of whole machines, for which these are not lent: "
+                f"{', '.join(kept)}; say real_clock = true there, or in the defaults, or leave --real-clock out"
+            )
+
     def run(
         self, main: Callable[[Environment], Coroutine[Any, Any, T]], setting: Setting
     ) -> tuple[T, Mapping[str, Any]]:
         # Not with the module: paramiko takes a third of a second, also where only names of environments are asked for.
         ssh_machines = importlib.import_module("harness.environments.ssh.machines").SshMachines
-        machines = ssh_machines(read_inventory(setting.inventory), faults=setting.faults, say=setting.say)
+        machines = ssh_machines(
+            read_inventory(setting.inventory), faults=setting.faults, say=setting.say, real_clocks=setting.real_clocks
+        )
         environment = RemoteEnvironment(
-            machines, client_hosts=importlib.import_module(RUNNER).RealHost, wanted=setting.faults
+            machines,
+            client_hosts=importlib.import_module(RUNNER).RealHost,
+            wanted=setting.faults,
+            captures=setting.captures,
         )
         remedy = f"watchdogs end nodes within a minute, and this removes the rest: {clean_line(setting.inventory)}"
         result = carry_out(main, environment, done=DONE, remedy=remedy)

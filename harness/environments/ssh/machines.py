@@ -12,8 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from harness.environments.impairment import Strobe
+from harness.environments.remote import real_clock
 from harness.environments.remote.launch import python_files
-from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place
+from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place, Squeezed
 from harness.environments.remote.packed import tar_of
 from harness.environments.ssh import keeper
 from harness.environments.ssh.clock import clock_ahead_ns
@@ -29,6 +31,7 @@ from harness.system import NodeSpec
 
 KEEPER = f"{keeper.HOME}/keeper.py"
 HEARD_EVERY_S = 10.0
+CLOCK_FAULTS = frozenset(("clock", Strobe.kind))
 RELEASES_AT_ONCE = 8
 
 
@@ -45,13 +48,16 @@ class SshMachines:
         *,
         faults: frozenset[str],
         say: Callable[[str], None],
+        real_clocks: bool = False,
     ) -> None:
-        """`faults`: the kinds that the run may bring."""
+        """`faults`: the kinds that the run may bring. `real_clocks`: wrong clocks are those of the machines."""
         self.run = f"stormproof-{secrets.token_hex(4)}"
         self.inventory = inventory
         self.shells: dict[str, SshShell] = {}
         self._faults = faults
         self._say = say
+        self._real_clocks = real_clocks
+        self._kernels = {real_clock.check({})["kernel"]: "the machine of the harness"} if real_clocks else {}
         self._connections = Connections(inventory)
         self._nodes: dict[str, NodeSpec] = {}
         self._home: Home | None = None
@@ -60,6 +66,7 @@ class SshMachines:
         self._ending = threading.Event()
         self._hearts: list[threading.Thread] = []
         self._packing = threading.Lock()
+        self._looking = threading.Lock()
         self._packed: dict[object, tuple[str, bytes]] = {}
 
     def take(self, nodes: Sequence[NodeSpec], home: Home) -> Mapping[str, str]:
@@ -73,13 +80,37 @@ class SshMachines:
     def open(self, spec: NodeSpec) -> Place:
         shell = self.shells[spec.name]
         spared = _port_of_sshd(shell)
-        require(shell, spec, self._faults)
+        require(shell, spec, self._faults - CLOCK_FAULTS if self._real_clocks else self._faults)
+        if self._real_clocks:
+            self._require_clock_of_its_own(shell)
         self._claim(spec.name, shell)
         environment = {}
         if isinstance(spec.program, PythonProgram):
             environment = {"PYTHONPATH": self._program(shell, spec.program), "PYTHONUNBUFFERED": "1"}
         names = {name: other.host.inside for name, other in self.shells.items()}
-        return Place(shell=shell, environment=environment, names=names, spared_ports=(spared,))
+        return Place(
+            shell=shell,
+            environment=environment,
+            names=names,
+            spared_ports=(spared,),
+            lends_clock=self._real_clocks,
+        )
+
+    def _require_clock_of_its_own(self, shell: SshShell) -> None:
+        """Raises HarnessError where setting it would set another one as well, or not last."""
+        told = shell.run([*PYTHON, "-c", Path(real_clock.__file__).read_text(encoding="utf-8"), "check", "{}"])
+        if told.exit_code:
+            raise HarnessError(f"{shell.host} cannot say whose clock it has: {told.errors.decode(errors='replace')}")
+        answer = json.loads(told.output)
+        with self._looking:
+            other = self._kernels.setdefault(answer["kernel"], str(shell.host))
+        if other != str(shell.host):
+            raise HarnessError(
+                f"{shell.host} and {other} run on one kernel, which has one clock: --real-clock needs whole machines, "
+                "not containers; leave it out"
+            )
+        if answer["why_not"]:
+            raise HarnessError(f"{shell.host} {answer['why_not']}; --real-clock cannot do without, so leave it out")
 
     def clock_ahead_ns(self, node: str, monotonic_ns: int) -> int:
         return clock_ahead_ns(self._connections.session(self.shells[node].host))
@@ -99,6 +130,12 @@ class SshMachines:
 
     def limit_processor(self, node: ByItself, share: float) -> None:
         node.limit_processor(share)
+
+    def squeeze_memory(self, node: ByItself, left_bytes: int) -> Squeezed:
+        return node.squeeze_memory(left_bytes)
+
+    def release_memory(self, node: ByItself) -> Squeezed:
+        return node.release_memory()
 
     def require_kept(self) -> None:
         for node, host in sorted(self._lost.items()):

@@ -26,6 +26,11 @@ rocketmq --environment ssh --inventory /dev/zero => inventory /dev/zero cannot b
 rocketmq --environment ssh --inventory text => text: not TOML
 rocketmq --environment ssh --inventory good.toml => good.toml: defaults: unknown key 'system' of the defaults
 rocketmq --environment docker --inventory text => leave --inventory out, or say --environment ssh
+rocketmq --real-clock => environment 'simulated' has no machines whose own clocks could be set; leave --real-clock out
+rocketmq --environment docker --real-clock => has no machines whose own clocks could be set
+rocketmq --real-clock=yes => does not take a value
+rocketmq --capture => environment 'simulated' has no packets that could be captured; leave --capture out, or say
+rocketmq --capture=yes => does not take a value
 rocketmq --inventory text => environment 'simulated' makes what its nodes run on; leave --inventory out
 rocketmq --workload log+lug => unknown workload 'lug'; did you mean log?
 rocketmq --workload log+ => empty name of a workload
@@ -164,6 +169,10 @@ rocketmq --set brokers=2 --nemesis 'kill b3 every 10 for 5' => 'b3' is no target
 rocketmq --nemesis 'kill b1+b1 every 10 for 5' => 'b1+b1' names a node twice
 rocketmq --nemesis 'cut link b1 every 10 for 5' => the word after 'cut link b1' is missing, e.g. to
 rocketmq --nemesis 'isolate all every 10 for 5' => 'all' is no target that can follow 'isolate'
+rocketmq --nemesis 'kill process of b1 every 10 for 5' => 'of' is no name of processes that can follow 'kill process'
+rocketmq --nemesis 'kill process java of b1 every 10 for 5' => where a node is one process, say 'kill TARGET' instead
+rocketmq --nemesis memory => where a node is one process, say 'kill TARGET' instead
+rocketmq --nemesis 'exhaust memory of b1 left_mb=-1 every 10 for 5' => left_mb takes a number from 0 to 1000000, got
 rocketmq --nemesis reset => environment 'simulated' cannot apply 'reset'
 """
 

@@ -15,6 +15,8 @@ SCENARIOS = (
     ({"time_limit_s": 1e9}, "scenario.json: time_limit_s takes a number from 0 to 604800, got 1000000000.0"),
     ({"recovery_s": float("nan")}, "scenario.json: recovery_s takes a number from 0 to 604800, got nan"),
     ({"liveness_s": float("inf")}, "scenario.json: liveness_s takes a number from 0 to 604800, got inf"),
+    ({"capture": 1}, "scenario.json: capture takes true or false, got 1"),
+    ({"real_clock": "yes"}, "scenario.json: real_clock takes true or false, got 'yes'"),
     ({"max_outage_s": []}, "scenario.json: max_outage_s takes a number from 0 to 604800, got []"),
     ({"seed": -1}, "scenario.json: seed takes a whole number from 0 to 9223372036854775807, got -1"),
     ({"seed": True}, "scenario.json: seed takes a whole number from 0 to 9223372036854775807, got True"),

@@ -25,6 +25,7 @@ good.toml --jobs 0 => 0 is not in the range 1<=x<=64
 good.toml --jobs 65 => 65 is not in the range 1<=x<=64
 good.toml --jobs x => 'x' is not a valid integer
 good.toml --engine flink => unknown engine 'flink'
+good.toml --capture => no scenario runs where packets can be captured; leave --capture out
 good.toml --inventory nowhere => no scenario runs on machines, which --inventory names; leave it out
 good.toml --runs text => Directory 'text' is a file
 good.toml --runs text/runs => cannot write into text/runs: Not a directory

@@ -11,7 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.environments.environment import Link
-from harness.environments.impairment import DiskErrors, FailingFsync, LossyLink, NarrowLink, SlowLink, Strobe
+from harness.environments.impairment import (
+    DiskErrors,
+    FailingFsync,
+    LossyLink,
+    NarrowLink,
+    PausedProcesses,
+    SlowLink,
+    Strobe,
+)
 from harness.errors import UsageError
 from harness.program import PythonProgram
 from harness.system import Declaration, NodeSpec
@@ -23,11 +31,13 @@ from nemesis.grammar import FORMS, Mistake, next_words, parse_shape, parse_shape
 from nemesis.impair import (
     LINK_VERBS,
     NODE_VERBS,
+    PROCESS_VERBS,
     Corrupt,
     Impairing,
     ImpairLinks,
     ImpairLinksOf,
     ImpairNodes,
+    StrikeProcesses,
     amounts_of,
     with_drawn_amounts,
 )
@@ -51,6 +61,7 @@ from nemesis.target import ALL, Group, Majority, Minority, Nodes, One, Role, Tar
 from nemesis.vocabulary import EVERYBODY, RESERVED, Vocabulary, vocabulary_of
 from tests.unit.nemesis.systems import WORDS
 
+PROCESSES = ("etcd", "redis-server", "*org.apache.zookeeper*", "postgres:*walwriter")
 NAMES = st.text("abcdeklnoprst0123456789-_.@=é", min_size=1, max_size=9).filter(lambda name: name not in RESERVED)
 
 
@@ -109,6 +120,7 @@ def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
         *(st.builds(of, groups) for of in (Bridge, MajoritiesRing)),
         st.just(RandomHalves()),
         st.builds(Corrupt, target, st.sampled_from(("**", "store/**/*.blk", "a?.wal")), st.integers(1, 999_999_999)),
+        st.builds(StrikeProcesses, st.sampled_from(list(PROCESS_VERBS)), st.sampled_from(PROCESSES), target),
         *(target.map(of) for of in verbs),
     )
 
@@ -138,7 +150,7 @@ def test_the_text_of_every_shape_is_read_as_an_equal_shape(data: st.DataObject) 
 
 def test_every_form_is_drawn_by_the_test_above() -> None:
     made = {"PART": Role("primary"), "TARGET": ALL, "GROUP": "brokers", "NODE": One("brokers")}
-    made |= {"PATTERN": "'store/*'", "COUNT": "3", "UNIT": "kB"}
+    made |= {"PATTERN": "'store/*'", "COUNT": "3", "UNIT": "kB", "PROCESS": "'etcd'"}
     for form in FORMS:
         shape = form.make(*(made[word] for word in form.text.split() if word in made))
         assert parse_shape(tuple(str(shape).split()), WORDS) == shape
@@ -175,6 +187,25 @@ def test_bits_are_flipped_in_files_that_a_pattern_names() -> None:
         "corrupt b1 'a' one bit in 1 TB": "'TB' is no unit that can follow .*; there can be: B, kB, MB, GB",
         "corrupt b1 'a' one bit in none MB": "no whole number that can follow",
         "corrupt b1 one bit in 1 MB": "no pattern of files that can follow",
+    }.items():
+        with pytest.raises(Mistake) as mistake:
+            shape_of(text)
+        assert re.search(words, mistake.value.what), mistake.value.what
+
+
+def test_processes_are_struck_by_a_name_that_may_stand_in_quotes() -> None:
+    expected = StrikeProcesses("kill", "etcd", Nodes(("b2",)))
+    assert [shape_of(f"kill process {name} of b2") for name in ("etcd", "'etcd'")] == [expected] * 2
+    assert str(expected) == "kill process 'etcd' of b2"
+    cluster = Cluster(groups=WORDS.groups, unavailable=frozenset(("b1",)))
+    struck = shape_of("pause process 'redis-server' of b1+b2").strike(cluster, random.Random(1))
+    assert struck == ImpairedNodes(("b2",), PausedProcesses(name="redis-server"))
+    for text, words in {
+        "kill process of b1": "'of' is no name of processes that can follow 'kill process'",
+        "kill process etcd b1": "'b1' is no word that can follow 'kill process etcd'; there can be: of",
+        "kill process 'a'": "the word after .* is missing, e.g. of",
+        "kill process 'a of b1": "no name of processes",
+        "kill process 'a[b]' of b1": "no name of processes",
     }.items():
         with pytest.raises(Mistake) as mistake:
             shape_of(text)

@@ -133,6 +133,11 @@ slow-nodes
 1.0 slow down active-controller
 2.0 slow down one of brokers
 1.0 slow down minority of controllers
+memory
+2.0 exhaust memory of primary
+1.0 exhaust memory of active-controller
+2.0 exhaust memory of one of brokers
+1.0 exhaust memory of minority of controllers
 restarts
 2.0 restart loop of primary
 1.0 restart loop of active-controller
@@ -198,6 +203,8 @@ disk-damage
 2.0 roll back disks of one of stores
 slow-nodes
 2.0 slow down one of stores
+memory
+2.0 exhaust memory of one of stores
 restarts
 2.0 restart loop of one of stores
 1.5 rolling restart of stores
@@ -275,6 +282,9 @@ disk-damage
 slow-nodes
 2.0 slow down primary
 2.0 slow down one of memos
+memory
+2.0 exhaust memory of primary
+2.0 exhaust memory of one of memos
 restarts
 2.0 restart loop of primary
 2.0 restart loop of one of memos

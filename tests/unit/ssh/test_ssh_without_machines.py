@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import json
 import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.cli.main import run
-from harness.environments.remote import agent
+from harness.environments.remote import agent, capture, memory, real_clock, relay
 from harness.environments.ssh import keeper
 from harness.environments.ssh.connection import Connections
 from harness.environments.ssh.inventory import parse_inventory
 from harness.environments.ssh.kind import SSH
+from harness.environments.ssh.machines import SshMachines
 from harness.environments.ssh.requirements import PYTHON_OF_TOOLS, require
 from harness.environments.ssh.shell import SshShell
 from harness.errors import HarnessError, UsageError
@@ -44,6 +47,7 @@ def test_the_environment_is_found_by_its_name() -> None:
         *("partition", "kill", "pause", "clock", "upgrade", "reset"),
         *("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"),
         *("slow-nodes", "restart-loop", "rolling-restart", "strobe"),
+        *("kill-process", "pause-process", "scarce-memory"),
         *("duplicating-links", "corrupting-links", "reordering-links"),
     }
 
@@ -96,6 +100,36 @@ def test_a_command_that_machines_cannot_have_is_refused(image: Any, path: str, w
 def test_a_command_that_finds_itself_installed_is_taken(hosts: str) -> None:
     for image in (Installed(), DebianPackages(("redis-server",))):
         SSH.require_placed([node(Command(argv=("redis",), image=image, files={"${home}/a": ""}))], hosts)
+
+
+def test_only_machines_that_are_lent_for_it_have_their_clocks_set(tmp_path: Path) -> None:
+    hosts, two = tmp_path / "hosts.toml", ("m1", "m2")
+    specs = [NodeSpec(name=f"b{name}", groups=(), program=PythonProgram(main="m:main")) for name in two]
+    text = "[defaults]\nagent = true\n" + "".join(
+        f'[hosts.{name}]\naddress = "192.0.2.{name[1:]}"\ngroups = ["all"]\nreal_clock = {lent}\n'
+        for name, lent in zip(two, ("true", "false"), strict=True)
+    )
+    hosts.write_text(text)
+    with pytest.raises(UsageError, match=r"for which these are not lent: m2; say real_clock = true there"):
+        SSH.require_lent_clocks(specs, str(hosts))
+    hosts.write_text(text.replace("false", "true"))
+    SSH.require_lent_clocks(specs, str(hosts))
+
+
+def test_a_machine_that_shares_its_kernel_with_the_harness_keeps_its_clock(
+    shell: SshShell,
+) -> None:
+    """As this one does, which acts as a machine here."""
+    machines = SshMachines(shell.connections.inventory, faults=frozenset(), say=print, real_clocks=True)
+    with pytest.raises(
+        HarnessError, match=r"m1 \(.*\) and the machine of the harness run on one kernel, which has one"
+    ):
+        machines._require_clock_of_its_own(shell)
+    machines._kernels = {"another": "m2"}
+    with contextlib.suppress(HarnessError):  # unless nobody but the kernel sets its clock here
+        machines._require_clock_of_its_own(shell)
+    with pytest.raises(HarnessError, match=r"m7 \(.*\) and m1 \(.*\) run on one kernel"):
+        machines._require_clock_of_its_own(replace(shell, host=replace(shell.host, name="m7")))
 
 
 class Channel:
@@ -195,6 +229,12 @@ def test_sudo_comes_before_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
             {"libfaketime": False},
             "has no libfaketime, which wrong clocks need",
         ),
+        (
+            PythonProgram(main="m:main"),
+            ("scarce-memory",),
+            {"memory": False},
+            "lets nobody write control groups of memory, which scarce-memory needs",
+        ),
         (Command(argv=("x",), image=Installed()), (), {"version": [3, 8]}, "needs 3.9 or newer"),
     ],
 )
@@ -203,7 +243,8 @@ def test_what_a_machine_lacks_is_named_with_what_to_do(
 ) -> None:
     class Telling(SshShell):
         def run(self, argv: Any, *, given: bytes = b"") -> Any:
-            found = {"version": [3, 11], "root": True, "iptables": True, "libfaketime": True, "missing": []}
+            tools = dict.fromkeys(("root", "iptables", "libfaketime", "memory"), True)
+            found = {"version": [3, 11], **tools, "missing": []}
             return shell.run(["echo", json.dumps({**found, **told})])
 
     machine = Telling(connections=shell.connections, host=shell.host)
@@ -223,7 +264,7 @@ def test_this_machine_has_what_is_asked_of_one_or_says_so(shell: SshShell) -> No
         require(shell, node(PythonProgram(main="m:main", requirements=("no_such_distribution>=1",))), frozenset())
 
 
-@pytest.mark.parametrize("module", [agent, keeper])
+@pytest.mark.parametrize("module", [agent, keeper, relay, memory, capture, real_clock])
 def test_what_runs_on_machines_is_plain_enough_for_their_python(module: Any) -> None:
     source = inspect.getsource(module)
     tree = ast.parse(source, feature_version=PYTHON_OF_TOOLS)

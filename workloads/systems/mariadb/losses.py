@@ -23,7 +23,7 @@ from enum import Enum
 from checkers.transactions.model.lattice import ConsistencyModel, implied
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
-from workloads.systems.sql.lost_commits import ENDS_PROCESSES, LOST_COMMITS, OF_BANK, OF_LONG_FORK
+from workloads.systems.sql.lost_commits import ENDS_PROCESSES, LOST_COMMITS, OF_BANK, OF_LONG_FORK, PROCESSES_ALONE
 
 
 class Isolation(Enum):
@@ -68,7 +68,7 @@ BEFORE_APPLYING = (
 )
 OF_DIRTY_READS = ("aborted-read",)
 """Of long-fork, where transactions see what others have not committed."""
-MACHINES = ENDS_PROCESSES - {"kill", "restart-loop", "rolling-restart"}
+MACHINES = ENDS_PROCESSES - PROCESSES_ALONE
 
 
 REJOINING_NS = 60_000_000_000

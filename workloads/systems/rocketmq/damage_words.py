@@ -25,6 +25,9 @@ AWAY = {
     "power": "without power",
     "pause": "paused",
     "partition": "cut off",
+    "kill-process": "killed",
+    "scarce-memory": "killed",
+    "pause-process": "paused",
     "restart-loop": "killed again and again",
     "rolling-restart": "restarted",
     "upgrade": "restarted",
@@ -63,7 +66,7 @@ READ_TRACES = (
 """What else is seen then: offsets are given out again."""
 ALL = (*UNREAD, *READ, *UNREAD_TRACES, *READ_TRACES)
 
-DELAYING = (*APART, "partition", "pause", "slow-disk", "full-disk", "disk-errors", "failing-fsync")
+DELAYING = (*APART, "partition", "pause", "pause-process", "slow-disk", "full-disk", "disk-errors", "failing-fsync")
 """Kinds under which what a slave says of its log may be old when its master hears it."""
 
 OF_DISKS = (

@@ -20,5 +20,7 @@ LOST_COMMITS: Mapping[str, tuple[str, ...]] = {
 """Workload -> the anomalies that come of it."""
 OF_BANK = ("wrong-total", "negative-balance")
 OF_LONG_FORK = ("long-fork",)
-ENDS_PROCESSES = frozenset({"kill", "power", "restart-loop", "rolling-restart", "lost-disk", "old-disk", "short-files"})
+PROCESSES_ALONE = frozenset({"kill", "kill-process", "restart-loop", "rolling-restart", "scarce-memory"})
 """Kinds of faults that take what a database keeps in the memory of its process."""
+ENDS_PROCESSES = PROCESSES_ALONE | {"power", "lost-disk", "old-disk", "short-files"}
+"""These, and kinds that take more than that."""

@@ -1,0 +1,77 @@
+"""Processes of a node are struck by their names, and no others; a node that ends because of it has not panicked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from probe_cluster import Cluster
+
+from harness.environments.impairment import KilledProcesses, PausedProcesses
+
+pytestmark = pytest.mark.docker
+
+SLEEP = ["sleep", "600"]
+
+
+@pytest.fixture(autouse=True)
+def leaves_nodes_as_they_were(probes: Cluster) -> Iterator[None]:
+    yield
+    probes.do(probes.environment.kill(["p1"]))
+    probes.do(probes.environment.boot(["p1"]))
+    probes.do(probes.until_serving("p1"))
+    assert probes.environment.panics() == {}
+
+
+def test_a_paused_process_stands_still_while_the_rest_of_its_node_goes_on(probes: Cluster) -> None:
+    environment, paused = probes.environment, PausedProcesses(name="sl*p")
+    pid = probes.ask("p1", "keep", argv=SLEEP, times=1)
+    effect = probes.do(environment.impair(["p1"], paused))
+    assert effect.happened and effect.evidence == f"p1: paused {pid} (sleep)"
+    assert probes.ask("p1", "children") == ["T"], "it was not paused, or the node was"
+    assert probes.do(environment.impair(["p1"], PausedProcesses(name="*600"))).happened, "the command line fits as well"
+    assert probes.do(environment.relieve(["p1"], paused)).happened
+    assert probes.ask("p1", "children") == ["T"], "the end of one fault healed another"
+    relieved = probes.do(environment.relieve(["p1"], PausedProcesses(name="*600")))
+    assert relieved.happened and f"{pid} (sleep)" in relieved.evidence
+    assert probes.ask("p1", "children") == ["S"]
+
+
+def test_a_killed_process_that_its_node_starts_again_leaves_the_node_alone(probes: Cluster) -> None:
+    environment, killed = probes.environment, KilledProcesses(name="sleep")
+    pid = probes.ask("p1", "keep", argv=SLEEP, times=2)
+    program = probes.ask("p1", "time")["pid"]
+    effect = probes.do(environment.impair(["p1"], killed))
+    assert effect.happened and effect.evidence == f"p1: killed {pid} (sleep)"
+    assert probes.ask("p1", "children") == ["gone", "S"]
+    relieved = probes.do(environment.relieve(["p1"], killed))
+    assert relieved.happened and "p1: has it again" in relieved.evidence
+    assert probes.ask("p1", "time")["pid"] == program, "the node was started again"
+
+
+def test_a_node_that_lacks_what_was_killed_is_started_again_in_the_end(probes: Cluster) -> None:
+    environment, killed = probes.environment, KilledProcesses(name="sleep")
+    probes.ask("p1", "keep", argv=SLEEP, times=1)
+    program = probes.ask("p1", "time")["pid"]
+    assert probes.do(environment.impair(["p1", "p2"], killed)).happened
+    assert probes.ask("p1", "children") == ["gone"]
+    assert "p1: booted" in probes.do(environment.relieve(["p1", "p2"], killed)).evidence
+    probes.do(probes.until_serving("p1"))
+    assert probes.ask("p1", "time")["pid"] != program
+
+
+def test_a_node_whose_whole_program_is_called_so_is_down_until_the_end(probes: Cluster) -> None:
+    environment, killed = probes.environment, KilledProcesses(name="*probe:main*")
+    assert probes.do(environment.impair(["p1"], killed)).happened
+    assert probes.ask("p2", "reach", to=["p1"]) == {"p1": "ConnectionRefusedError"}
+    assert probes.environment.panics() == {}
+    assert "p1: booted" in probes.do(environment.relieve(["p1"], killed)).evidence
+    probes.do(probes.until_serving("p1"))
+
+
+def test_where_no_process_is_called_so_it_is_said_which_ones_run(probes: Cluster) -> None:
+    environment, killed = probes.environment, KilledProcesses(name="etcd")
+    effect = probes.do(environment.impair(["p1"], killed))
+    assert not effect.happened
+    assert effect.evidence == "p1: no process is called 'etcd'; there run: python3"
+    assert not probes.do(environment.relieve(["p1"], killed)).happened

@@ -170,6 +170,12 @@ class Particular(Protocol):
         """Raises UsageError for settings of a workload that a run with these settings cannot make true."""
 
 
+class Preferring(Protocol):
+    """A system that is put on trial with another workload than its first one where a run names none."""
+
+    usual_workload: str
+
+
 class Advising(Protocol):
     """A system whose settings say what those of a workload should be: it has this method beside those of `System`."""
 

@@ -92,8 +92,9 @@ def system(name: str) -> Any:
 
 def usual_workload(name: str) -> str:
     """What a system is put on trial with where nobody says otherwise. Raises UsageError as `system` does."""
-    served: tuple[str, ...] = system(name).workloads
-    return USUAL if USUAL in served else served[0]
+    chosen = system(name)
+    usual: str = getattr(chosen, "usual_workload", chosen.workloads[0])
+    return usual
 
 
 def _package_of(system: str) -> str:

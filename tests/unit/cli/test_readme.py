@@ -125,7 +125,7 @@ def test_the_table_of_histories_has_all_that_is_judged() -> None:
         assert (ROOT / module.split("`")[1]).exists()
 
 
-def test_a_run_that_names_no_workload_has_the_first_that_its_system_serves_unless_that_has_logs() -> None:
+def test_a_run_that_names_no_workload_has_the_first_that_its_system_serves_or_the_one_that_it_prefers() -> None:
     assert registry.usual_workload("rocketmq") == "log"
     assert registry.usual_workload("etcd") == "register"
     with pytest.raises(UsageError, match="unknown system 'kafka'; known are: "):

@@ -87,6 +87,7 @@ class Rocketmq:
     name: str = "rocketmq"
     settings_type: type = RocketmqSettings
     workloads: tuple[str, ...] = ("register", *ON_BROKERS, *sorted(REQUESTS))
+    usual_workload: str = "log"
 
     @property
     def mutants(self) -> Mapping[str, str]:

@@ -10,6 +10,8 @@ What a completion is recorded as:
 - no answer within the time-out: info `client-timeout`; the client is closed at once;
 - opening the client failed or took too long: fail `connect-failed`, for nothing was sent; the process stays, and
   the next operation tries again;
+- HarnessError of the nemesis: nothing, and the test ends with it, for where no fault can be done or undone any more,
+  what follows says nothing;
 - any other exception: info `client-crashed` and a `ClientCrash` in the result, for that is a mistake of ours.
 
 After info the thread's client is closed and its next operation runs as a new process (old number plus the
@@ -336,6 +338,8 @@ class _Thread:
             self.loop.crashed(operation, RuntimeError("the client cancelled its own operation"))
             return _failed(operation, CLIENT_CRASHED, None)
         except Exception as error:  # noqa: BLE001 - whatever a client raises, the test goes on, and the result tells
+            if operation.process == NEMESIS and isinstance(error, HarnessError):
+                raise
             self.loop.crashed(operation, error)
             return _failed(operation, CLIENT_CRASHED, None)
         if completion.type == "invoke" or completion.f != operation.f:

@@ -69,18 +69,48 @@ def test_a_healthy_galera_cluster_is_no_snapshot_isolation(tmp_path: Path) -> No
 
 
 @pytest.mark.thorough
-def test_a_galera_cluster_that_flushes_each_commit_keeps_all_of_them_where_all_are_killed(
-    tmp_path: Path,
+@pytest.mark.parametrize(("flush", "verdict"), [(0, Verdict.INVALID), (1, Verdict.VALID)])
+def test_a_galera_cluster_whose_servers_are_all_killed_keeps_the_commits_that_were_flushed(
+    tmp_path: Path, flush: int, verdict: Verdict
 ) -> None:
     scenario = Scenario(
         system="mariadb",
         workload="set",
         nemesis=("kill all every 16 for 2",),
         environment="docker",
+        rate=150.0,
         time_limit_s=34.0,
         recovery_s=5.0,
         seed=1,
-        settings={"deployment": "galera", "strict": True},
+        settings={"deployment": "galera", "flush_log_at_trx_commit": flush, "strict": True},
     )
     outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
-    assert outcome.verdict is Verdict.VALID, outcome.words()
+    assert outcome.verdict is verdict, outcome.words()
+    assert flush or "lost" in outcome.words()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("sync_wait", "verdict"), [(False, Verdict.INVALID), (True, Verdict.VALID)])
+def test_reads_in_a_healthy_galera_cluster_are_stale_unless_they_wait(
+    tmp_path: Path, sync_wait: bool, verdict: Verdict
+) -> None:
+    scenario = Scenario(
+        system="mariadb",
+        workload="set",
+        environment="docker",
+        rate=400.0,
+        concurrency=20,
+        time_limit_s=12.0,
+        recovery_s=5.0,
+        seed=1,
+        settings={
+            "deployment": "galera",
+            "sync_wait": sync_wait,
+            "sets": 2,
+            "read_share": 0.5,
+            "reads": "current",
+            "strict": True,
+        },
+    )
+    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    assert outcome.verdict is verdict, outcome.words()

@@ -149,3 +149,15 @@ def test_a_cluster_that_flushes_each_commit_may_lose_none() -> None:
     settings = MariadbSettings(deployment=Deployment.GALERA)
     loss = MARIADB.legal_loss(settings, (crash("m1", "m2", "m3", at_s=5, kind="power"),), None)
     assert "list-append" not in loss.in_workloads
+
+
+@pytest.mark.parametrize(
+    ("settings", "legal"),
+    [
+        (MariadbSettings(deployment=Deployment.GALERA), True),
+        (MariadbSettings(deployment=Deployment.GALERA, sync_wait=True), False),
+        (MariadbSettings(), False),
+    ],
+)
+def test_a_set_may_be_stale_where_reads_do_not_wait_for_other_members(settings: MariadbSettings, legal: bool) -> None:
+    assert ("set" in MARIADB.legal_loss(settings, (), None).in_workloads) is legal

@@ -78,7 +78,7 @@ class _Locks:
         if asking is None:
             return PENDING, self
         key = lock_key(Draw.at(self.base, self.number).below(self.settings.locks))
-        acquire = invoke("acquire", {"value": None}, key=key)._replace(process=asking)
+        acquire = invoke("acquire", {"value": None}, key=key)._replace(process=asking, time=context.time)
         return acquire, replace(self, number=self.number + 1)
 
     def update(self, context: Context, event: Operation) -> Generator:

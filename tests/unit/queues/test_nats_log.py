@@ -10,6 +10,7 @@ import pytest
 
 from harness.errors import CLIENT_TIMEOUT, NOT_FOUND, OperationError, UsageError
 from harness.operation import Operation
+from harness.program import Command
 from workloads.log import LogSettings, queue_key
 from workloads.systems.nats.adapter import SYSTEM, NatsSettings
 from workloads.systems.nats.log import NatsLogClient
@@ -170,3 +171,11 @@ def test_a_replica_is_caught_up_at_the_leaders_end(held: Mapping[int, bytes], po
 def test_logs_that_jetstream_does_not_keep_are_refused(settings: NatsSettings, of_log: LogSettings, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         SYSTEM.require_fitting(settings, of_log)
+
+
+def test_a_server_gets_no_more_memory_than_it_may_and_is_read_in_the_end() -> None:
+    nodes = SYSTEM.nodes(NatsSettings(servers=5, replicas=5), None)
+    assert [node.name for node in nodes if node.replica] == ["n1", "n2", "n3", "n4", "n5"]
+    commands = [node.program.argv[-1] for node in nodes if isinstance(node.program, Command)]
+    assert len(commands) == 5
+    assert all(command.startswith("ulimit -v 4194304 && exec nats-server") for command in commands)

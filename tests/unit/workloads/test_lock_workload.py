@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.generator import Context, Generator
+from harness.generator import Context, Generator, time_limit
 from harness.operation import Operation
 from harness.seed import Seed
 from workloads.lock import LOCK_LOST, WORKLOAD, LockSettings
@@ -77,4 +77,15 @@ def test_a_lock_that_was_lost_and_one_whose_holder_is_gone_are_not_released() ->
 def test_who_was_refused_holds_nothing() -> None:
     talk = Talk()
     talk.answered(talk.asked(), "fail", error="precondition-failed")
+    assert talk.asked().f == "acquire"
+
+
+def test_a_storm_lasts_as_long_as_it_is_given_however_long_the_system_took_to_start() -> None:
+    """An operation without a time would make the limit count from the beginning of the run."""
+    talk = Talk()
+    talk.generator = time_limit(40, talk.generator)
+    talk.context = talk.context.at(60 * SECOND_NS)
+    acquire = talk.asked()
+    assert acquire.time == 60 * SECOND_NS
+    talk.answered(acquire, "fail", error="precondition-failed")
     assert talk.asked().f == "acquire"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,7 +162,6 @@ def command(
         registry.require_known("workloads", workload)
     engines.require_engine(engines.SPARK, master)
     start_arrow()
-    from harness.explore.draw import require_faults
     from harness.explore.search import Search
     from harness.explore.space import Space
 
@@ -178,9 +177,7 @@ def command(
         )
         for name in _planted(system, mutant)
     ]
-    for search in searches:
-        search.space.require_possible()
-        require_faults(search.space)
+    _require_possible(searches)
     spark = _on_spark(master, console)
     bound = seconds if seconds is not None or numbers is not None else USUAL_S
     if compare is not None:
@@ -190,6 +187,15 @@ def command(
         for search in searches
     ]
     return max(codes, key=[ExitCode.VALID, ExitCode.UNKNOWN, ExitCode.INVALID].index)
+
+
+def _require_possible(searches: Sequence[Search]) -> None:
+    """Raises UsageError for a search that has no storms, or none with a fault."""
+    from harness.explore.draw import require_faults
+
+    for search in searches:
+        search.space.require_possible()
+        require_faults(search.space)
 
 
 def _packages(nemesis: str | None) -> tuple[str, ...]:

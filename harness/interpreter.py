@@ -337,7 +337,7 @@ class _Thread:
                 raise
             self.loop.crashed(operation, RuntimeError("the client cancelled its own operation"))
             return _failed(operation, CLIENT_CRASHED, None)
-        except Exception as error:  # noqa: BLE001 - whatever a client raises, the test goes on, and the result tells
+        except Exception as error:
             if operation.process == NEMESIS and isinstance(error, HarnessError):
                 raise
             self.loop.crashed(operation, error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from harness.explore.compare import Compared
     from harness.explore.on_spark import OnSpark
     from harness.explore.search import Search, Tally
-    from harness.explore.space import Space
 
 EXAMPLES = """
 stormproof explore rocketmq --for 10m
@@ -178,8 +177,7 @@ def command(
         )
         for name in _planted(system, mutant)
     ]
-    for search in searches:
-        _require_possible(search.space)
+    _require_possible(searches)
     spark = _on_spark(master, console)
     bound = seconds if seconds is not None or numbers is not None else USUAL_S
     if compare is not None:
@@ -189,6 +187,15 @@ def command(
         for search in searches
     ]
     return max(codes, key=[ExitCode.VALID, ExitCode.UNKNOWN, ExitCode.INVALID].index)
+
+
+def _require_possible(searches: Sequence[Search]) -> None:
+    """Raises UsageError for a search that has no storms, or none with a fault."""
+    from harness.explore.draw import require_faults
+
+    for search in searches:
+        search.space.require_possible()
+        require_faults(search.space)
 
 
 def _packages(nemesis: str | None) -> tuple[str, ...]:
@@ -203,14 +210,6 @@ def _planted(system: str, mutant: str | None) -> list[str | None]:
             raise UsageError(f"{system} has no planted bugs; leave --mutant out")
         return list(known)
     return [None if mutant == NONE else mutant]
-
-
-def _require_possible(space: Space) -> None:
-    """Raises UsageError for a space without a storm, or with a fault that strikes in none."""
-    from harness.explore.draw import require_faults
-
-    space.require_possible()
-    require_faults(space)
 
 
 def _on_spark(master: str, console: Console) -> OnSpark:

@@ -395,6 +395,7 @@ async def a_verb_for_a_node_that_is_not_there_says_so(environment: Environment) 
     verbs: list[Callable[[], Awaitable[Any]]] = [
         lambda: environment.kill(["nobody"]),
         lambda: environment.upgrade(["nobody"]),
+        lambda: environment.replace_program("nobody", PythonProgram(main="beacon:main")),
         lambda: environment.boot(["a", "nobody"]),
         lambda: environment.pause(["nobody"]),
         lambda: environment.resume(["nobody"]),

@@ -235,12 +235,20 @@ def test_the_nemesis_works_beside_the_clients_as_process_minus_one_and_completes
     assert sum(o.f == "read" and o.time > 610_000_000 for o in world.history) > 0
 
 
-def test_a_failure_of_the_nemesis_is_info_and_named_in_the_result() -> None:
-    broken = World(raising(HarnessError("no such container")))
+def test_a_mistake_in_the_nemesis_is_info_and_named_in_the_result() -> None:
+    broken = World(raising(ValueError("no such fault")))
     world = World()
     interpreted = world.run(nemesis(invoke("start-kill")), nemesis=broken.client(-1))
     assert world.outcomes() == [(-1, "info", "client-crashed")]
-    assert str(interpreted.crashes[0]) == "nemesis crashed in start-kill: HarnessError: no such container"
+    assert str(interpreted.crashes[0]) == "nemesis crashed in start-kill: ValueError: no such fault"
+
+
+def test_an_environment_that_fails_in_a_fault_ends_the_test() -> None:
+    broken = World(raising(HarnessError("no such container")))
+    world = World()
+    with pytest.raises(HarnessError, match="no such container"):
+        world.run(nemesis(repeat(invoke("start-kill"))), nemesis=broken.client(-1))
+    assert world.outcomes() == []
 
 
 def test_what_is_open_at_the_end_is_waited_for() -> None:

@@ -4,12 +4,14 @@ A value whose only field besides nulls is `value` is written plain, a cas as `[e
 what it says, others as maps. An operation on a key has its value lifted, `[k v]`, as Jepsen's independent workloads
 do, and its position and link beside it; a transaction is a list of `[f key value]`. One on a log is a map with a list
 of maps, lifted with the key nil, for the operations beside it have keys; so is every value without a key where others
-have one. What the nemesis did has `:nemesis` as its process. Memory is bounded by one batch.
+have one. What the nemesis did has `:nemesis` as its process, and the words of a sentence joined by hyphens as its f.
+Memory is bounded by one batch.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any
@@ -22,6 +24,8 @@ from harness.jepsen.values import key_of
 from harness.operation import NEMESIS
 from harness.record.history import History
 
+_NO_NAME = re.compile(r"[^\w*!?<>=.+/-]+")
+"""What no keyword holds, as the blanks between the words of a fault."""
 EXPORTED = ("index", "time", "process", "type", "f", "key", "value", "error", "node")
 
 
@@ -62,7 +66,7 @@ def _operation(row: dict[str, Any], single: bool, has_keys: bool) -> dict[str, A
         "time": row["time"],
         "process": Keyword("nemesis") if row["process"] == NEMESIS else row["process"],
         "type": Keyword(row["type"]),
-        "f": Keyword(row["f"]),
+        "f": Keyword(_NO_NAME.sub("-", row["f"])),
         "value": [row["key"], value] if is_lifted else value,
     }
     known = {"error": row["error"], "node": row["node"], **beside}

@@ -66,6 +66,24 @@ def test_edn_has_keywords_where_jepsen_has_them(tmp_path: Path) -> None:
     assert lines[2].endswith(':value ["a b" nil], :error "client-timeout", :node "n1"}')
 
 
+@pytest.mark.parametrize("form", list(Format))
+def test_a_fault_of_many_words_is_one_keyword(tmp_path: Path, form: Format) -> None:
+    fault = {
+        "index": 0,
+        "time": 5,
+        "process": -1,
+        "type": "info",
+        "f": "start-kill process 'etcd' of b1+b2 every 9 for 2",
+    }
+    path = tmp_path / "h.parquet"
+    pq.write_table(pa.Table.from_pylist([fault], schema=history_schema(REGISTER)), path)
+    foreign = tmp_path / "foreign"
+    foreign.write_text(as_text(path, form))
+    convert(foreign, tmp_path / "again.parquet", Shape(value_type=REGISTER))
+    (row,) = read_history(tmp_path / "again.parquet").table().to_pylist()
+    assert row["f"] == "start-kill-process-etcd-of-b1+b2-every-9-for-2"
+
+
 def test_json_is_one_object_a_line(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in as_text(stored(tmp_path / "h.parquet"), Format.JSON).splitlines()]
     assert rows[4] == {"index": 4, "time": 1004, "process": 1, "type": "ok", "f": "read", "value": ["c", 7]}

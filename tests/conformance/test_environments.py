@@ -11,7 +11,7 @@ import pytest
 from harness.environments.docker import docker_environment, engine, node_images
 from harness.environments.docker.disks import DISK_FAULTS
 from harness.environments.environment import Environment
-from harness.environments.remote.environment import RemoteEnvironment
+from harness.environments.remote.environment import OF_CLOCKS, RemoteEnvironment
 from harness.environments.simulated.environment import run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.environments.ssh.inventory import parse_inventory
@@ -64,7 +64,7 @@ def test_containers_keep_all_promises(tmp_path: Path) -> None:
             client_hosts=RealHost,
             run=f"stormproof-test-{secrets.token_hex(4)}",
             say=print,
-            wanted=DISK_FAULTS,
+            wanted=DISK_FAULTS | OF_CLOCKS,
         )
         asyncio.run(inside(environment))
 

@@ -23,7 +23,7 @@ def make_cluster(probe_image: str) -> Iterator[MakeCluster]:
     made: list[Cluster] = []
     with engine() as client:
 
-        def make(wanted: frozenset[str] = frozenset(), *, captures: bool = False) -> Cluster:
+        def make(wanted: frozenset[str] | None = None, *, captures: bool = False) -> Cluster:
             environment = docker_environment(
                 client,
                 image_of=lambda node: probe_image,

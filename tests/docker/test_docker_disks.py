@@ -55,6 +55,13 @@ def test_what_was_fsynced_survives_a_loss_of_power_and_the_rest_is_torn(disks: C
     assert any(lost), "in six losses of power nothing was lost"
 
 
+def test_where_no_fault_of_clocks_may_come_programs_read_the_true_time_by_themselves(disks: Cluster) -> None:
+    """What makes clocks wrong breaks how some programs sleep."""
+    effect = disks.do(disks.environment.set_clock("p1", offset_s=500.0, rate=1.0))
+    assert not effect.happened and "has not loaded libfaketime" in effect.evidence
+    disks.do(disks.environment.set_clock("p1", offset_s=0.0, rate=1.0))
+
+
 def test_a_node_without_power_says_nothing_until_it_is_booted(disks: Cluster) -> None:
     assert disks.ask("p2", "hold", to="p1")
     disks.do(disks.environment.power_off(["p1"]))

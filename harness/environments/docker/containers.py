@@ -117,7 +117,7 @@ def docker_environment(
     client_hosts: ClientHosts,
     run: str,
     say: Callable[[str], None],
-    wanted: frozenset[str] = frozenset(),
+    wanted: frozenset[str] | None = None,
     seed: Seed = ANY_SEED,
     captures: bool = False,
 ) -> RemoteEnvironment:
@@ -126,8 +126,9 @@ def docker_environment(
     `seed` decides what a loss of power leaves. Raises HarnessError where disks are wanted and cannot be mounted here,
     or faults of memory, and it cannot be limited here.
     """
-    if ScarceMemory.kind in wanted:
+    prepared = wanted or frozenset()
+    if ScarceMemory.kind in prepared:
         require_limits()
-    disks = Disks(seed) if wanted & DISK_FAULTS else None
+    disks = Disks(seed) if prepared & DISK_FAULTS else None
     containers = Containers(client, image_of=image_of, run=run, say=say, disks=disks)
     return RemoteEnvironment(containers, client_hosts=client_hosts, wanted=wanted, captures=captures)

@@ -169,7 +169,8 @@ def _send(pid: int, number: int) -> None:
 def boot(arguments: Answer) -> Answer:
     """Start the program under a supervisor of its own; answers when it runs, or why it could not be started.
 
-    `names`: node -> address, for names that this machine does not resolve by itself.
+    `names`: node -> address, for names that this machine does not resolve by itself. `has_own_clock`: its wall
+    clock can be made wrong.
     """
     before = _state()
     if before == "gone":
@@ -177,7 +178,7 @@ def boot(arguments: Answer) -> Answer:
             os.remove(EXIT)
         if arguments["was_off"]:
             _switch("-D")
-        environment = {**os.environ, **arguments["environment"], **_faked()}
+        environment = {**os.environ, **arguments["environment"], **(_faked() if arguments["has_own_clock"] else {})}
         started, failed = os.pipe()
         if os.fork() == 0:
             os.close(started)

@@ -34,6 +34,8 @@ ClientHosts = Callable[[str, Path, Mapping[str, str]], Any]
 THREADS = 16
 CLOCK_NOTICED_S = 0.0005
 READY_TIMEOUT_S = 60.0
+OF_CLOCKS = frozenset(("clock", Strobe.kind))
+"""The kinds for which programs read a clock of their own."""
 PROBE_EVERY_S = 0.1
 BYTES_IN_MB = 10**6
 RELAYED = frozenset(one.kind for one in LINK_IMPAIRMENTS if one is not ResetLink)
@@ -53,10 +55,11 @@ class RemoteEnvironment:
         machines: Machines,
         *,
         client_hosts: ClientHosts,
-        wanted: frozenset[str] = frozenset(),
+        wanted: frozenset[str] | None = None,
         captures: bool = False,
     ) -> None:
-        """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts.
+        """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts. None: any
+        for which nothing has to be made before.
 
         `captures`: whether nodes keep the packets of their last minute.
         """
@@ -64,7 +67,8 @@ class RemoteEnvironment:
         self.timeline = MonotonicTimeline()
         self.machines = machines
         self._client_hosts = client_hosts
-        self._wanted = wanted
+        self._wanted = wanted or frozenset()
+        self._moves_clocks = wanted is None or not wanted.isdisjoint(OF_CLOCKS)
         self._captures = captures
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=machines.name)
         self._nodes: dict[str, RemoteNode] = {}
@@ -126,6 +130,7 @@ class RemoteEnvironment:
     def _prepare(self, spec: NodeSpec) -> None:
         """Make a node's machine ready, and bring its agent there."""
         self._nodes[spec.name] = node = remote_node(spec, self.machines.open(spec), self._addresses)
+        node.has_own_clock = self._moves_clocks
         self._clocks_ahead_ns[spec.name] = self.machines.clock_ahead_ns(spec.name, node.prepare())
         if self._wanted & RELAYED:
             node.require_relay()

@@ -51,6 +51,8 @@ class RemoteNode:
     launch: Launch
     upgraded: Launch | None = None
     """What it is to run instead from its upgrade on; None where there is nothing, or it does already."""
+    has_own_clock: bool = True
+    """Its program reads a clock that can be wrong."""
     deaths: list[str] = field(default_factory=list)
     """The last words of each life that ended of its own accord."""
     _should_run: bool = False
@@ -84,6 +86,7 @@ class RemoteNode:
         environment = {**self.place.environment, **self.launch.environment}
         names = dict(self.place.names)
         start = {"argv": self.launch.argv, "environment": environment, "names": names, "was_off": self._is_off}
+        start["has_own_clock"] = self.has_own_clock
         answer = self._ask("boot", start)
         self._should_run, self._is_off = True, False
         return f"{self.name} ({answer['after']})"

@@ -58,8 +58,8 @@ class RemoteEnvironment:
         wanted: frozenset[str] | None = None,
         captures: bool = False,
     ) -> None:
-        """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts. None: any
-        for which nothing has to be made before.
+        """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts. None:
+        any for which nothing has to be made before.
 
         `captures`: whether nodes keep the packets of their last minute.
         """

@@ -101,6 +101,7 @@ def test_a_node_that_ends_before_it_serves_says_nothing_about_the_system(broken:
 
 
 @pytest.mark.docker
+@pytest.mark.gate
 def test_a_node_that_ends_in_its_container_before_it_serves_is_told_with_its_last_words(broken: Path) -> None:
     *_, line = said_of_a_node_that_ends(broken, "--environment", "docker").splitlines()
     assert "memo-1 ended by itself: exit code 70 | " in line and line.endswith("KeyError: 'file'")

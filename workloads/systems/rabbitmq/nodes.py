@@ -1,4 +1,4 @@
-"""Debian's rabbitmq-server 3.10: three nodes of one cluster, which find each other by a list."""
+"""Debian's rabbitmq-server 3.10: three nodes of one cluster; the second and the third join the first."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ IMAGE = DebianPackages(("rabbitmq-server",))
 HOME = "${home}/rabbitmq"
 COOKIE = "storm"
 # Erlang reads its cookie from a file that nobody else may read, and keeps who belongs to the cluster beside its data.
+# Where all nodes are new at once, one may fail to copy the tables of another that is joining a third
+# (`system_limit … none_active`). So the first looks for nobody, and the others wait for it when they start for the first
+# time, and join it.
+FIRST_WITHIN_S = 25
 START = f"""set -e
 mkdir -p {HOME}
+if [ "$RABBITMQ_NODENAME" != rabbit@{NODES[0]} ] && [ ! -e {HOME}/mnesia ]; then
+  timeout {FIRST_WITHIN_S} bash -c 'until (: </dev/tcp/{NODES[0]}/{PORT}) 2>/dev/null; do sleep 0.2; done' || true
+fi
 rm -f {HOME}/.erlang.cookie
 printf {COOKIE} >{HOME}/.erlang.cookie
 chmod 400 {HOME}/.erlang.cookie
@@ -50,9 +57,7 @@ DEFINITIONS = """{"vhosts": [{"name": "/"}],
 
 
 def node(name: str, *, is_mirrored: bool, partition_handling: str, net_tick_s: int) -> NodeSpec:
-    listed = "\n".join(
-        f"cluster_formation.classic_config.nodes.{number} = rabbit@{one}" for number, one in enumerate(NODES, 1)
-    )
+    listed = f"cluster_formation.classic_config.nodes.1 = rabbit@{NODES[0]}"
     config = CONFIG.format(port=PORT, net_tick_s=net_tick_s, partition_handling=partition_handling, nodes=listed)
     files = {"/etc/start.conf": config, "/etc/plugins": "[].\n"}
     if is_mirrored:

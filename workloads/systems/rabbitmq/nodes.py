@@ -12,8 +12,8 @@ HOME = "${home}/rabbitmq"
 COOKIE = "storm"
 # Erlang reads its cookie from a file that nobody else may read, and keeps who belongs to the cluster beside its data.
 # Where all nodes are new at once, one may fail to copy the tables of another that is joining a third
-# (`system_limit … none_active`). So the first looks for nobody, and the others wait for it when they start for the first
-# time, and join it.
+# (`system_limit … none_active`). So the first looks for nobody, and the others wait for it when they start for the
+# first time, and join it.
 FIRST_WITHIN_S = 25
 START = f"""set -e
 mkdir -p {HOME}

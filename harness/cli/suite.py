@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -149,30 +151,30 @@ def _on_machines(suite: Suite, inventory: str, jobs: int) -> Suite:
     """The suite with this inventory for its scenarios that run on machines. Raises UsageError."""
     if not inventory:
         return suite
-    rows = [
-        replace(row, scenario=replace(row.scenario, inventory=inventory))
-        if registry.environment(row.scenario.environment).takes_inventory
-        else row
-        for row in suite.rows
-    ]
+    rows = _rows_where(suite, lambda kind: kind.takes_inventory, inventory=inventory)
     if not any(row.scenario.inventory for row in rows):
         raise UsageError("no scenario runs on machines, which --inventory names; leave it out")
     if jobs > 1:
         raise UsageError(f"machines are used by one run at a time, got --jobs {jobs}; leave it out with --inventory")
-    return replace(suite, rows=tuple(rows))
+    return replace(suite, rows=rows)
 
 
 def _capturing(suite: Suite) -> Suite:
     """The suite with packets captured in all scenarios that have packets. Raises UsageError."""
-    rows = [
-        replace(row, scenario=replace(row.scenario, capture=True))
-        if registry.environment(row.scenario.environment).has_packets
-        else row
-        for row in suite.rows
-    ]
+    rows = _rows_where(suite, registry.has_packets, capture=True)
     if not any(row.scenario.capture for row in rows):
         raise UsageError("no scenario runs where packets can be captured; leave --capture out")
-    return replace(suite, rows=tuple(rows))
+    return replace(suite, rows=rows)
+
+
+def _rows_where(suite: Suite, fits: Callable[[Any], bool], **changes: Any) -> tuple[Row, ...]:
+    """All rows, those with these changes of their scenarios whose kind of environment fits."""
+    return tuple(
+        replace(row, scenario=replace(row.scenario, **changes))
+        if fits(registry.environment(row.scenario.environment))
+        else row
+        for row in suite.rows
+    )
 
 
 def _refuse_wrong(suite: Suite) -> None:

@@ -229,6 +229,10 @@ class Strobe:
     stops_process = False
 
 
+OF_CLOCKS = frozenset(("clock", Strobe.kind))
+"""The kinds of faults that make clocks wrong."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KilledProcesses:
     """Those processes of a node that have a name are killed, once.

@@ -160,7 +160,7 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
                 f"environment {scenario.environment!r} cannot strike when a point is reached "
                 f"(nemesis {package.name!r}): that needs the simulator; leave the trigger out or --environment"
             )
-    if scenario.capture and not getattr(found, "has_packets", False):
+    if scenario.capture and not has_packets(found):
         raise UsageError(
             f"environment {scenario.environment!r} has no packets that could be captured; leave --capture out, or say "
             "--environment docker or ssh"
@@ -176,6 +176,11 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
             )
         require_lent_clocks(nodes, scenario.inventory)
     return found
+
+
+def has_packets(kind: Any) -> bool:
+    """Whether packets can be captured in an environment of this kind; not where it does not say so."""
+    return bool(getattr(kind, "has_packets", False))
 
 
 def _require_applicable(package: Any, environment: str, kind: Any) -> None:

@@ -11,7 +11,8 @@ import pytest
 from harness.environments.docker import docker_environment, engine, node_images
 from harness.environments.docker.disks import DISK_FAULTS
 from harness.environments.environment import Environment
-from harness.environments.remote.environment import OF_CLOCKS, RemoteEnvironment
+from harness.environments.impairment import OF_CLOCKS
+from harness.environments.remote.environment import RemoteEnvironment
 from harness.environments.simulated.environment import run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.environments.ssh.inventory import parse_inventory

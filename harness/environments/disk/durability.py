@@ -253,7 +253,9 @@ class NameJournal(Generic[K, V]):
         old = now_ns - JOURNAL_COMMIT_NS
         kept = [change.time_ns < old for change in self.changes]
         if self._order is NameOrder.JOURNALLED:
-            reached = {0.0: 0, 1.0: len(kept)}.get(survival, draw.randint(0, len(kept)))
+            reached = draw.randint(0, len(kept))
+            if survival in (0.0, 1.0):
+                reached = round(survival * len(kept))
             kept[:reached] = [True] * reached
         else:
             kept = [is_old or draw.random() < survival for is_old in kept]

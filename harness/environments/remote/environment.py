@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.environments.environment import Effect, Link, Usage
-from harness.environments.impairment import LINK_IMPAIRMENTS, LinkImpairment, NodeImpairment, ResetLink, Strobe
+from harness.environments.impairment import (
+    LINK_IMPAIRMENTS,
+    OF_CLOCKS,
+    LinkImpairment,
+    NodeImpairment,
+    ResetLink,
+    Strobe,
+)
 from harness.environments.monotonic_timeline import MonotonicTimeline
 from harness.environments.remote.impaired_disks import OnDisk
 from harness.environments.remote.impaired_nodes import TREATED, RemoteImpairedNodes, World
@@ -34,8 +41,6 @@ ClientHosts = Callable[[str, Path, Mapping[str, str]], Any]
 THREADS = 16
 CLOCK_NOTICED_S = 0.0005
 READY_TIMEOUT_S = 60.0
-OF_CLOCKS = frozenset(("clock", Strobe.kind))
-"""The kinds for which programs read a clock of their own."""
 PROBE_EVERY_S = 0.1
 BYTES_IN_MB = 10**6
 RELAYED = frozenset(one.kind for one in LINK_IMPAIRMENTS if one is not ResetLink)
@@ -129,8 +134,9 @@ class RemoteEnvironment:
 
     def _prepare(self, spec: NodeSpec) -> None:
         """Make a node's machine ready, and bring its agent there."""
-        self._nodes[spec.name] = node = remote_node(spec, self.machines.open(spec), self._addresses)
-        node.has_own_clock = self._moves_clocks
+        place = self.machines.open(spec)
+        node = remote_node(spec, place, self._addresses, has_own_clock=self._moves_clocks)
+        self._nodes[spec.name] = node
         self._clocks_ahead_ns[spec.name] = self.machines.clock_ahead_ns(spec.name, node.prepare())
         if self._wanted & RELAYED:
             node.require_relay()

@@ -53,10 +53,6 @@ def why_not() -> str:
     return "" if os.access(place, os.W_OK) else f"{place} cannot be written, {NO_GROUP}"
 
 
-def check(_: Answer) -> Answer:
-    return {"why_not": why_not()}
-
-
 def squeeze(arguments: Answer) -> Answer:
     """Put all beneath the process `supervisor` into the group `name`, which gets no more than so many `bytes`.
 
@@ -191,7 +187,7 @@ def _write(path: str, text: str) -> None:
         file.write(text)
 
 
-VERBS: Mapping[str, Callable[[Answer], Answer]] = {verb.__name__: verb for verb in (check, squeeze, release)}
+VERBS: Mapping[str, Callable[[Answer], Answer]] = {verb.__name__: verb for verb in (squeeze, release)}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -27,7 +27,9 @@ TOOLS: Mapping[str, Any] = {AGENT: agent, agent.RELAY: relay, agent.MEMORY: memo
 """What is brought to a node, by where it is there."""
 
 
-def remote_node(spec: NodeSpec, place: Place, addresses: Mapping[str, str]) -> RemoteNode:
+def remote_node(
+    spec: NodeSpec, place: Place, addresses: Mapping[str, str], *, has_own_clock: bool = True
+) -> RemoteNode:
     """`addresses`: node -> where other nodes reach it. Raises UsageError for a text that names what is not there."""
     return RemoteNode(
         name=spec.name,
@@ -36,6 +38,7 @@ def remote_node(spec: NodeSpec, place: Place, addresses: Mapping[str, str]) -> R
         program=spec.program,
         launch=launch_of(spec.name, spec.program, addresses),
         upgraded=None if spec.upgraded is None else launch_of(spec.name, spec.upgraded, addresses),
+        has_own_clock=has_own_clock,
     )
 
 

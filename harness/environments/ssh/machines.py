@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from harness.environments.impairment import Strobe
+from harness.environments.impairment import OF_CLOCKS
 from harness.environments.remote import real_clock
 from harness.environments.remote.launch import python_files
 from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place, Squeezed
@@ -31,7 +31,6 @@ from harness.system import NodeSpec
 
 KEEPER = f"{keeper.HOME}/keeper.py"
 HEARD_EVERY_S = 10.0
-CLOCK_FAULTS = frozenset(("clock", Strobe.kind))
 RELEASES_AT_ONCE = 8
 
 
@@ -80,7 +79,7 @@ class SshMachines:
     def open(self, spec: NodeSpec) -> Place:
         shell = self.shells[spec.name]
         spared = _port_of_sshd(shell)
-        require(shell, spec, self._faults - CLOCK_FAULTS if self._real_clocks else self._faults)
+        require(shell, spec, self._faults - OF_CLOCKS if self._real_clocks else self._faults)
         if self._real_clocks:
             self._require_clock_of_its_own(shell)
         self._claim(spec.name, shell)

@@ -12,7 +12,7 @@ from kazoo.exceptions import NewConfigNoQuorumError
 
 from harness.errors import CONNECTION_LOST, OperationError
 from harness.program import Command
-from workloads.systems.zookeeper import membership
+from workloads.systems.zookeeper import membership, session
 from workloads.systems.zookeeper.adapter import SYSTEM, ZookeeperSettings
 from workloads.systems.zookeeper.nodes import CONFIG_FILE, dynamic_server
 
@@ -26,7 +26,7 @@ class Ensemble:
         self.asked: list[tuple[str, str | None, str | None]] = []
         self.answers = dict(answers or {})
 
-    def session(self, node: str, address: str) -> Any:
+    def session(self, node: str, address: str, *, lasts_s: float) -> Any:
         async def opened() -> None:
             if isinstance(self.answers.get(node), OperationError) and node == "z1":
                 raise self.answers[node]
@@ -52,7 +52,7 @@ HOST: Any = SimpleNamespace(
 @pytest.fixture
 def ensemble(monkeypatch: pytest.MonkeyPatch) -> Ensemble:
     made = Ensemble()
-    monkeypatch.setattr(membership, "Session", made.session)
+    monkeypatch.setattr(session, "Session", made.session)
     return made
 
 

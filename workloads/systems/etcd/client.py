@@ -12,7 +12,7 @@ from typing import Any
 from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
 from workloads.systems.etcd.errors import CHANGED_MEANWHILE, READ_FAILED
-from workloads.systems.etcd.gateway import Gateway, packed, unpacked
+from workloads.systems.etcd.gateway import Gateway, below, packed, unpacked
 
 
 class EtcdClient:
@@ -65,9 +65,7 @@ class EtcdClient:
         await self._gateway.ask("kv/put", {"key": packed(key), "value": packed(value)})
 
     async def _below(self, prefix: str) -> list[str]:
-        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-        wanted = {"key": packed(prefix), "range_end": packed(end), "keys_only": True}
-        answer = await self._gateway.ask("kv/range", self._reading(wanted))
+        answer = await self._gateway.ask("kv/range", self._reading({**below(prefix), "keys_only": True}))
         return [unpacked(found["key"]) for found in answer.get("kvs", ())]
 
     async def _guarded(self, compare: Sequence[Mapping[str, Any]], puts: Sequence[Mapping[str, Any]]) -> bool:

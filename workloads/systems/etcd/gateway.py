@@ -26,6 +26,11 @@ def unpacked(data: str) -> str:
     return base64.b64decode(data).decode()
 
 
+def below(prefix: str) -> dict[str, str]:
+    """As a request names all keys that begin so."""
+    return {"key": packed(prefix), "range_end": packed(prefix[:-1] + chr(ord(prefix[-1]) + 1))}
+
+
 class Gateway:
     """One member's, over one connection."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from harness.errors import CLIENT_TIMEOUT, OperationError
 from harness.operation import Operation
 from workloads.systems.etcd.errors import READ_FAILED
-from workloads.systems.etcd.gateway import Gateway, packed, unpacked
+from workloads.systems.etcd.gateway import Gateway, below, packed, unpacked
 
 FIRST_REVISION = 1
 NEWS_AWAITED_S = 0.2
@@ -62,7 +62,7 @@ class WatchLogClient:
 
     async def _sent(self, operation: Operation) -> Mapping[str, Any]:
         assert operation.key is not None and operation.value is not None
-        put = {"key": packed(f"{_below(operation.key)}{operation.value['message']}")}
+        put = {"key": packed(f"{_prefix(operation.key)}{operation.value['message']}")}
         answer = await self._gateway.ask("kv/put", put)
         return {**operation.value, "offset": int(answer["header"]["revision"])}
 
@@ -74,7 +74,7 @@ class WatchLogClient:
             resumed = position = await self._group_position(key)
         elif position != self._committed.get(key):
             await self._commit(key, position)
-        watch = self._watches.setdefault(key, Watch(self._gateway, _below(key)))
+        watch = self._watches.setdefault(key, Watch(self._gateway, _prefix(key)))
         found = await watch.messages(position, MOST_AT_ONCE)
         position = self._positions[key] = found[-1]["offset"] + 1 if found else position
         return {**_messages(position, found), "group": self._group, "resumed": resumed}
@@ -95,10 +95,10 @@ class WatchLogClient:
     async def _read_to_the_end(self, operation: Operation) -> Mapping[str, Any]:
         """All that its member tells from the position on, by a watch of its own."""
         assert operation.key is not None and operation.value is not None
-        below, position = _below(operation.key), max(operation.value["offset"], FIRST_REVISION)
+        prefix, position = _prefix(operation.key), max(operation.value["offset"], FIRST_REVISION)
         gateway = self._of(operation)
-        marked = await gateway.ask("kv/put", {"key": packed(below + MARK)})
-        watch = Watch(gateway, below)
+        marked = await gateway.ask("kv/put", {"key": packed(prefix + MARK)})
+        watch = Watch(gateway, prefix)
         try:
             found = await watch.until(position, int(marked["header"]["revision"]))
         finally:
@@ -114,11 +114,10 @@ class WatchLogClient:
     async def _caught_up(self, operation: Operation) -> Mapping[str, Any]:
         """Ok if no message was put at the position or behind it, by a read that is not stale."""
         assert operation.key is not None and operation.value is not None
-        below = _below(operation.key)
-        wanted = {"key": packed(below), "range_end": packed(_end_of(below)), "keys_only": True}
-        newer = {**wanted, "min_mod_revision": str(operation.value["offset"])}
+        prefix = _prefix(operation.key)
+        newer = {**below(prefix), "keys_only": True, "min_mod_revision": str(operation.value["offset"])}
         found = (await self._of(operation).ask("kv/range", newer)).get("kvs", ())
-        if any(unpacked(one["key"]) != below + MARK for one in found):
+        if any(unpacked(one["key"]) != prefix + MARK for one in found):
             raise OperationError(READ_FAILED, "there is more to be read", node=self._gateway.node)
         return operation.value
 
@@ -126,8 +125,8 @@ class WatchLogClient:
 class Watch:
     """Events of all keys below a prefix, as one member tells them; opened where somebody reads, also again."""
 
-    def __init__(self, gateway: Gateway, below: str) -> None:
-        self._gateway, self._below = gateway, below
+    def __init__(self, gateway: Gateway, prefix: str) -> None:
+        self._gateway, self._prefix = gateway, prefix
         self._reading: asyncio.Task[None] | None = None
         self._told: list[Message] = []
         self._news = asyncio.Event()
@@ -173,11 +172,7 @@ class Watch:
 
     async def _read(self, position: int) -> None:
         """Until the watch ends. Raises OperationError."""
-        create = {
-            "key": packed(self._below),
-            "range_end": packed(_end_of(self._below)),
-            "start_revision": str(position),
-        }
+        create = {**below(self._prefix), "start_revision": str(position)}
         try:
             async for result in self._gateway.stream("watch", {"create_request": create}):
                 if result.get("canceled"):
@@ -189,20 +184,15 @@ class Watch:
 
     def _take(self, events: Sequence[Mapping[str, Any]]) -> None:
         for event in events:
-            name, revision = unpacked(event["kv"]["key"]).removeprefix(self._below), int(event["kv"]["mod_revision"])
+            name, revision = unpacked(event["kv"]["key"]).removeprefix(self._prefix), int(event["kv"]["mod_revision"])
             self._reached = max(self._reached, revision)
             if name != MARK:
                 self._told.append({"offset": revision, "message": int(name)})
         self._news.set()
 
 
-def _below(key: str) -> str:
+def _prefix(key: str) -> str:
     return f"log/{key}/"
-
-
-def _end_of(prefix: str) -> str:
-    """The first key behind all that begin so."""
-    return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
 def _messages(position: int, found: Sequence[Message]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from workloads.log import LogSettings, queue_key
 from workloads.systems.nats.client import NatsClient, make_stream, stream_of
 from workloads.systems.nats.jetstream import Jetstream, connected
 from workloads.systems.nats.log import NatsLogClient, make_log_stream
-from workloads.systems.nats.nodes import CLIENT_PORT, SERVERS, server
+from workloads.systems.nats.nodes import SERVERS, server
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
@@ -106,7 +106,7 @@ class Nats:
         """The leader of the first stream."""
         for name in settings.names:
             try:
-                jetstream = await _connected(host, name)
+                jetstream = await connected(host, name)
             except OperationError:
                 continue
             try:
@@ -124,10 +124,6 @@ class Nats:
         return LegalLoss(reason=UNFLUSHED, in_workloads={"queue": ("lost",), "log": OF_LOGS})
 
 
-async def _connected(host: Any, name: str) -> Jetstream:
-    return await connected(name, host.network.reached_at(f"{name}:{CLIENT_PORT}"))
-
-
 async def _leader(jetstream: Jetstream) -> str | None:
     cluster = (await jetstream.ask(f"STREAM.INFO.{stream_of(queue_key(0))}")).get("cluster", {})
     leader: str | None = cluster.get("leader")
@@ -141,7 +137,7 @@ Making = Callable[[Jetstream, str, int], Awaitable[None]]
 async def _is_ready(settings: NatsSettings, host: Any, make: Making) -> bool:
     for name in settings.names:
         try:
-            jetstream = await _connected(host, name)
+            jetstream = await connected(host, name)
         except OperationError:
             return False
         try:

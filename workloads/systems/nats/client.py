@@ -13,7 +13,6 @@ from typing import Any
 from harness.errors import CLIENT_TIMEOUT, OperationError
 from harness.operation import Operation
 from workloads.systems.nats.jetstream import Jetstream, connected
-from workloads.systems.nats.nodes import CLIENT_PORT
 
 CONSUMER = "dequeuers"
 ACK_WAIT_S = 5
@@ -31,12 +30,21 @@ def subject_of(queue: str) -> str:
     return "queue." + queue.rpartition("/")[2]
 
 
-async def make_stream(jetstream: Jetstream, queue: str, replicas: int) -> None:
-    """The stream and its consumer, which may be there already. Raises OperationError."""
+async def keep_stream(jetstream: Jetstream, queue: str, replicas: int, **more: bool) -> str:
+    """A stream that keeps all messages of a queue, which may be there already; its name. `more`: of its configuration.
+
+    Raises OperationError.
+    """
     stream = stream_of(queue)
     made = {"name": stream, "subjects": [subject_of(queue)], "num_replicas": replicas, "storage": "file"}
     limits = {"retention": "limits", "discard": "old", "max_consumers": -1, "max_msgs": -1, "max_bytes": -1}
-    await jetstream.ask(f"STREAM.CREATE.{stream}", {**made, **limits, "max_age": 0})
+    await jetstream.ask(f"STREAM.CREATE.{stream}", {**made, **limits, "max_age": 0, **more})
+    return stream
+
+
+async def make_stream(jetstream: Jetstream, queue: str, replicas: int) -> None:
+    """The stream and its consumer, which may be there already. Raises OperationError."""
+    stream = await keep_stream(jetstream, queue, replicas)
     consumer = {
         "durable_name": CONSUMER,
         "ack_policy": "explicit",
@@ -56,8 +64,7 @@ class NatsClient:
         self._jetstream: Jetstream | None = None
 
     async def open(self) -> None:
-        address = self._host.network.reached_at(f"{self._node}:{CLIENT_PORT}")
-        self._jetstream = await connected(self._node, address)
+        self._jetstream = await connected(self._host, self._node)
 
     async def close(self) -> None:
         if self._jetstream is not None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, SERVICE_NOT_AVAILABLE, OperationError
 from workloads.systems.nats.errors import Refused, code_of
+from workloads.systems.nats.nodes import CLIENT_PORT
 
 ANSWER_TIMEOUT_S = 2.0
 CONNECT_TIMEOUT_S = 2
@@ -115,14 +116,15 @@ class Jetstream:
             raise OperationError(CONNECTION_LOST, str(error), node=self.node) from error
 
 
-async def connected(node: str, address: str) -> Jetstream:
-    """`address`: where the server is reached from here, `host:port`. Raises OperationError."""
+async def connected(host: Any, node: str) -> Jetstream:
+    """To this server. Raises OperationError."""
     import nats
     import nats.errors
 
     async def ignored(_: Exception) -> None:
         """Told by the request that fails."""
 
+    address = host.network.reached_at(f"{node}:{CLIENT_PORT}")
     try:
         connection = await nats.connect(
             f"nats://{address}", allow_reconnect=False, connect_timeout=CONNECT_TIMEOUT_S, error_cb=ignored

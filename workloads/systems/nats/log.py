@@ -13,9 +13,8 @@ from typing import Any
 
 from harness.errors import NOT_FOUND, PRECONDITION_FAILED, SERVICE_NOT_AVAILABLE, OperationError
 from harness.operation import Operation
-from workloads.systems.nats.client import stream_of, subject_of
+from workloads.systems.nats.client import keep_stream, stream_of, subject_of
 from workloads.systems.nats.jetstream import Jetstream, connected
-from workloads.systems.nats.nodes import CLIENT_PORT
 
 FIRST = 1
 """The place of a stream's first message."""
@@ -31,10 +30,7 @@ IDLE_NS = 10_000_000_000
 
 async def make_log_stream(jetstream: Jetstream, queue: str, replicas: int) -> None:
     """The stream, which may be there already. Raises OperationError."""
-    stream = stream_of(queue)
-    made = {"name": stream, "subjects": [subject_of(queue)], "num_replicas": replicas, "storage": "file"}
-    limits = {"retention": "limits", "discard": "old", "max_consumers": -1, "max_msgs": -1, "max_bytes": -1}
-    await jetstream.ask(f"STREAM.CREATE.{stream}", {**made, **limits, "max_age": 0, "allow_direct": True})
+    await keep_stream(jetstream, queue, replicas, allow_direct=True)
 
 
 class NatsLogClient:
@@ -47,8 +43,7 @@ class NatsLogClient:
         """Queue -> the place that its next poll asks from."""
 
     async def open(self) -> None:
-        address = self._host.network.reached_at(f"{self._node}:{CLIENT_PORT}")
-        self._jetstream = await connected(self._node, address)
+        self._jetstream = await connected(self._host, self._node)
 
     async def close(self) -> None:
         if self._jetstream is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.errors import CONNECT_FAILED, OperationError
 from harness.operation import Operation
-from workloads.systems.rabbitmq.connection import ANSWER_TIMEOUT_S, answered, connected, ended, opened_channel
+from workloads.systems.rabbitmq.connection import ANSWER_TIMEOUT_S, answered, channel_at, ended, opened_channel
 from workloads.systems.rabbitmq.queues import queue_name
 
 TAKES_WITHIN_S, ACKNOWLEDGES_WITHIN_S, ACKNOWLEDGED_WITHIN_S = 3.0, 3.5, 1.0
@@ -28,11 +28,9 @@ class RabbitmqClient:
         self._channel: Any = None
 
     async def open(self) -> None:
-        self._connection = await connected(self._host, self._node)
         try:
-            self._channel = await answered(opened_channel(self._connection), ANSWER_TIMEOUT_S)
+            self._connection, self._channel = await channel_at(self._host, self._node)
         except OperationError as error:
-            await self.close()
             raise OperationError(CONNECT_FAILED, error.detail, node=self._node) from error
 
     async def close(self) -> None:

@@ -49,6 +49,19 @@ async def connected(host: Any, node: str) -> Any:
     return connection
 
 
+async def channel_at(host: Any, node: str) -> tuple[Any, Any]:
+    """A connection, and a channel of it. Raises OperationError, and leaves neither."""
+    connection, channel = await connected(host, node), None
+    try:
+        channel = await answered(opened_channel(connection), ANSWER_TIMEOUT_S)
+    except OperationError as error:
+        raise OperationError(error.error, error.detail, node=node) from error
+    finally:
+        if channel is None:  # also where nobody waits any more
+            await ended(connection)
+    return connection, channel
+
+
 async def opened_channel(connection: Any) -> Any:
     """A channel with confirms, of which no future is left that nobody has looked at."""
     channel = await connection.channel(publisher_confirms=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
-from workloads.systems.rabbitmq.connection import ANSWER_TIMEOUT_S, answered, connected, ended, opened_channel
+from workloads.systems.rabbitmq.connection import ANSWER_TIMEOUT_S, answered, channel_at, ended, opened_channel
 from workloads.systems.rabbitmq.queues import Kind, arguments_of
 
 TAKES_WITHIN_S = 3.0
@@ -66,12 +66,7 @@ class RabbitmqLockClient:
         """The message that is the lock it holds."""
 
     async def open(self) -> None:
-        self._connection = await connected(self._host, self._node)
-        try:
-            self._channel = await answered(opened_channel(self._connection), ANSWER_TIMEOUT_S)
-        except OperationError as error:
-            await self.close()
-            raise OperationError(error.error, error.detail, node=self._node) from error
+        self._connection, self._channel = await channel_at(self._host, self._node)
 
     async def close(self) -> None:
         """What it holds is left to RabbitMQ to take back, as from a process which died."""

@@ -15,8 +15,7 @@ from typing import Any
 from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
 from workloads.systems.zookeeper.errors import READ_FAILED
-from workloads.systems.zookeeper.nodes import PORT
-from workloads.systems.zookeeper.session import Session
+from workloads.systems.zookeeper.session import Session, opened
 
 FIRST = 3
 """A dequeue tries so many of the first children, which others may take before it."""
@@ -34,9 +33,7 @@ class ZookeeperClient:
         self._session: Session | None = None
 
     async def open(self) -> None:
-        session = Session(self._node, self._host.network.reached_at(f"{self._node}:{PORT}"))
-        await session.open()
-        self._session = session
+        self._session = await opened(self._host, self._node)
 
     async def close(self) -> None:
         if self._session is not None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.errors import CONNECTION_LOST, PRECONDITION_FAILED, OperationError
+from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
 from workloads.lock import LOCK_LOST
-from workloads.systems.zookeeper.nodes import PORT
-from workloads.systems.zookeeper.session import Session
+from workloads.systems.zookeeper.session import Session, opened
 
 PREFIX = "held-"
 
@@ -27,12 +26,11 @@ class LockClient:
         self._child = ""
 
     async def open(self) -> None:
-        session = Session(self._node, self._host.network.reached_at(f"{self._node}:{PORT}"), lasts_s=self._session_s)
-        await session.open()
-        self._session = session
+        self._session = await opened(self._host, self._node, lasts_s=self._session_s)
 
     async def close(self) -> None:
-        """Its session is left to end by itself, as that of a process which died."""
+        """Its session ends, and what it holds with that: at once if the server is told, or when it has not been heard
+        of for so long."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -69,12 +67,10 @@ class LockClient:
 
     async def _delete(self, session: Session, child: str) -> bool:
         """Whether it was there. Raises OperationError."""
-        from kazoo.exceptions import BadVersionError, NoNodeError
+        from kazoo.exceptions import NoNodeError
 
         try:
             await session.ask(lambda client: client.delete_async(child))
         except NoNodeError:
             return False
-        except BadVersionError as error:
-            raise OperationError(CONNECTION_LOST, str(error), node=self._node) from error
         return True

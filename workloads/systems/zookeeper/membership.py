@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from harness.errors import ErrorCode, OperationError
-from workloads.systems.zookeeper.nodes import PORT, SERVERS, entry, number_of
-from workloads.systems.zookeeper.session import Session
+from workloads.systems.zookeeper.nodes import SERVERS, entry, number_of
+from workloads.systems.zookeeper.session import opened
 
 REFUSED = ErrorCode("refused", definite=True)
 LOOK_EVERY_S = 0.3
@@ -40,9 +40,8 @@ async def _reconfigured(host: Any, node: str, *, joining: str | None, leaving: s
 
     refusal = "none of the others can be reached"
     for other in (name for name in SERVERS if name != node):
-        session = Session(other, host.network.reached_at(f"{other}:{PORT}"))
         try:
-            await session.open()
+            session = await opened(host, other)
         except OperationError as error:
             refusal = str(error)
             continue

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, OperationError
+from workloads.systems.zookeeper.nodes import PORT
 
 T = TypeVar("T")
 ANSWER_TIMEOUT_S = 4.0
@@ -22,8 +23,15 @@ UNHEARD = logging.Logger("kazoo", logging.CRITICAL + 1)
 """What goes wrong is told by the request that fails."""
 
 
+async def opened(host: Any, node: str, *, lasts_s: float = SESSION_TIMEOUT_S) -> Session:
+    """At this server, as `host` reaches it; `lasts_s` as in `Session`. Raises OperationError."""
+    session = Session(node, host.network.reached_at(f"{node}:{PORT}"), lasts_s=lasts_s)
+    await session.open()
+    return session
+
+
 class Session:
-    def __init__(self, node: str, address: str, *, lasts_s: float = SESSION_TIMEOUT_S) -> None:
+    def __init__(self, node: str, address: str, *, lasts_s: float) -> None:
         """`address`: where the server is reached from here, `host:port`. `lasts_s`: so long the server keeps it without
         hearing of the client."""
         from kazoo.client import KazooClient

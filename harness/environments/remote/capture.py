@@ -4,7 +4,8 @@
 
 What arrives at the machine and what leaves it is read from sockets of the kernel (AF_PACKET), before any rule drops it,
 and written into files of ten seconds in pcap's format, of which only the newest are kept: a minute, and no more than
-16 MB. Of a packet the first 512 bytes are kept, from its IP header on. Times are those of CLOCK_MONOTONIC.
+16 MB. Of a packet the first 512 bytes are kept, from its IP header on. Times are the kernel's, when it saw the packet
+(not those at which this process got to read it), told by CLOCK_MONOTONIC.
 
 Standard library only.
 """
@@ -39,6 +40,7 @@ RECORD = struct.Struct("<IIII")
 ETH_P_ALL, ETH_P_IP, ETH_P_IPV6 = 0x0003, 0x0800, 0x86DD
 SOL_PACKET, PACKET_STATISTICS, PACKET_OUTGOING = 263, 6, 4
 SO_RCVBUFFORCE, QUEUE_BYTES = 33, 8 << 20
+SO_TIMESTAMPNS, TIMESPEC = 35, struct.Struct("@qq")
 FLUSHED_EVERY_S = 0.2
 PATIENCE_S = 10.0
 SECOND_NS = 1_000_000_000
@@ -115,6 +117,7 @@ def read(arguments: Answer) -> NoReturn:
     with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL)) as kernel:
         with contextlib.suppress(OSError):
             kernel.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, QUEUE_BYTES)
+        kernel.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         print("reading", flush=True)
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (1, 2):
@@ -134,11 +137,34 @@ def _read_one(kernel: socket.socket, ring: Ring, spared: AbstractSet[int]) -> No
     if not select.select([kernel], [], [], FLUSHED_EVERY_S)[0]:
         ring.flush(time.monotonic_ns())
         return
-    data, (interface, protocol, kind, *_) = kernel.recvfrom(1 << 16)
+    data, beside, _, (interface, protocol, kind, *_) = kernel.recvmsg(1 << 16, socket.CMSG_SPACE(TIMESPEC.size))
     # What a machine sends to itself is seen when it leaves and when it arrives.
     is_seen_twice = interface == "lo" and kind == PACKET_OUTGOING
     if protocol in (ETH_P_IP, ETH_P_IPV6) and not is_seen_twice and not spared & set(ports_of(data)):
-        ring.add(time.monotonic_ns(), data)
+        ring.add(_seen_ns(beside, ring.last_ns), data)
+
+
+def _seen_ns(beside: Sequence[tuple[int, int, bytes]], before_ns: int) -> int:
+    """When the kernel saw a packet that has just been read, by CLOCK_MONOTONIC.
+
+    The kernel tells it by the clock of the day, which may be set between its seeing and our reading: so never before
+    the packet that came before, and never after now.
+    """
+    now_ns, of_day_ns = _now_ns()
+    waited_ns = 0
+    for level, kind, data in beside:
+        if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
+            seconds, nanoseconds = TIMESPEC.unpack(data)
+            waited_ns = of_day_ns - (seconds * SECOND_NS + nanoseconds)
+    return min(max(now_ns - waited_ns, before_ns), now_ns)
+
+
+def _now_ns() -> tuple[int, int]:
+    """The same moment by CLOCK_MONOTONIC and by the clock of the day, to 0.1 ms: a busy machine may hold us between."""
+    while True:
+        before_ns, of_day_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        if after_ns - before_ns < 100_000:
+            return after_ns, of_day_ns
 
 
 def ports_of(packet: bytes) -> tuple[int, ...]:
@@ -161,10 +187,13 @@ class Ring:
         self._number = 0
         self._file: BinaryIO | None = None
         self._begun_ns = self._bytes = self._flushed_ns = 0
+        self.last_ns = 0
+        """When the newest packet passed."""
         self._full: list[tuple[str, int, int]] = []
         """Of each file that is full: its path, the time of its last packet, and its length."""
 
     def add(self, at_ns: int, packet: bytes) -> None:
+        self.last_ns = at_ns
         if self._file is None or at_ns - self._begun_ns > SEGMENT_S * SECOND_NS or self._bytes > SEGMENT_BYTES:
             self._next(at_ns)
         assert self._file is not None

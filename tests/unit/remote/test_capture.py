@@ -80,3 +80,19 @@ def test_ports_are_those_of_tcp_over_either_ip() -> None:
     assert capture.ports_of(tcp) == capture.ports_of(with_options) == capture.ports_of(tcp_over_6) == (22, 50_000)
     udp = bytes([0x45, *bytes(8), socket.IPPROTO_UDP, *bytes(10)]) + ports
     assert capture.ports_of(udp) == capture.ports_of(tcp[:21]) == capture.ports_of(b"") == ()
+
+
+def test_a_packet_has_the_time_at_which_the_kernel_saw_it_not_that_of_its_reading(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_ns, of_day_ns = 50 * SECOND_NS, 1_700_000_000 * SECOND_NS
+    monkeypatch.setattr(capture, "_now_ns", lambda: (now_ns, of_day_ns))
+
+    def told(ago_ns: int) -> list[tuple[int, int, bytes]]:
+        seen = divmod(of_day_ns - ago_ns, SECOND_NS)
+        return [(socket.SOL_SOCKET, capture.SO_TIMESTAMPNS, capture.TIMESPEC.pack(*seen))]
+
+    assert capture._seen_ns(told(8_000_000), 0) == now_ns - 8_000_000
+    assert capture._seen_ns(told(SECOND_NS), now_ns - 5) == now_ns - 5, "the clock was set: not before the last packet"
+    assert capture._seen_ns(told(-SECOND_NS), 0) == now_ns, "nor after now"
+    assert capture._seen_ns([], 7) == now_ns

@@ -165,7 +165,10 @@ FORMS = (
     Form("pause TARGET", shape.pause),
     Form("shrink NODE", membership.shrink),
     Form("wipe NODE", membership.wipe),
-    *(Form(f"{verb} process PROCESS of TARGET", partial(_strike_processes, verb)) for verb in PROCESS_VERBS),
+    *(
+        Form(f"{verb} process PROCESS of TARGET", partial(_strike_processes, verb), of.amounts)
+        for verb, of in PROCESS_VERBS.items()
+    ),
     Form("power off TARGET", shape.power_off),
     Form("skew clocks of TARGET", ClockShape),
     Form("corrupt TARGET PATTERN one bit in COUNT UNIT", _corrupt),

@@ -37,6 +37,7 @@ from harness.environments.impairment import (
     ScarceMemory,
     ShortFiles,
     SlowDisk,
+    SlowedProcesses,
     SlowLink,
     SlowNode,
     Strobe,
@@ -177,9 +178,29 @@ class Corrupt:
         return f"corrupt {self.target} '{self.pattern}' one bit in {self.bytes_per_bit // BYTES[unit]} {unit}"
 
 
-PROCESS_VERBS: Mapping[str, type[KilledProcesses | PausedProcesses]] = {
-    "kill": KilledProcesses,
-    "pause": PausedProcesses,
+OfProcesses = KilledProcesses | PausedProcesses | SlowedProcesses
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessVerb:
+    """What a verb makes of processes, whose name comes last."""
+
+    of: type[OfProcesses]
+    drawn: Callable[[random.Random], OfProcesses]
+
+    @property
+    def amounts(self) -> tuple[Amount, ...]:
+        return _amounts_of(self.of)
+
+    def impairment(self, name: str, amounts: Amounts, draw: random.Random) -> OfProcesses:
+        given = {} if amounts is None else _by_name(self.amounts, amounts)
+        return replace(self.drawn(draw), name=name, **given)
+
+
+PROCESS_VERBS: Mapping[str, ProcessVerb] = {
+    "kill": ProcessVerb(KilledProcesses, lambda draw: KilledProcesses(name="")),
+    "pause": ProcessVerb(PausedProcesses, lambda draw: PausedProcesses(name="")),
+    "slow down": ProcessVerb(SlowedProcesses, lambda draw: SlowedProcesses(name="", stretch=log_uniform(draw, 2, 50))),
 }
 
 
@@ -191,17 +212,20 @@ class StrikeProcesses:
     verb: str
     name: str
     target: Target
+    amounts: Amounts = None
 
     @property
     def kind(self) -> str:
-        return PROCESS_VERBS[self.verb].kind
+        return PROCESS_VERBS[self.verb].of.kind
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Fault | None:
         nodes = tuple(node for node in self.target.pick(cluster, draw) if node not in cluster.unavailable)
-        return ImpairedNodes(nodes, PROCESS_VERBS[self.verb](name=self.name)) if nodes else None
+        impairment = PROCESS_VERBS[self.verb].impairment(self.name, self.amounts, draw)
+        return ImpairedNodes(nodes, impairment) if nodes else None
 
     def __str__(self) -> str:
-        return f"{self.verb} process '{self.name}' of {self.target}"
+        amounts = _in_words(PROCESS_VERBS[self.verb].amounts, self.amounts)
+        return f"{self.verb} process '{self.name}' of {self.target}{amounts}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,12 +290,21 @@ NODE_VERBS: Mapping[str, NodeVerb] = {
 }
 
 
-Impairing = ImpairLinks | ImpairLinksOf | ImpairNodes
+Impairing = ImpairLinks | ImpairLinksOf | ImpairNodes | StrikeProcesses
+
+
+def _verb_of(shape: Impairing) -> LinkVerb | NodeVerb | ProcessVerb:
+    match shape:
+        case ImpairNodes():
+            return NODE_VERBS[shape.verb]
+        case StrikeProcesses():
+            return PROCESS_VERBS[shape.verb]
+    return LINK_VERBS[shape.verb]
 
 
 def amounts_of(shape: Impairing) -> tuple[Amount, ...]:
     """Those that its text names, or could."""
-    return (NODE_VERBS if isinstance(shape, ImpairNodes) else LINK_VERBS)[shape.verb].amounts
+    return _verb_of(shape).amounts
 
 
 def with_drawn_amounts(shape: Shape, draw: random.Random) -> Shape:
@@ -280,7 +313,7 @@ def with_drawn_amounts(shape: Shape, draw: random.Random) -> Shape:
         return Together(tuple(with_drawn_amounts(part, draw) for part in shape.shapes))
     if not isinstance(shape, Impairing) or shape.amounts is not None or not amounts_of(shape):
         return shape
-    verb = (NODE_VERBS if isinstance(shape, ImpairNodes) else LINK_VERBS)[shape.verb]
+    verb = _verb_of(shape)
     impairment = verb.drawn(draw)
     return replace(shape, amounts=tuple(getattr(impairment, amount.name) for amount in verb.amounts))
 
@@ -292,8 +325,8 @@ def without_amounts(shape: Shape) -> Shape:
 
 
 def _amounts_of(impairment: type[LinkImpairment] | type[NodeImpairment]) -> tuple[Amount, ...]:
-    """Its fields, but for what the environment draws from."""
-    return tuple(AMOUNTS[field.name] for field in fields(impairment) if field.name != "draw")
+    """Its fields, but for what the environment draws from, and the name of processes."""
+    return tuple(AMOUNTS[field.name] for field in fields(impairment) if field.name not in ("draw", "name"))
 
 
 def _by_name(amounts: tuple[Amount, ...], values: tuple[Value, ...]) -> dict[str, Any]:

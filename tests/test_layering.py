@@ -140,7 +140,7 @@ EXCEPTIONS = {
     "harness.record.node_events": ("broker_id", '"broker"', "`broker`"),
     "checkers.replication.reports": ('"broker"',),
     # A file of the kernel.
-    "harness.environments.remote.memory": ("cgroup.controllers",),
+    "harness.environments.remote.control_groups": ("cgroup.controllers",),
     # What several systems call the node that leads; a figure gives it a colour of its own.
     "results.report.figure": ('"primary"',),
 }

@@ -256,6 +256,17 @@ class PausedProcesses:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlowedProcesses:
+    """Those processes of a node that have a name, as in `KilledProcesses`, and what they start meanwhile get together
+    one part in `stretch` of a processor."""
+
+    name: str
+    stretch: float
+    kind = "slow-process"
+    stops_process = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScarceMemory:
     """A node's program gets no more than so much memory beyond what it holds, without swap: the kernel kills processes
     that need more. In the end a node is booted that is down, or lacks what was killed."""
@@ -265,12 +276,18 @@ class ScarceMemory:
     stops_process = True
 
 
-KernelImpairment = KilledProcesses | PausedProcesses | ScarceMemory
+KernelImpairment = KilledProcesses | PausedProcesses | SlowedProcesses | ScarceMemory
 """What only a kernel shows: in a world in which a node is one process, none of it is there."""
-KERNEL_IMPAIRMENTS: tuple[type[KernelImpairment], ...] = (KilledProcesses, PausedProcesses, ScarceMemory)
+KERNEL_IMPAIRMENTS: tuple[type[KernelImpairment], ...] = (
+    KilledProcesses,
+    PausedProcesses,
+    SlowedProcesses,
+    ScarceMemory,
+)
 INSTEAD: Mapping[str, str] = {
     KilledProcesses.kind: "kill TARGET",
     PausedProcesses.kind: "pause TARGET",
+    SlowedProcesses.kind: "slow down TARGET",
     ScarceMemory.kind: "kill TARGET",
 }
 """Of these kinds, the shape that comes nearest where a node is one process."""

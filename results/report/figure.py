@@ -34,6 +34,7 @@ _ALIKE = {
     **dict.fromkeys(("bit-rot", "short-files", "lost-disk", "old-disk", "shrink", "wipe"), "disk"),
     "slow-nodes": "pause",
     "pause-process": "pause",
+    "slow-process": "pause",
     "strobe": "clock",
 }
 """Kinds that share the colour and the place of another one."""

@@ -30,6 +30,7 @@ from harness.environments.impairment import (
     ScarceMemory,
     ShortFiles,
     SlowDisk,
+    SlowedProcesses,
     SlowLink,
     SlowNode,
     Strobe,
@@ -257,6 +258,21 @@ async def processes_are_struck_by_their_names_and_go_on_in_the_end(environment: 
     assert environment.panics() == {}
 
 
+async def slow_processes_compute_slowly_until_the_end(environment: Environment) -> None:
+    slow = SlowedProcesses(name="*beacon:main*", stretch=20.0)
+    if slow.kind not in environment.faults:
+        return
+    well_ns = await answered(environment, "a", "b")
+    assert (await environment.impair(["a"], slow)).happened
+    slow_ns = await answered(environment, "a", "b")
+    assert slow_ns > 4 * well_ns, f"what took {well_ns} ns takes {slow_ns} ns in a process that is to be slow"
+    assert (await environment.relieve(["a"], slow)).happened
+    assert await answered(environment, "a", "b") < slow_ns / 2, "a process is slow after the end of it"
+    nobody = replace(slow, name="nobody")
+    assert "no process is called 'nobody'" in (effect := await environment.impair(["a"], nobody)).evidence
+    assert not effect.happened and not (await environment.relieve(["a"], nobody)).happened
+
+
 async def a_slow_node_computes_slowly_also_after_a_restart(environment: Environment) -> None:
     if SlowNode.kind not in environment.faults or environment.moments is not None:
         return  # in virtual time nothing is computed at all
@@ -406,6 +422,7 @@ IMPAIRMENT_PROMISES: tuple[Promise, ...] = (
     a_rolling_restart_takes_one_node_after_the_other,
     a_strobing_clock_flips_beside_whatever_else_is_wrong_with_it,
     processes_are_struck_by_their_names_and_go_on_in_the_end,
+    slow_processes_compute_slowly_until_the_end,
     who_takes_more_memory_than_is_left_is_killed_and_has_not_panicked,
     an_impairment_that_the_environment_has_not_is_refused_by_name,
 )

@@ -19,6 +19,7 @@ from tests.conformance.impairment_promises import (
     IMPAIRMENT_PROMISES,
     a_slow_node_computes_slowly_also_after_a_restart,
     processes_are_struck_by_their_names_and_go_on_in_the_end,
+    slow_processes_compute_slowly_until_the_end,
     who_takes_more_memory_than_is_left_is_killed_and_has_not_panicked,
 )
 from tests.conformance.promises import PROMISES, Promise, nodes
@@ -233,6 +234,7 @@ def test_a_world_that_impairs_or_relieves_nothing_is_noticed_by_every_promise_of
     assert unnoticed == [
         a_slow_node_computes_slowly_also_after_a_restart,
         processes_are_struck_by_their_names_and_go_on_in_the_end,
+        slow_processes_compute_slowly_until_the_end,
         who_takes_more_memory_than_is_left_is_killed_and_has_not_panicked,
     ], "which say nothing of virtual time, and of worlds in which a node is one process"
 

@@ -51,9 +51,14 @@ def wrong_checksums() -> int:
 
 def _state(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+        return _stat(pid)[0]
     except FileNotFoundError:
         return "gone"
+
+
+def _stat(pid: int) -> list[str]:
+    """From its state on."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
 
 
 class Numbers(asyncio.DatagramProtocol):
@@ -111,6 +116,11 @@ class Probe:
     async def do_children(self, _: Mapping[str, Any]) -> Any:
         """The state of each process that was started, as the kernel knows it."""
         return [_state(child.pid) for child in self.children]
+
+    async def do_used(self, _: Mapping[str, Any]) -> Any:
+        """Seconds that the newest child has used of a processor until now."""
+        ticks = sum(map(int, _stat(self.children[-1].pid)[11:13]))
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     async def do_take(self, question: Mapping[str, Any]) -> Any:
         """Hold so many MB more of memory."""

@@ -10,7 +10,7 @@ from probe_cluster import Cluster
 
 from harness.environments.docker.leftovers import cleanup
 from harness.environments.impairment import ScarceMemory
-from harness.environments.remote import memory
+from harness.environments.remote import control_groups
 
 pytestmark = pytest.mark.docker
 
@@ -18,7 +18,7 @@ SCARCE = ScarceMemory(left_mb=8)
 
 
 def groups_of(cluster: Cluster) -> list[str]:
-    return sorted(path.name for path in Path(memory.root()).glob(f"{cluster.run}-*"))
+    return sorted(path.name for path in Path(control_groups.root()).glob(f"{cluster.run}-*"))
 
 
 def test_a_program_that_takes_more_memory_than_is_left_is_killed_and_booted_in_the_end(probes: Cluster) -> None:
@@ -53,7 +53,7 @@ def test_of_several_limits_the_lowest_counts_until_each_is_taken_away(probes: Cl
 def test_a_clean_up_removes_the_groups_that_a_killed_harness_left_and_spares_those_of_the_living(
     probes: Cluster,
 ) -> None:
-    root = Path(memory.root())
+    root = Path(control_groups.root())
     dead, living = root / "stormproof-00000000-p1", root / f"{probes.run}-p1"
     dead.mkdir()
     probes.do(probes.environment.impair(["p1"], SCARCE))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from probe_cluster import Cluster
 
-from harness.environments.impairment import KilledProcesses, PausedProcesses
+from harness.environments.impairment import KilledProcesses, PausedProcesses, SlowedProcesses
+from harness.environments.remote import control_groups
 
 pytestmark = pytest.mark.docker
 
@@ -35,6 +38,37 @@ def test_a_paused_process_stands_still_while_the_rest_of_its_node_goes_on(probes
     relieved = probes.do(environment.relieve(["p1"], PausedProcesses(name="*600")))
     assert relieved.happened and f"{pid} (sleep)" in relieved.evidence
     assert probes.ask("p1", "children") == ["S"]
+
+
+BUSY = ["sh", "-c", "while :; do :; done"]
+
+
+def used_share(probes: Cluster, seconds: float) -> float:
+    """How much of a processor the busy child of p1 gets for so long."""
+    from_s, before = time.monotonic(), probes.ask("p1", "used")
+    time.sleep(seconds)
+    used = probes.ask("p1", "used") - before
+    return float(used / (time.monotonic() - from_s))
+
+
+def test_a_slow_process_gets_a_part_of_a_processor_and_the_rest_of_its_node_what_there_is(probes: Cluster) -> None:
+    environment, slow = probes.environment, SlowedProcesses(name="sh", stretch=20)
+    pid = probes.ask("p1", "keep", argv=BUSY, times=1)
+    while used_share(probes, 0.2) < 0.25:
+        pass  # other work of this machine
+    effect = probes.do(environment.impair(["p1", "p2"], slow))
+    assert effect.happened and effect.evidence == (
+        f"p1: no more than 5.0% of a processor for {pid} (sh), p2: no process is called 'sh'; there run: python3"
+    )
+    assert used_share(probes, 2.0) < 0.1
+    root = Path(control_groups.root(control_groups.PROCESSOR))
+    assert [path.name for path in root.glob(f"{probes.run}-*")] == [f"{probes.run}-p1-1"]
+    (limited,) = (root / f"{probes.run}-p1-1" / "cgroup.procs").read_text().split()
+    assert Path(f"/proc/{limited}/comm").read_text() == "sh\n", "the rest of the node is limited as well"
+    assert "p1: 1 processes go on" in probes.do(environment.relieve(["p1", "p2"], slow)).evidence
+    while used_share(probes, 0.2) < 0.25:
+        pass
+    assert not list(root.glob(f"{probes.run}-*"))
 
 
 def test_a_killed_process_that_its_node_starts_again_leaves_the_node_alone(probes: Cluster) -> None:

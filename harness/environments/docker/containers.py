@@ -12,11 +12,10 @@ from typing import Any
 
 from harness.environments.docker import leftovers
 from harness.environments.docker.container import Container, Setup
+from harness.environments.docker.control_groups import GroupsOfContainers, require_limits
 from harness.environments.docker.disks import DISK_FAULTS, Disks, require_seen
 from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
-from harness.environments.docker.memory import MemoryOfContainers, require_limits
 from harness.environments.docker.network import make_network
-from harness.environments.impairment import ScarceMemory
 from harness.environments.remote.environment import ClientHosts, RemoteEnvironment
 from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place, Squeezed
 from harness.errors import HarnessError
@@ -45,7 +44,7 @@ class Containers:
         self._labels = labels(run, datetime.now(UTC).isoformat(timespec="seconds"))
         self._setup: Setup | None = None
         self._containers: list[Container] = []
-        self._memory = MemoryOfContainers(run)
+        self._groups = GroupsOfContainers(run)
 
     def take(self, nodes: Sequence[NodeSpec], home: Home) -> Mapping[str, str]:
         network, ips = make_network(self.client, self.run, self._labels, [spec.name for spec in nodes])
@@ -82,11 +81,17 @@ class Containers:
     def limit_processor(self, node: ByItself, share: float) -> None:
         self._container(node.name).limit_processor(share)
 
+    def throttle(self, node: ByItself, number: int, pids: Sequence[int], share: float) -> None:
+        self._groups.throttle(self._container(node.name), number, pids, share)
+
+    def unthrottle(self, node: ByItself, number: int) -> int:
+        return self._groups.unthrottle(self._container(node.name), number, node.supervisor())
+
     def squeeze_memory(self, node: ByItself, left_bytes: int) -> Squeezed:
-        return self._memory.squeeze(self._container(node.name), node.supervisor(), left_bytes)
+        return self._groups.squeeze(self._container(node.name), node.supervisor(), left_bytes)
 
     def release_memory(self, node: ByItself) -> Squeezed:
-        return self._memory.release(self._container(node.name), node.supervisor())
+        return self._groups.release(self._container(node.name), node.supervisor())
 
     def _container(self, node: str) -> Container:
         return next(one for one in self._containers if one.name == node)
@@ -104,7 +109,7 @@ class Containers:
     def release(self) -> None:
         try:
             leftovers.remove_run(self.client, self.run)
-            self._memory.end()
+            self._groups.end()
         finally:
             if self._disks is not None:
                 self._disks.end()
@@ -124,11 +129,10 @@ def docker_environment(
     """`Environment` of containers; `run` names all that it makes, `image_of` is node -> the image of its container.
 
     `seed` decides what a loss of power leaves. Raises HarnessError where disks are wanted and cannot be mounted here,
-    or faults of memory, and it cannot be limited here.
+    or faults that take control groups, and none can be made here.
     """
     prepared = wanted or frozenset()
-    if ScarceMemory.kind in prepared:
-        require_limits()
+    require_limits(prepared)
     disks = Disks(seed) if prepared & DISK_FAULTS else None
     containers = Containers(client, image_of=image_of, run=run, say=say, disks=disks)
     return RemoteEnvironment(containers, client_hosts=client_hosts, wanted=wanted, captures=captures)

@@ -15,6 +15,7 @@ from typing import Any
 import docker
 
 from harness.environments.docker.container import ContainerShell
+from harness.environments.docker.control_groups import forget_groups
 from harness.environments.docker.engine import (
     LABEL_LOGS,
     LABEL_NODE,
@@ -25,7 +26,6 @@ from harness.environments.docker.engine import (
     engine,
     speaking,
 )
-from harness.environments.docker.memory import forget_groups
 from harness.environments.leftover import Cleaned, Leftover
 from harness.environments.remote.logs import bring_home
 from harness.errors import HarnessError

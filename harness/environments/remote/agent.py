@@ -42,8 +42,8 @@ LOG = f"{LOGS}/node.log"
 RELAY = f"{HOME}/relay.py"
 """Relays what comes over impaired links (`relay.py`); its queue, and the mark of packets that it makes itself, are:"""
 RELAY_QUEUE, RELAY_MARK = 21359, 0x53747270
-MEMORY = f"{HOME}/memory.py"
-"""Limits the program's memory (`memory.py`)."""
+CONTROL_GROUPS = f"{HOME}/control_groups.py"
+"""Limits the program's memory, and its processes one by one (`control_groups.py`)."""
 CAPTURE = f"{HOME}/capture.py"
 """Keeps packets (`capture.py`), where that is wanted."""
 REAL_CLOCK = f"{HOME}/real_clock.py"
@@ -68,6 +68,8 @@ CGROUPS, PERIOD_US = "/sys/fs/cgroup", 100_000
 LAST_WORDS_BYTES = 4096
 
 Answer = Mapping[str, Any]
+Named = Mapping[int, tuple[int, Sequence[str]]]
+"""Processes: when each was started, and what it is called, by the kernel first."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -296,6 +298,16 @@ def strike_processes(arguments: Answer) -> Answer:
 
     if struck and not _until(done):
         raise SystemExit(f"processes called {arguments['name']} were still running after {PATIENCE_S:g} s")
+    return _told(struck, running)
+
+
+def called(arguments: Answer) -> Answer:
+    """As `strike_processes` answers, but nothing is done to them."""
+    running = _named_processes()
+    return _told(_called(arguments["name"], running), running)
+
+
+def _told(struck: Named, running: Named) -> Answer:
     return {
         "struck": [[pid, started, names[0]] for pid, (started, names) in sorted(struck.items())],
         "running": sorted({names[0] for _, names in running.values()}),
@@ -320,12 +332,7 @@ def _is_same(pid: int, started: int) -> bool:
     return stat is not None and stat[2] == started
 
 
-def called(arguments: Answer) -> Answer:
-    """How many processes of the program are called so."""
-    return {"processes": len(_called(arguments["name"], _named_processes()))}
-
-
-def _called(name: str, processes: Mapping[int, tuple[int, Sequence[str]]]) -> dict[int, tuple[int, Sequence[str]]]:
+def _called(name: str, processes: Named) -> dict[int, tuple[int, Sequence[str]]]:
     return {
         pid: (started, names)
         for pid, (started, names) in processes.items()
@@ -333,8 +340,8 @@ def _called(name: str, processes: Mapping[int, tuple[int, Sequence[str]]]) -> di
     }
 
 
-def _named_processes() -> dict[int, tuple[int, Sequence[str]]]:
-    """The program's processes: when each was started, and what it is called, by the kernel first."""
+def _named_processes() -> Named:
+    """The program's processes."""
     named: dict[int, tuple[int, Sequence[str]]] = {}
     for pid in _processes():
         with contextlib.suppress(OSError):  # it has ended meanwhile
@@ -681,8 +688,9 @@ def leave(_: Answer) -> Answer:
         _send(drifting, signal.SIGKILL)
     _unlimit()
     guarded = unguard({})["guarded"]
-    if os.path.exists(MEMORY):
-        _tool(sys.executable, "-I", "-S", MEMORY, "release", "{}")
+    if os.path.exists(CONTROL_GROUPS):
+        for verb in ("release", "unthrottle"):
+            _tool(sys.executable, "-I", "-S", CONTROL_GROUPS, verb, "{}")
     if os.path.exists(CAPTURE):
         _tool(sys.executable, "-I", "-S", CAPTURE, "end", "{}")
     if os.path.exists(RELAY):

@@ -87,6 +87,8 @@ class RemoteEnvironment:
                 strobe=self._strobe,
                 limit_processor=self._limit_processor,
                 squeeze=self._squeeze,
+                throttle=self._throttle,
+                unthrottle=self._unthrottle,
                 on_disks=self._on_disks,
                 on_nodes=self._on,
             )
@@ -285,6 +287,12 @@ class RemoteEnvironment:
     async def _limit_processor(self, nodes: Sequence[str], share: float) -> str:
         await self._on(nodes, lambda node: self.machines.limit_processor(node, share))
         return f"{share:.1%} of a processor" if share else "whole processors"
+
+    async def _throttle(self, node: str, number: int, pids: Sequence[int], share: float) -> None:
+        await self._on([node], lambda one: self.machines.throttle(one, number, pids, share))
+
+    async def _unthrottle(self, nodes: Sequence[str], number: int) -> dict[str, int]:
+        return await self._on(nodes, lambda node: self.machines.unthrottle(node, number))
 
     async def _squeeze(self, nodes: Sequence[str], left_mb: float | None) -> dict[str, Squeezed]:
         if left_mb is None:

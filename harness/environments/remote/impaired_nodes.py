@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import glob
+import itertools
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,6 +24,7 @@ from harness.environments.impairment import (
     RestartLoop,
     RollingRestart,
     ScarceMemory,
+    SlowedProcesses,
     SlowNode,
     Strobe,
 )
@@ -35,6 +37,7 @@ from harness.environments.remote.struck_processes import (
     OnNodes,
     PausingProcesses,
     ProcessWorld,
+    SlowingProcesses,
 )
 
 LEAST_PROCESSOR = 0.01
@@ -55,6 +58,9 @@ class World:
     """Give each node no more than so much of one processor, or as much as there is where it is 0; what is so now."""
     squeeze: Callable[[Sequence[str], float | None], Awaitable[dict[str, Squeezed]]]
     """Leave each node so many MB more; None: as much as there is."""
+    throttle: Callable[[str, int, Sequence[int], float], Awaitable[None]]
+    unthrottle: Callable[[Sequence[str], int], Awaitable[dict[str, int]]]
+    """Both as in `ProcessWorld`."""
     on_disks: Callable[[Sequence[str], OnDisk], Awaitable[dict[str, str]]]
     """As in `DiskWorld`."""
     on_nodes: OnNodes
@@ -74,7 +80,14 @@ class Treatment(Protocol):
 class RemoteImpairedNodes:
     def __init__(self, world: World) -> None:
         self._world = world
-        self._processes = ProcessWorld(kill=world.kill, boot=world.boot, on_nodes=world.on_nodes)
+        self._processes = ProcessWorld(
+            kill=world.kill,
+            boot=world.boot,
+            on_nodes=world.on_nodes,
+            throttle=world.throttle,
+            unthrottle=world.unthrottle,
+        )
+        self._numbers = itertools.count(1)
         self._active: list[tuple[NodeImpairment, tuple[str, ...], Treatment]] = []
 
     @property
@@ -124,6 +137,8 @@ class RemoteImpairedNodes:
                 return _Scarce(self, nodes, world)
             case KilledProcesses():
                 return KillingProcesses(self._processes, nodes, impairment)
+            case SlowedProcesses():
+                return SlowingProcesses(self._processes, nodes, impairment, next(self._numbers))
             case PausedProcesses():
                 return PausingProcesses(self._processes, nodes, impairment, self._paused)
         disks = DiskWorld(timeline=world.timeline, kill=world.kill, boot=world.boot, on_disks=world.on_disks)

@@ -48,6 +48,10 @@ class ByItself(Protocol):
     def supervisor(self) -> int:
         """The number that its program's supervisor has there; 0 where nothing runs."""
 
+    def throttle(self, number: int, pids: Sequence[int], share: float) -> None: ...
+
+    def unthrottle(self, number: int) -> int: ...
+
     def squeeze_memory(self, left_bytes: int) -> Squeezed: ...
 
     def release_memory(self) -> Squeezed: ...
@@ -131,6 +135,12 @@ class Machines(Protocol):
 
     def limit_processor(self, node: ByItself, share: float) -> None:
         """Let a node's program have no more than so much of one processor, also after a restart; 0: what there is."""
+
+    def throttle(self, node: ByItself, number: int, pids: Sequence[int], share: float) -> None:
+        """Let these processes of a node together, and what they start, have no more than so much of one processor."""
+
+    def unthrottle(self, node: ByItself, number: int) -> int:
+        """End the limit of this number; how many processes were under it."""
 
     def squeeze_memory(self, node: ByItself, left_bytes: int) -> Squeezed:
         """Let a node's program take no more than so much memory from now on."""

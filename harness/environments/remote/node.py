@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.environments.environment import Usage
 from harness.environments.impairment import Strobe
-from harness.environments.remote import agent, capture, memory, real_clock, relay
+from harness.environments.remote import agent, capture, control_groups, real_clock, relay
 from harness.environments.remote.launch import Launch, launch_of
 from harness.environments.remote.logs import bring_home
 from harness.environments.remote.machines import Place, Squeezed
@@ -23,7 +23,7 @@ from harness.system import NodeSpec
 
 CLEAN_STOP_S = 10.0
 AGENT = f"{agent.HOME}/agent.py"
-TOOLS: Mapping[str, Any] = {AGENT: agent, agent.RELAY: relay, agent.MEMORY: memory}
+TOOLS: Mapping[str, Any] = {AGENT: agent, agent.RELAY: relay, agent.CONTROL_GROUPS: control_groups}
 """What is brought to a node, by where it is there."""
 
 
@@ -154,11 +154,14 @@ class RemoteNode:
     def lacks_process(self, name: str) -> bool:
         """Whether the program runs, but no process of this name."""
         self.look()
-        return self._should_run and not self._ask("called", {"name": name})["processes"]
+        return self._should_run and not self._struck("called", {"name": name}).processes
 
     def _strike(self, name: str, signal: str) -> Struck:
         self.look()
-        answer = self._ask("strike_processes", {"name": name, "signal": signal})
+        return self._struck("strike_processes", {"name": name, "signal": signal})
+
+    def _struck(self, verb: str, arguments: Mapping[str, Any]) -> Struck:
+        answer = self._ask(verb, arguments)
         return Struck(processes=tuple(OneProcess(*one) for one in answer["struck"]), others=tuple(answer["running"]))
 
     def filter_packets(self, *, dropped: Sequence[str], relayed: Sequence[str]) -> Mapping[str, int]:
@@ -223,12 +226,26 @@ class RemoteNode:
         """By a control group on the machine."""
         if not (supervisor := self.supervisor()):
             return Squeezed(killed=0)
-        answer = self._ask("squeeze", {"supervisor": supervisor, "bytes": left_bytes}, tool=agent.MEMORY)
+        answer = self._ask("squeeze", {"supervisor": supervisor, "bytes": left_bytes}, tool=agent.CONTROL_GROUPS)
         return Squeezed(names=tuple(answer["names"]), killed=answer["killed"])
 
     def release_memory(self) -> Squeezed:
-        answer = self._ask("release", {"supervisor": self.supervisor()}, tool=agent.MEMORY)
+        answer = self._ask("release", {"supervisor": self.supervisor()}, tool=agent.CONTROL_GROUPS)
         return Squeezed(killed=answer["killed"])
+
+    def named_processes(self, name: str) -> Struck:
+        """Nothing is done to them."""
+        self.look()
+        return self._struck("called", {"name": name})
+
+    def throttle(self, number: int, pids: Sequence[int], share: float) -> None:
+        """By a control group on the machine."""
+        wanted = {"number": number, "pids": list(pids), "share": share}
+        self._ask("throttle", wanted, tool=agent.CONTROL_GROUPS)
+
+    def unthrottle(self, number: int) -> int:
+        answer = self._ask("unthrottle", {"number": number, "supervisor": self.supervisor()}, tool=agent.CONTROL_GROUPS)
+        return int(answer["processes"])
 
     @property
     def spared(self) -> Sequence[str]:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from harness.environments.impairment import KilledProcesses, PausedProcesses
+from harness.environments.impairment import KilledProcesses, PausedProcesses, SlowedProcesses
 
 T = TypeVar("T")
 MOST_TOLD = 12
@@ -46,6 +46,9 @@ class NodeOfProcesses(Protocol):
 
     def pause_processes(self, name: str) -> Struck: ...
 
+    def named_processes(self, name: str) -> Struck:
+        """Nothing is done to them."""
+
     def resume_processes(self, processes: Sequence[OneProcess]) -> Sequence[OneProcess]:
         """Those of them that were there and go on."""
 
@@ -71,6 +74,11 @@ class ProcessWorld:
     kill: Callable[[Sequence[str]], Awaitable[Any]]
     boot: Callable[[Sequence[str]], Awaitable[Any]]
     on_nodes: OnNodes
+    throttle: Callable[[str, int, Sequence[int], float], Awaitable[None]]
+    """Let processes of a node, given by number, and what they start have no more than so much of one processor; such a
+    limit is known by a number of its own."""
+    unthrottle: Callable[[Sequence[str], int], Awaitable[dict[str, int]]]
+    """End a limit on these nodes; how many processes were under it, by node."""
 
 
 class KillingProcesses:
@@ -139,6 +147,31 @@ class PausingProcesses:
 
     async def cancel(self) -> None:
         """What is paused goes with the node."""
+
+
+class SlowingProcesses:
+    """Of several for one process, the last one counts."""
+
+    def __init__(self, world: ProcessWorld, nodes: tuple[str, ...], impairment: SlowedProcesses, number: int) -> None:
+        """`number`: no other one of the run has it."""
+        self._world, self._nodes, self._name, self._number = world, nodes, impairment.name, number
+        self._share = 1.0 / impairment.stretch
+        self._struck: tuple[str, ...] = ()
+
+    async def begin(self) -> tuple[bool, str]:
+        struck = await self._world.on_nodes(self._nodes, lambda node: node.named_processes(self._name))
+        self._struck = tuple(name for name, one in struck.items() if one.processes)
+        for name in self._struck:
+            pids = [process.pid for process in struck[name].processes]
+            await self._world.throttle(name, self._number, pids, self._share)
+        return bool(self._struck), in_words(f"no more than {self._share:.1%} of a processor for", self._name, struck)
+
+    async def end(self) -> str:
+        left = await self._world.unthrottle(self._struck, self._number)
+        return ", ".join(f"{name}: {count} processes go on" for name, count in left.items())
+
+    async def cancel(self) -> None:
+        """The limit goes with the node."""
 
 
 def in_words(done: str, name: str, struck: Mapping[str, Struck]) -> str:

@@ -130,6 +130,12 @@ class SshMachines:
     def limit_processor(self, node: ByItself, share: float) -> None:
         node.limit_processor(share)
 
+    def throttle(self, node: ByItself, number: int, pids: Sequence[int], share: float) -> None:
+        node.throttle(number, pids, share)
+
+    def unthrottle(self, node: ByItself, number: int) -> int:
+        return node.unthrottle(number)
+
     def squeeze_memory(self, node: ByItself, left_bytes: int) -> Squeezed:
         return node.squeeze_memory(left_bytes)
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.environments.impairment import LINK_IMPAIRMENTS, ResetLink, ScarceMemory
-from harness.environments.remote import agent, memory
+from harness.environments.impairment import LINK_IMPAIRMENTS, ResetLink, ScarceMemory, SlowedProcesses
+from harness.environments.remote import agent, control_groups
 from harness.environments.ssh.shell import NO_SUCH_COMMAND, SshShell
 from harness.errors import HarnessError
 from harness.program import Command, DebianPackages, PythonProgram
@@ -24,7 +24,8 @@ print(json.dumps({
     "root": os.geteuid() == 0,
     "iptables": shutil.which("iptables", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is not None,
     "libfaketime": any(glob.glob(library) for library in libraries),
-    "memory": os.access(groups if os.path.exists(groups + "/cgroup.subtree_control") else groups + "/memory", os.W_OK),
+    "groups": [kind for kind in ("memory", "cpu") if os.access(
+        groups if os.path.exists(groups + "/cgroup.subtree_control") else groups + "/" + kind, os.W_OK)],
     "missing": [name for name in wanted if name not in distributions],
 }))
 """
@@ -53,7 +54,7 @@ def require(shell: SshShell, spec: NodeSpec, faults: frozenset[str]) -> None:
     needed, host = needs(spec, faults), shell.host
     if host.sudo and shell.run(["true"]).exit_code:
         raise HarnessError(f"{host} does not let {host.user} use sudo without a password, which sudo = true needs")
-    arguments = json.dumps([needed.distributions, agent.LIBFAKETIME, memory.CGROUPS])
+    arguments = json.dumps([needed.distributions, agent.LIBFAKETIME, control_groups.CGROUPS])
     # With its packages, unlike the agent: requirements lie among them.
     told = shell.run(["python3", "-c", TELLING, arguments])
     if told.exit_code:
@@ -82,8 +83,9 @@ def _missing(found: Mapping[str, Any], needed: Needed, node: str, user: str) -> 
         return f"has no iptables, which {kinds} cannot do without: install it, or leave that out; {TO_INSTALL}"
     if "clock" in needed.faults and not found["libfaketime"]:
         return f"has no libfaketime, which wrong clocks need: install it, or leave clock faults out; {TO_INSTALL}"
-    if ScarceMemory.kind in needed.faults and not found["memory"]:
-        return f"lets nobody write control groups of memory, which {ScarceMemory.kind} needs: leave it out"
+    for kind, limited in ((ScarceMemory.kind, control_groups.MEMORY), (SlowedProcesses.kind, control_groups.PROCESSOR)):
+        if kind in needed.faults and limited not in found["groups"]:
+            return f"lets nobody write control groups of {limited}, which {kind} needs: leave it out"
     return ""
 
 

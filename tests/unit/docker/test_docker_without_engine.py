@@ -50,7 +50,7 @@ def test_the_environment_is_found_by_its_name() -> None:
         *("partition", "kill", "pause", "clock", "upgrade", "reset"),
         *("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"),
         *("slow-nodes", "restart-loop", "rolling-restart", "strobe"),
-        *("kill-process", "pause-process", "scarce-memory"),
+        *("kill-process", "pause-process", "slow-process", "scarce-memory"),
         *("duplicating-links", "corrupting-links", "reordering-links"),
     }
 

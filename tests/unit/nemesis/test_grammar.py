@@ -17,6 +17,7 @@ from harness.environments.impairment import (
     LossyLink,
     NarrowLink,
     PausedProcesses,
+    SlowedProcesses,
     SlowLink,
     Strobe,
 )
@@ -120,7 +121,7 @@ def single_shapes(words: Vocabulary) -> st.SearchStrategy[Shape]:
         *(st.builds(of, groups) for of in (Bridge, MajoritiesRing)),
         st.just(RandomHalves()),
         st.builds(Corrupt, target, st.sampled_from(("**", "store/**/*.blk", "a?.wal")), st.integers(1, 999_999_999)),
-        st.builds(StrikeProcesses, st.sampled_from(list(PROCESS_VERBS)), st.sampled_from(PROCESSES), target),
+        _sized(st.builds(StrikeProcesses, st.sampled_from(list(PROCESS_VERBS)), st.sampled_from(PROCESSES), target)),
         *(target.map(of) for of in verbs),
     )
 
@@ -200,6 +201,8 @@ def test_processes_are_struck_by_a_name_that_may_stand_in_quotes() -> None:
     cluster = Cluster(groups=WORDS.groups, unavailable=frozenset(("b1",)))
     struck = shape_of("pause process 'redis-server' of b1+b2").strike(cluster, random.Random(1))
     assert struck == ImpairedNodes(("b2",), PausedProcesses(name="redis-server"))
+    slow = shape_of("slow down process etcd of b2 stretch=8").strike(cluster, random.Random(1))
+    assert slow == ImpairedNodes(("b2",), SlowedProcesses(name="etcd", stretch=8.0))
     for text, words in {
         "kill process of b1": "'of' is no name of processes that can follow 'kill process'",
         "kill process etcd b1": "'b1' is no word that can follow 'kill process etcd'; there can be: of",

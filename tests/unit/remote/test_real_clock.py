@@ -131,9 +131,10 @@ def test_the_agent_gives_the_clock_back_when_it_leaves_a_machine(
     tool.write_text(f"import sys; open({str(tmp_path / 'asked')!r}, 'w').write(' '.join(sys.argv[1:])); print('{{}}')")
     monkeypatch.setattr(agent, "REAL_CLOCK", str(tool))
     monkeypatch.setattr(agent, "SHARED_BY_LIBFAKETIME", ())
-    for name in ("STATE", "SUPERVISOR", "PROGRAM", "EXIT", "DRIFT", "CLOCK", "CLOCK_STATE", "LIMIT", "RELAY", "MEMORY"):
+    for name in ("STATE", "SUPERVISOR", "PROGRAM", "EXIT", "DRIFT", "CLOCK", "CLOCK_STATE", "LIMIT", "RELAY"):
         monkeypatch.setattr(agent, name, str(tmp_path / name))
-    monkeypatch.setattr(agent, "CAPTURE", str(tmp_path / "capture.py"))
+    for name in ("CONTROL_GROUPS", "CAPTURE"):
+        monkeypatch.setattr(agent, name, str(tmp_path / f"{name}.py"))
     assert agent.leave({})["after"] == "gone"
     assert (tmp_path / "asked").read_text() == "give_back {}"
     assert agent._faked() == {}, "a program reads a clock that is faked beside that of its machine"

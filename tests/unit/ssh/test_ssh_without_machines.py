@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from harness.cli.main import run
-from harness.environments.remote import agent, capture, memory, real_clock, relay
+from harness.environments.remote import agent, capture, control_groups, real_clock, relay
 from harness.environments.ssh import keeper
 from harness.environments.ssh.connection import Connections
 from harness.environments.ssh.inventory import parse_inventory
@@ -47,7 +47,7 @@ def test_the_environment_is_found_by_its_name() -> None:
         *("partition", "kill", "pause", "clock", "upgrade", "reset"),
         *("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"),
         *("slow-nodes", "restart-loop", "rolling-restart", "strobe"),
-        *("kill-process", "pause-process", "scarce-memory"),
+        *("kill-process", "pause-process", "slow-process", "scarce-memory"),
         *("duplicating-links", "corrupting-links", "reordering-links"),
     }
 
@@ -232,8 +232,14 @@ def test_sudo_comes_before_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             PythonProgram(main="m:main"),
             ("scarce-memory",),
-            {"memory": False},
+            {"groups": ["cpu"]},
             "lets nobody write control groups of memory, which scarce-memory needs",
+        ),
+        (
+            PythonProgram(main="m:main"),
+            ("slow-process",),
+            {"groups": ["memory"]},
+            "lets nobody write control groups of cpu, which slow-process needs",
         ),
         (Command(argv=("x",), image=Installed()), (), {"version": [3, 8]}, "needs 3.9 or newer"),
     ],
@@ -243,7 +249,7 @@ def test_what_a_machine_lacks_is_named_with_what_to_do(
 ) -> None:
     class Telling(SshShell):
         def run(self, argv: Any, *, given: bytes = b"") -> Any:
-            tools = dict.fromkeys(("root", "iptables", "libfaketime", "memory"), True)
+            tools = dict.fromkeys(("root", "iptables", "libfaketime"), True) | {"groups": ["cpu", "memory"]}
             found = {"version": [3, 11], **tools, "missing": []}
             return shell.run(["echo", json.dumps({**found, **told})])
 
@@ -264,7 +270,7 @@ def test_this_machine_has_what_is_asked_of_one_or_says_so(shell: SshShell) -> No
         require(shell, node(PythonProgram(main="m:main", requirements=("no_such_distribution>=1",))), frozenset())
 
 
-@pytest.mark.parametrize("module", [agent, keeper, relay, memory, capture, real_clock])
+@pytest.mark.parametrize("module", [agent, keeper, relay, control_groups, capture, real_clock])
 def test_what_runs_on_machines_is_plain_enough_for_their_python(module: Any) -> None:
     source = inspect.getsource(module)
     tree = ast.parse(source, feature_version=PYTHON_OF_TOOLS)

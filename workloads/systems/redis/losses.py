@@ -48,7 +48,9 @@ OF_LISTS = tuple(sorted(OF_LIST_APPEND.keys() - NEVER_LEGAL))
 POWER = frozenset({"power"})
 IN_MEMORY = frozenset({"power", "kill", "restart-loop", "rolling-restart"})
 """Kinds of faults that take what a server has not yet written."""
-HINDERS_FSYNC = frozenset({"slow-disk", "failing-fsync", "disk-errors", "full-disk", "slow-nodes", "pause"})
+HINDERS_FSYNC = frozenset(
+    {"slow-disk", "failing-fsync", "disk-errors", "full-disk", "slow-nodes", "slow-process", "pause"}
+)
 """Kinds of faults under which the last fsync may be longer ago than it should."""
 NO_DISK = frozenset({"lost-disk", "old-disk", "short-files", "bit-rot"})
 """Kinds of faults that take what was durable."""

@@ -40,7 +40,7 @@ AWAY = {
 }
 """Kinds of faults that take a broker away for a while, in words."""
 
-APART = ("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links", "slow-nodes")
+APART = ("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links", "slow-nodes", "slow-process")
 """Kinds that let a broker lag, or count as dead, without taking it away: what only some have may be lost under them."""
 
 UNREAD = ("lost-write", "unseen", "lost", "unconsumed", "lost-retry", "delivered-though-taken-back")
@@ -91,7 +91,7 @@ UNFOUND = (*UNREAD, *READ, "torn-batch")
 
 OF_CLOCKS = ("delivered-early", "delivered-though-taken-back")
 """What a broker does whose clock is ahead, or by whose clock it was not too late yet."""
-WRONG_CLOCKS = ("clock", "strobe", "slow-nodes")
+WRONG_CLOCKS = ("clock", "strobe", "slow-nodes", "slow-process")
 """Kinds under which the wall clock of a node is not the true one."""
 
 CATCH_UP_S = 15.0

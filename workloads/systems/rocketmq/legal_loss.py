@@ -112,7 +112,7 @@ class _Table:
             yield from of_damaged_disks(fault, self._voters)
             yield from of_wrong_clocks(fault, self._voters)
             until_ns = fault.stop_ns + catch_up_ns(self.settings)
-            if "slow-nodes" in fault.kinds:
+            if not {"slow-nodes", "slow-process"}.isdisjoint(fault.kinds):
                 reason = f"nodes were slow at {seconds(fault.start_ns)}"
                 yield Excuse(anomalies=("laggard-in-sync",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
             if not set(DELAYING).isdisjoint(fault.kinds) and not set(self._voters).isdisjoint(fault.nodes):

@@ -1,9 +1,11 @@
-"""Lets a node's program have only so much more memory: a control group limits it, and the OOM killer does the rest.
+"""Lets a node's program have only so much more memory, or some of its processes only a part of a processor: control
+groups limit them.
 
-    python3 memory.py VERB JSON        prints one line of JSON
+    python3 control_groups.py VERB JSON        prints one line of JSON
 
-Only the program is in the group, not its supervisor, nor what the harness does beside it. What a process holds already
-stays charged to where it was: the limit counts what is taken from now on. There is no swap for it.
+Only what is struck is in the group, not its supervisor, nor what the harness does beside it. What a process holds of
+memory already stays charged to where it was: the limit counts what is taken from now on, without swap, and the OOM
+killer does the rest. In version 2 of control groups a process is in one group, so that of both limits the later counts.
 
 Machines run it themselves; processes of containers are put into groups by the machine of the engine. Standard library
 only.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import json
 import os
 import socket
@@ -24,7 +27,10 @@ from typing import Any
 CGROUPS = "/sys/fs/cgroup"
 PATIENCE_S = 10.0
 ROUNDS = 100
-NO_GROUP = "so no control group can limit a program's memory"
+MEMORY, PROCESSOR = "memory", "cpu"
+"""What is limited, as kernels call it."""
+PERIOD_US, LEAST_QUOTA_US = 20_000, 1_000
+"""Short, so that what is slow stutters as little as it can."""
 
 Answer = Mapping[str, Any]
 
@@ -40,17 +46,17 @@ def is_unified() -> bool:
     return os.path.exists(f"{CGROUPS}/cgroup.controllers")
 
 
-def root() -> str:
+def root(kind: str = MEMORY) -> str:
     """Where groups are made."""
-    return CGROUPS if is_unified() else f"{CGROUPS}/memory"
+    return CGROUPS if is_unified() else f"{CGROUPS}/{kind}"
 
 
-def why_not() -> str:
-    """Why memory cannot be limited here; empty where it can."""
-    place = root()
-    if is_unified() and "memory" not in _read(f"{place}/cgroup.controllers").split():
-        return f"{place} has no limits of memory, {NO_GROUP}"
-    return "" if os.access(place, os.W_OK) else f"{place} cannot be written, {NO_GROUP}"
+def why_not(kind: str = MEMORY) -> str:
+    """Why that cannot be limited here; empty where it can."""
+    place, no_group = root(kind), "so no control group limits it"
+    if is_unified() and kind not in _read(f"{place}/cgroup.controllers").split():
+        return f"{place} has no limits of {kind}, {no_group}"
+    return "" if os.access(place, os.W_OK) else f"{place} cannot be written, {no_group}"
 
 
 def squeeze(arguments: Answer) -> Answer:
@@ -61,12 +67,10 @@ def squeeze(arguments: Answer) -> Answer:
     """
     if problem := why_not():
         raise SystemExit(problem)
-    group, supervisor = _group(arguments), int(arguments["supervisor"])
+    group, supervisor = _group(arguments, MEMORY), int(arguments["supervisor"])
     if supervisor <= 1:
         raise SystemExit(f"beneath process {supervisor} is the whole machine, whose memory is not limited")
-    if is_unified():
-        _write(f"{CGROUPS}/cgroup.subtree_control", "+memory")
-    os.makedirs(group, exist_ok=True)
+    _make(group, MEMORY)
     _limit(group, int(arguments["bytes"]))
     moved: set[int] = set()
     for _ in range(ROUNDS):  # what is forked while others are being moved is found in the next round
@@ -82,23 +86,63 @@ def squeeze(arguments: Answer) -> Answer:
 def release(arguments: Answer) -> Answer:
     """Put what is in the group where the process `supervisor` is, if there is one, and remove the group; answers how
     many processes of it the kernel has killed for want of memory."""
-    group = _group(arguments)
+    group = _group(arguments, MEMORY)
     if not os.path.isdir(group):
         return {"killed": 0}
-    count, deadline = _count(group), time.monotonic() + PATIENCE_S
+    count = _count(group)
     _limit(group, None)
-    back = _group_of(arguments.get("supervisor"))
+    _dissolve(group, _group_of(arguments.get("supervisor"), MEMORY))
+    return {"killed": count}
+
+
+def throttle(arguments: Answer) -> Answer:
+    """Put the processes `pids` into the group `name` of this `number`, which gets no more than such a `share` of one
+    processor, with all that they start from now on; answers which ones were still there. Without a name, the group is
+    one of this machine. Raises SystemExit where this machine lets nobody."""
+    if problem := why_not(PROCESSOR):
+        raise SystemExit(problem)
+    group, quota_us = _group(arguments, PROCESSOR), max(LEAST_QUOTA_US, round(arguments["share"] * PERIOD_US))
+    _make(group, PROCESSOR)
+    if is_unified():
+        _write(f"{group}/cpu.max", f"{quota_us} {PERIOD_US}")
+    else:
+        _write(f"{group}/cpu.cfs_period_us", str(PERIOD_US))
+        _write(f"{group}/cpu.cfs_quota_us", str(quota_us))
+    return {"pids": [pid for pid in arguments["pids"] if _move(pid, group)]}
+
+
+def unthrottle(arguments: Answer) -> Answer:
+    """Put what is in the group where the process `supervisor` is, if there is one, and remove the group; answers how
+    many processes went on in it. Without a number, all such groups are meant."""
+    back, left = _group_of(arguments.get("supervisor"), PROCESSOR), 0
+    one = _group(arguments, PROCESSOR)
+    for group in [one] if "number" in arguments else sorted(glob.glob(f"{glob.escape(one)}-*")):
+        if os.path.isdir(group):
+            left += _dissolve(group, back)
+    return {"processes": left}
+
+
+def _group(arguments: Answer, kind: str) -> str:
+    number = f"-{arguments['number']}" if "number" in arguments else ""
+    return f"{root(kind)}/{arguments.get('name') or f'stormproof-{kind}-{socket.gethostname()}'}{number}"
+
+
+def _make(group: str, kind: str) -> None:
+    if is_unified():
+        _write(f"{CGROUPS}/cgroup.subtree_control", f"+{kind}")
+    os.makedirs(group, exist_ok=True)
+
+
+def _dissolve(group: str, back: str) -> int:
+    """Move all that is in a group back, and remove it; how many processes that were."""
+    deadline, moved = time.monotonic() + PATIENCE_S, 0
     while not _removed(group):
         if time.monotonic() > deadline:
             raise SystemExit(f"{group} cannot be removed: processes are still in it")
         for pid in map(int, _read(f"{group}/cgroup.procs").split()):
-            _move(pid, back)
+            moved += _move(pid, back)
         time.sleep(0.005)
-    return {"killed": count}
-
-
-def _group(arguments: Answer) -> str:
-    return f"{root()}/{arguments.get('name') or f'stormproof-memory-{socket.gethostname()}'}"
+    return moved
 
 
 def _limit(group: str, bytes_: int | None) -> None:
@@ -149,22 +193,25 @@ def _name(pid: int) -> str:
     return ""
 
 
-def _move(pid: int, group: str) -> None:
+def _move(pid: int, group: str) -> bool:
+    """Whether it was there."""
     try:
         _write(f"{group}/cgroup.procs", str(pid))
     except OSError as error:
         if error.errno != errno.ESRCH:  # it has ended meanwhile
             raise
+        return False
+    return True
 
 
-def _group_of(pid: int | None) -> str:
+def _group_of(pid: int | None, kind: str) -> str:
     """The group in which a process is; the root where there is none of this number."""
     with contextlib.suppress(OSError):
         for line in _read(f"/proc/{pid}/cgroup").splitlines():
             _, kinds, place = line.split(":", 2)
-            if kinds == "" if is_unified() else "memory" in kinds.split(","):
-                return f"{root()}{place}".rstrip("/")
-    return root()
+            if kinds == "" if is_unified() else kind in kinds.split(","):
+                return f"{root(kind)}{place}".rstrip("/")
+    return root(kind)
 
 
 def _removed(group: str) -> bool:
@@ -187,7 +234,9 @@ def _write(path: str, text: str) -> None:
         file.write(text)
 
 
-VERBS: Mapping[str, Callable[[Answer], Answer]] = {verb.__name__: verb for verb in (squeeze, release)}
+VERBS: Mapping[str, Callable[[Answer], Answer]] = {
+    verb.__name__: verb for verb in (squeeze, release, throttle, unthrottle)
+}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -196,7 +196,8 @@ class RemoteEnvironment:
             node.terminate()
         finally:
             assert self._logs is not None
-            zero_ns = self.timeline.start_ns + self._clocks_ahead_ns[node.name]
+            # None is known of a node that could not even be prepared.
+            zero_ns = self.timeline.start_ns + self._clocks_ahead_ns.get(node.name, 0)
             node.bring_logs_home(self._logs / node.name, zero_ns=zero_ns)
 
     # Verbs ----------------------------------------------------------------------------------------------------

@@ -46,6 +46,9 @@ class FullMachines:
     def open(self, spec: NodeSpec) -> Place:
         return Place(shell=FullShell())
 
+    def clock_ahead_ns(self, node: str, monotonic_ns: int) -> int:
+        return 0
+
     def release(self) -> None:
         self.released = True
 

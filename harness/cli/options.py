@@ -49,8 +49,8 @@ def capture_option(command: F) -> F:
     return click.option(
         "--capture",
         is_flag=True,
-        help="Keep the packets of each node's last minute, at most 16 MB a node, as nodes/<node>/packets.pcap; in "
-        "containers and over SSH.",
+        help="Keep the packets of each node, the newest 64 MB, as nodes/<node>/packets.pcap, and those of the minute "
+        "before an anomaly apart, as anomaly.pcap; in containers and over SSH.",
     )(command)
 
 

@@ -40,7 +40,7 @@ class Setting:
     real_clocks: bool = False
     """Whether wrong clocks are those of whole machines, in environments that have such."""
     captures: bool = False
-    """Whether nodes keep the packets of their last minute, in environments that have packets."""
+    """Whether nodes keep their packets, in environments that have packets."""
 
 
 def refuse_inventory(environment: str, inventory: str) -> None:

@@ -34,7 +34,9 @@ EVENTS = "events.jsonl"
 NODE_LOG = "node.log"
 """In the folder of a node: what it printed."""
 PACKETS, ABOUT_PACKETS = "packets.pcap", "packets.json"
-"""In the folder of a node, where packets were captured: those of its last minute, and how many were missed."""
+"""In the folder of a node, where packets were captured: the newest, and how many were missed."""
+ANOMALY_PACKETS = "anomaly.pcap"
+"""Beside them, of a run in which a promise was broken: those of the minute before."""
 _SAME_SECOND = 1_000
 """Runs of one scenario and seed that may begin in the same second."""
 

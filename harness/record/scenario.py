@@ -66,7 +66,7 @@ class Scenario:
     real_clock: bool = False
     """Whether wrong clocks are those of whole machines, where these are lent for it."""
     capture: bool = False
-    """Whether nodes keep the packets of their last minute, where there are packets."""
+    """Whether nodes keep their packets, where there are packets."""
     world: str = DRAWN
     """One of WORLDS; another than a drawn one is for the simulated environment alone."""
     settings: Mapping[str, SettingValue] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from harness import path_name
 from harness.record.run_directory import RunDirectory
 from harness.record.scenario import DRAWN, Scenario
 from harness.record.usage_log import Quarters
+from harness.session.packets import cut_packets
 from harness.session.resolve import Parts
 from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
@@ -109,8 +110,9 @@ def write_outcome(outcome: Outcome, versions_: Mapping[str, Any], checking: Chec
         write_junit(junit, scenario_name(outcome.scenario), [case_of(outcome)])
     except OSError as error:
         problems.append(f"the verdict could not be written to {outcome.directory}: {error.strerror or error}")
-    problem = write_report(outcome.directory)
-    return tuple([*problems, problem] if problem else problems)
+    drawn = write_report(outcome.directory)
+    cut = cut_packets(RunDirectory(outcome.directory), outcome.results)
+    return tuple(filter(None, (*problems, drawn, cut)))
 
 
 def case_of(outcome: Outcome) -> Case:

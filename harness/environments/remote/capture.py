@@ -1,11 +1,11 @@
-"""Keeps the packets of a node's last minute: copied there and run by the node's own Python, one verb a call.
+"""Keeps the packets of a node: copied there and run by the node's own Python, one verb a call.
 
     python3 capture.py VERB JSON        prints one line of JSON
 
 What arrives at the machine and what leaves it is read from sockets of the kernel (AF_PACKET), before any rule drops it,
-and written into files of ten seconds in pcap's format, of which only the newest are kept: a minute, and no more than
-16 MB. Of a packet the first 512 bytes are kept, from its IP header on. Times are the kernel's, when it saw the packet
-(not those at which this process got to read it), told by CLOCK_MONOTONIC.
+and written into files in pcap's format, of which only the newest are kept: 64 MB. Of a packet the first 512 bytes are
+kept, from its IP header on. Times are the kernel's, when it saw the packet (not those at which this process got to read
+it), told by CLOCK_MONOTONIC.
 
 Standard library only.
 """
@@ -31,8 +31,7 @@ FOLDER = "/var/lib/stormproof/log/packets"
 """Beside the node's log, where it stays when the node's data is lost."""
 KEPT = f"{FOLDER}/kept.pcap"
 READER = "/dev/shm/stormproof/capture"
-KEPT_S, SEGMENT_S = 60.0, 10.0
-MOST_BYTES, SEGMENT_BYTES = 16_000_000, 2_000_000
+MOST_BYTES, SEGMENT_BYTES = 64_000_000, 2_000_000
 SNAPPED_BYTES = 512
 MAGIC_OF_NANOSECONDS, LINKTYPE_RAW = 0xA1B23C4D, 101
 HEADER = struct.pack("<IHHiIII", MAGIC_OF_NANOSECONDS, 2, 4, 0, 0, SNAPPED_BYTES, LINKTYPE_RAW)
@@ -87,27 +86,24 @@ def end(_: Answer) -> Answer:
 
 
 def collect(_: Answer) -> Answer:
-    """End, and put the last packet and those of the minute before it into one file; answers where, and how many.
+    """End, and put all packets that are kept into one file; answers where, and how many.
 
     `missed`: packets that came faster than they could be read.
     """
     end({})
-    found: list[tuple[int, int, bytes]] = []
-    for path in _segments():
-        with open(path, "rb") as file:
-            found += records(file)
-    # Not counted from now: the node may have ended long ago.
-    since_ns = max((at_ns for at_ns, _, _ in found), default=0) - round(KEPT_S * SECOND_NS)
-    packets = [packet for packet in found if packet[0] >= since_ns]
+    packets = 0
     with open(f"{KEPT}.new", "wb") as kept:
         kept.write(HEADER)
-        for packet in packets:
-            write(kept, *packet)
+        for path in _segments():
+            with open(path, "rb") as file:
+                for packet in records(file):
+                    write(kept, *packet)
+                    packets += 1
     os.replace(f"{KEPT}.new", KEPT)
     missed = 0
     with contextlib.suppress(OSError, ValueError), open(f"{FOLDER}/missed", encoding="ascii") as file:
         missed = int(file.read())
-    return {"place": KEPT, "packets": len(packets), "missed": missed}
+    return {"place": KEPT, "packets": packets, "missed": missed}
 
 
 def read(arguments: Answer) -> NoReturn:
@@ -186,16 +182,16 @@ class Ring:
         self._folder = folder
         self._number = 0
         self._file: BinaryIO | None = None
-        self._begun_ns = self._bytes = self._flushed_ns = 0
+        self._bytes = self._flushed_ns = 0
         self.last_ns = 0
         """When the newest packet passed."""
-        self._full: list[tuple[str, int, int]] = []
-        """Of each file that is full: its path, the time of its last packet, and its length."""
+        self._full: list[tuple[str, int]] = []
+        """Of each file that is full: its path and its length."""
 
     def add(self, at_ns: int, packet: bytes) -> None:
         self.last_ns = at_ns
-        if self._file is None or at_ns - self._begun_ns > SEGMENT_S * SECOND_NS or self._bytes > SEGMENT_BYTES:
-            self._next(at_ns)
+        if self._file is None or self._bytes > SEGMENT_BYTES:
+            self._next()
         assert self._file is not None
         self._bytes += write(self._file, at_ns, len(packet), packet[:SNAPPED_BYTES])
         if at_ns - self._flushed_ns > FLUSHED_EVERY_S * SECOND_NS:
@@ -206,27 +202,25 @@ class Ring:
         self._flushed_ns = at_ns
         if self._file is not None:
             self._file.flush()
-        self._forget(at_ns)
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
 
-    def _next(self, at_ns: int) -> None:
+    def _next(self) -> None:
         if self._file is not None:
             self._file.close()
-            self._full.append((self._file.name, at_ns, self._bytes))
+            self._full.append((self._file.name, self._bytes))
         self._number += 1
         self._file = open(f"{self._folder}/{self._number:06}.pcap", "wb")  # noqa: SIM115  # closed with the ring
         self._bytes = self._file.write(HEADER)
-        self._begun_ns = at_ns
-        self._forget(at_ns)
+        self._forget()
 
-    def _forget(self, at_ns: int) -> None:
-        """What is older than a minute, and what is too much."""
-        held = self._bytes + sum(length for _, _, length in self._full)
-        while self._full and (self._full[0][1] < at_ns - KEPT_S * SECOND_NS or held > MOST_BYTES - SEGMENT_BYTES):
-            path, _, length = self._full.pop(0)
+    def _forget(self) -> None:
+        """What is too much."""
+        held = self._bytes + sum(length for _, length in self._full)
+        while self._full and held > MOST_BYTES - SEGMENT_BYTES:
+            path, length = self._full.pop(0)
             os.remove(path)
             held -= length
 

@@ -66,7 +66,7 @@ class RemoteEnvironment:
         """`wanted`: the kinds of faults that the run may bring; where a machine cannot do one, nothing starts. None:
         any for which nothing has to be made before.
 
-        `captures`: whether nodes keep the packets of their last minute.
+        `captures`: whether nodes keep their packets.
         """
         self.faults = RemoteEnvironment.faults | machines.own_faults
         self.timeline = MonotonicTimeline()

@@ -2,9 +2,10 @@
 with sessions, or with real time.
 
 VALID comes with an order of all events, which is replayed before it is returned; INVALID with a proof, unless there
-were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in three stages:
-what is known forces more (`saturation`), an order is tried (`schedule`), and where that fails, a solver makes the
-choices that are left between the transactions concerned (`choices`, `repair`). UNKNOWN names those that were too many.
+were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in four stages: an
+order that a store may have gone by is looked for (`rehearsal`); what is known forces more (`saturation`), an order is
+tried (`schedule`), and where that fails, a solver makes the choices that are left between the transactions concerned
+(`choices`, `repair`). UNKNOWN names those that were too many.
 
 Not judged: whatever `Committed` leaves out. A transaction whose outcome is unknown and from which no other one read is
 taken not to have happened.
@@ -24,7 +25,8 @@ from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Decision
 from checkers.transactions.history.committed import Committed
 from checkers.transactions.isolation.constraints.choices import component, implied, on_cycles, refuted_by_cases
-from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
+from checkers.transactions.isolation.constraints.events import STRONGEST_FIRST, Events, Isolation, Kept, events
+from checkers.transactions.isolation.constraints.rehearsal import order_of_a_store
 from checkers.transactions.isolation.constraints.repair import Manner, Repair, rests_on
 from checkers.transactions.isolation.constraints.saturation import Orders, saturated
 from checkers.transactions.isolation.constraints.schedule import explains, scheduled
@@ -39,7 +41,6 @@ MODELS: dict[str, tuple[Isolation, Kept]] = {
     "strong-snapshot-isolation": (Isolation.SNAPSHOT, Kept.REALTIME),
 }
 
-STRONGEST_FIRST = (Kept.REALTIME, Kept.SESSION, Kept.NOTHING)
 ADDED = {
     Kept.NOTHING: {Because.SESSION, Because.REALTIME},
     Kept.SESSION: {Because.REALTIME},
@@ -52,6 +53,9 @@ def decided(committed: Committed, model: str | Enum) -> Decision:
     """Stronger models are asked first, for they leave less open: whatever order they find will do, and so will a proof
     that needs nothing of what they add."""
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
+    guessed = order_of_a_store(committed, isolation, wanted)
+    if guessed is not None:
+        return guessed
     decision = Decision(verdict=Verdict.UNKNOWN)
     for kept in STRONGEST_FIRST:
         decision = Repair(saturated(events(committed, isolation, kept), Orders.ONE), ONE_ORDER).decision()

@@ -54,6 +54,9 @@ class Kept(Enum):
     REALTIME = "realtime"
 
 
+STRONGEST_FIRST = (Kept.REALTIME, Kept.SESSION, Kept.NOTHING)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Accesses:
     """Who reads and who writes what. A version is a write, numbered by transaction and key; behind all writes come

@@ -1,0 +1,79 @@
+"""Orders that a store may have gone by are found though all of its sessions are busy, and never where there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from transaction_stores import Keys, Level, Store, Values, Violation, committed
+
+from checkers.transactions.history.committed import INITIAL
+from checkers.transactions.isolation.constraints.events import Isolation, Kept, events
+from checkers.transactions.isolation.constraints.rehearsal import order_of_a_store
+from checkers.transactions.isolation.constraints.schedule import explains
+from checkers.transactions.isolation.constraints.windows import windows
+from checkers.verdict import Verdict
+
+ISOLATIONS = {Level.SERIALIZABLE: Isolation.SERIALIZABLE, Level.SNAPSHOT: Isolation.SNAPSHOT}
+FORBIDDEN = {
+    Level.SERIALIZABLE: (Violation.WRITE_SKEW, Violation.LOST_UPDATE, Violation.LONG_FORK),
+    Level.SNAPSHOT: (Violation.LOST_UPDATE, Violation.LONG_FORK),
+}
+
+
+def busy(level: Level, lag: int, seed: int, violation: Violation | None = None, transactions: int = 2_000) -> Store:
+    """Each key has a dozen writers at any moment."""
+    return Store(
+        level=level,
+        values=Values.REGISTERS,
+        transactions=transactions,
+        sessions=transactions // 10,
+        keys=Keys(alive=20),
+        lag=lag,
+        indefinite=0.01,
+        violation=violation,
+        seed=seed,
+    )
+
+
+@pytest.mark.parametrize("level", ISOLATIONS)
+@pytest.mark.parametrize(("lag", "kept"), [(0, Kept.REALTIME), (40, Kept.SESSION), (40, Kept.NOTHING)])
+def test_an_order_of_busy_sessions_is_found_and_keeps_what_is_known(level: Level, lag: int, kept: Kept) -> None:
+    for seed in range(3):
+        history = committed(busy(level, lag, seed))
+        decision = order_of_a_store(history, ISOLATIONS[level], kept)
+        assert decision is not None and decision.verdict is Verdict.VALID and decision.order is not None
+        known = events(history, ISOLATIONS[level], kept)
+        assert explains(known.accesses, known.width, decision.order)
+        place = np.full(known.size, -1)
+        place[decision.order] = np.arange(len(decision.order))
+        assert (place[: len(history) * known.width] >= 0).all()
+        within = (known.base.source < len(place)) & (known.base.target < len(place))
+        within &= (place[known.base.source] >= 0) & (place[known.base.target] >= 0)
+        assert (place[known.base.source[within]] < place[known.base.target[within]]).all()
+        if kept is Kept.REALTIME:
+            of = decision.order // known.width
+            begins, commits = (decision.order % known.width == part for part in (0, known.width - 1))
+            latest = np.maximum.accumulate(np.where(begins, history.start[of], -1))
+            assert (history.end[of] > latest)[commits & (of != INITIAL)].all(), (
+                "one that began after another's end comes before it"
+            )
+
+
+@pytest.mark.parametrize(
+    ("level", "violation"), [(level, violation) for level, several in FORBIDDEN.items() for violation in several]
+)
+def test_no_order_is_found_where_there_is_none(level: Level, violation: Violation) -> None:
+    for seed in range(2):
+        history = committed(busy(level, 0, seed, violation, transactions=400))
+        assert order_of_a_store(history, ISOLATIONS[level], Kept.NOTHING) is None
+
+
+def test_windows_of_a_store_that_lags_contradict_each_other_until_its_reads_may_be_late() -> None:
+    history = committed(busy(Level.SERIALIZABLE, 60, 1))
+    known = events(history, Isolation.SERIALIZABLE, Kept.SESSION)
+    assert windows(known, behind=0) is None
+    narrowed = windows(known, behind=4 * len(history))
+    assert narrowed is not None
+    (low, high), forced = narrowed
+    assert (low <= high)[1:].all() and forced.shape[1] > 0
+    assert (high <= known.settled).all(), "an event took effect after its transaction had ended"

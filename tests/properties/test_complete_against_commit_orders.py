@@ -14,9 +14,10 @@ from transaction_stores import committed as store_committed
 
 from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
-from checkers.transactions.isolation.constraints import repair
+from checkers.transactions.isolation.constraints import decide, repair, short_paths
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
 from checkers.transactions.isolation.constraints.events import Isolation, Kept
+from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
 from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.thousands import thousands
@@ -250,3 +251,50 @@ def test_a_replay_accepts_a_proof_and_none_with_a_changed_step_or_case() -> None
 def test_small_histories_are_decided_as_by_all_orders() -> None:
     seen = agree(range(100), 5)
     assert min(seen[model, verdict] for model in MODELS for verdict in (Verdict.VALID, Verdict.INVALID)) > 10
+
+
+def test_what_short_paths_would_refute_clocks_and_the_solver_refute_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short_paths, "PASSES", 0)
+    seen = agree(range(100, 180), 5)
+    assert min(seen[model, Verdict.INVALID] for model in MODELS) > 10
+
+
+@pytest.mark.parametrize(
+    ("model", "violation"),
+    [
+        (model, violation)
+        for model, (isolation, _) in MODELS.items()
+        for violation in (Violation.WRITE_SKEW, Violation.LOST_UPDATE, Violation.LONG_FORK)
+        if isolation is Isolation.SERIALIZABLE or violation is not Violation.WRITE_SKEW
+    ],
+)
+def test_a_violation_among_busy_sessions_is_found_before_any_clock_is_made(
+    model: str, violation: Violation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decide, "chained", None)
+    serial = MODELS[model][0] is Isolation.SERIALIZABLE
+    store = Store(
+        level=Level.SERIALIZABLE if serial else Level.SNAPSHOT,
+        values=Values.REGISTERS,
+        transactions=3_000,
+        sessions=500,
+        keys=Keys(alive=50),
+        violation=violation,
+    )
+    assert held_up(store_committed(store), model).verdict is Verdict.INVALID
+
+
+def test_a_proof_about_an_excerpt_refutes_the_history() -> None:
+    refuted = 0
+    for seed in range(200):
+        rng = random.Random(seed)
+        whole = random_committed(rng, most=6)
+        others = sorted(rng.sample(range(1, len(whole)), rng.randint(0, len(whole) - 1)))
+        transactions = np.array([INITIAL, *others], dtype=np.int32)
+        model = rng.choice(sorted(MODELS))
+        decision = held_up(excerpt(whole, transactions), model)
+        if decision.proof is not None:
+            refuted += 1
+            replay = Replay(whole, model)
+            assert replay.refutes(of_the_whole(decision.proof, transactions, replay.width), []), (seed, model)
+    assert refuted > 20

@@ -2,9 +2,10 @@
 with sessions, or with real time.
 
 VALID comes with an order of all events, which is replayed before it is returned; INVALID with a proof, unless there
-were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in three stages:
-what is known forces more (`saturation`), an order is tried (`schedule`), and where that fails, a solver makes the
-choices that are left between the transactions concerned (`choices`, `repair`). UNKNOWN names those that were too many.
+were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in four stages:
+what short paths force may contradict itself (`short_paths`), what is known forces more (`saturation`), an order is
+tried (`schedule`), and where that fails, a solver makes the choices that are left between the transactions concerned
+(`choices`, `repair`). UNKNOWN names those that were too many.
 
 Not judged: whatever `Committed` leaves out. A transaction whose outcome is unknown and from which no other one read is
 taken not to have happened.
@@ -24,10 +25,11 @@ from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Decision
 from checkers.transactions.history.committed import Committed
 from checkers.transactions.isolation.constraints.choices import component, implied, on_cycles, refuted_by_cases
-from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
+from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, chained, events
 from checkers.transactions.isolation.constraints.repair import Manner, Repair, rests_on
 from checkers.transactions.isolation.constraints.saturation import Orders, saturated
 from checkers.transactions.isolation.constraints.schedule import explains, scheduled
+from checkers.transactions.isolation.constraints.short_paths import forced_by_short_paths
 from checkers.verdict import Verdict
 
 MODELS: dict[str, tuple[Isolation, Kept]] = {
@@ -54,7 +56,9 @@ def decided(committed: Committed, model: str | Enum) -> Decision:
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
     decision = Decision(verdict=Verdict.UNKNOWN)
     for kept in STRONGEST_FIRST:
-        decision = Repair(saturated(events(committed, isolation, kept), Orders.ONE), ONE_ORDER).decision()
+        known = events(committed, isolation, kept)
+        found = forced_by_short_paths(known, Orders.ONE)
+        decision = Repair(found if found.cyclic else saturated(chained(known), Orders.ONE), ONE_ORDER).decision()
         if kept is wanted or decision.verdict is Verdict.VALID:
             break
         if decision.proof and not rests_on(decision.proof) & ADDED[wanted]:

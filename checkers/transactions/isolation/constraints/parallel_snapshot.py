@@ -26,8 +26,16 @@ from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.cases import Case, around, proof_by_cases
 from checkers.transactions.isolation.constraints.choices import component, implied
 from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation
-from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
-from checkers.transactions.isolation.constraints.repair import Manner, Repair, rests_on, undecided_in
+from checkers.transactions.isolation.constraints.events import (
+    Accesses,
+    Events,
+    Isolation,
+    Kept,
+    chained,
+    events,
+)
+from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
+from checkers.transactions.isolation.constraints.repair import Manner, Repair, contradiction, rests_on, undecided_in
 from checkers.transactions.isolation.constraints.saturation import (
     Clocks,
     Orders,
@@ -36,6 +44,7 @@ from checkers.transactions.isolation.constraints.saturation import (
     saturated,
 )
 from checkers.transactions.isolation.constraints.schedule import scheduled
+from checkers.transactions.isolation.constraints.short_paths import forced_by_short_paths
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.verdict import Verdict
 from harness.compiled import compiled
@@ -64,8 +73,31 @@ def parallel_snapshot_decided(committed: Committed, model: ConsistencyModel) -> 
 
 
 def _decided(committed: Committed, kept: Kept) -> Decision:
+    known = events(committed, Isolation.SERIALIZABLE, kept)
+    found = forced_by_short_paths(known, Orders.MANY)
+    if found.cyclic:
+        return contradiction(found)
+    updates = _lost_update(known.accesses)
+    if len(updates) and len(updates) < len(committed):
+        decision = _decided(excerpt(committed, updates), kept)
+        assert decision.proof is not None, "of two updates of one version one is lost"
+        return replace(decision, proof=of_the_whole(decision.proof, updates, known.width))
     manner = Manner(tried=_tried, component=_component, refuted=_refuted)
-    return Repair(saturated(events(committed, Isolation.SERIALIZABLE, kept), Orders.MANY), manner).decision()
+    return Repair(saturated(chained(known), Orders.MANY), manner).decision()
+
+
+def _lost_update(accesses: Accesses) -> Int32:
+    """INITIAL, the writer of a version, and two transactions that read it and write its key: whichever comes second
+    sees the other and does not read what it wrote. None if there are no such ones."""
+    places = accesses.version_writer.astype(np.int64) * accesses.keys + accesses.write_key
+    updates = np.flatnonzero(np.isin(accesses.reader.astype(np.int64) * accesses.keys + accesses.key, places))
+    order = updates[np.argsort(accesses.version[updates], kind="stable")]
+    twice = np.flatnonzero(accesses.version[order[1:]] == accesses.version[order[:-1]])
+    if not len(twice):
+        return np.zeros(0, dtype=np.int32)
+    one, other = order[twice[0]], order[twice[0] + 1]
+    rows = np.array([INITIAL, accesses.writer[one], accesses.reader[one], accesses.reader[other]], dtype=np.int32)
+    return np.unique(rows)
 
 
 def _refuted(found: Saturated, open_: Component, refutation: Refutation) -> Proof:

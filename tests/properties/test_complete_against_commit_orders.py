@@ -12,9 +12,10 @@ import pytest
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
-from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
+from checkers.transactions.evidence.proof import Because, Bound, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
-from checkers.transactions.isolation.constraints import decide, repair, short_paths
+from checkers.transactions.isolation.constraints import decide, repair, saturation, short_paths
+from checkers.transactions.isolation.constraints.deadline import Deadline
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
 from checkers.transactions.isolation.constraints.events import Isolation, Kept
 from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
@@ -225,6 +226,40 @@ def test_what_is_too_much_for_the_solver_is_named(monkeypatch: pytest.MonkeyPatc
     decision = decided(written(NEITHER_ORDER), "serializable")
     assert decision.verdict is Verdict.UNKNOWN
     assert set(decision.open[0]) >= {1, 2, 3, 4}, "the writers of x and y"
+
+
+def test_what_was_established_until_a_decision_was_given_up_is_told() -> None:
+    text = "w(z,1)\n" + NEITHER_ORDER
+    decision = decided(written(text), "serializable", Deadline.after(0.0))
+    assert decision.verdict is Verdict.UNKNOWN and decision.established is not None
+    assert decision.established.bound is Bound.TIME
+    assert decision.established.orders == 1 and decision.established.components == 1
+    assert decision.established.transactions >= 4, "the writers of x and y"
+    assert decision.established.prefix >= 1, "the writer of z"
+    assert decided(written(text), "serializable", Deadline.after(1_000.0)).verdict is Verdict.INVALID
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_decision_that_was_given_up_is_never_wrong_about_its_prefix(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(short_paths, "PASSES", 0)
+    monkeypatch.setattr(saturation, "SWEEPS", 1)
+    level = Level.SERIALIZABLE if MODELS[model][0] is Isolation.SERIALIZABLE else Level.SNAPSHOT
+    prefixes = []
+    for seed in range(20):
+        store = Store(
+            level=level, values=Values.REGISTERS, transactions=400, sessions=100, keys=Keys(alive=30), seed=seed
+        )
+        committed = store_committed(store)
+        decision = decided(committed, model, Deadline.after(0.0))
+        if decision.established is not None:
+            prefixes.append(decision.established.prefix)
+            first = np.arange(decision.established.prefix + 1, dtype=np.int32)
+            with pytest.MonkeyPatch.context() as whole:
+                whole.setattr(saturation, "SWEEPS", 64)
+                assert held_up(excerpt(committed, first), model).verdict is Verdict.VALID, seed
+    assert len(prefixes) > 10 and max(prefixes) > 10, prefixes
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -25,8 +25,9 @@ from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Decision
 from checkers.transactions.history.committed import Committed
 from checkers.transactions.isolation.constraints.choices import component, implied, on_cycles, refuted_by_cases
+from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, chained, events
-from checkers.transactions.isolation.constraints.repair import Manner, Repair, rests_on
+from checkers.transactions.isolation.constraints.repair import Manner, Repair, Wrong, given_up_before, rests_on
 from checkers.transactions.isolation.constraints.saturation import Orders, saturated
 from checkers.transactions.isolation.constraints.schedule import explains, scheduled
 from checkers.transactions.isolation.constraints.short_paths import forced_by_short_paths
@@ -50,30 +51,36 @@ ADDED = {
 """Reasons that a model does not know, but stronger ones do."""
 
 
-def decided(committed: Committed, model: str | Enum) -> Decision:
+def decided(committed: Committed, model: str | Enum, deadline: Deadline = NEVER_GIVEN_UP) -> Decision:
     """Stronger models are asked first, for they leave less open: whatever order they find will do, and so will a proof
-    that needs nothing of what they add."""
+    that needs nothing of what they add.
+
+    After the deadline no step begins that may take long; what has begun is finished.
+    """
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
     decision = Decision(verdict=Verdict.UNKNOWN)
     for kept in STRONGEST_FIRST:
         known = events(committed, isolation, kept)
         found = forced_by_short_paths(known, Orders.ONE)
-        decision = Repair(found if found.cyclic else saturated(chained(known), Orders.ONE), ONE_ORDER).decision()
+        found = found if found.cyclic else saturated(chained(known), Orders.ONE, deadline)
+        decision = Repair(found, ONE_ORDER, deadline).decision()
         if kept is wanted or decision.verdict is Verdict.VALID:
             break
         if decision.proof and not rests_on(decision.proof) & ADDED[wanted]:
             break
+        if deadline.has_passed:
+            return given_up_before(decision)
     return decision
 
 
-def _tried(known: Events, source: Int32, target: Int32) -> Decision | list[Int32]:
+def _tried(known: Events, source: Int32, target: Int32) -> Decision | Wrong:
     order, forced = scheduled(known, source, target)
     if forced:
         more_source, more_target = implied(known, order)
         source, target = np.concatenate((source, more_source)), np.concatenate((target, more_target))
         wrong = on_cycles(known, source, target)
         if wrong:
-            return wrong
+            return Wrong(components=wrong)
         order, _ = scheduled(known, source, target)
     order = order[order < len(known.committed) * known.width]
     assert explains(known.accesses, known.width, order), "an order without a cycle explains everything"

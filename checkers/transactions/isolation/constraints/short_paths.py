@@ -19,9 +19,9 @@ from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL, NEVER
-from checkers.transactions.isolation.constraints.choices import strong_components
 from checkers.transactions.isolation.constraints.events import CODE, Edges, Events, Kept
 from checkers.transactions.isolation.constraints.saturation import NOTHING, Clocks, Orders, Saturated
+from checkers.transactions.isolation.constraints.strong_components import has_cycle
 from harness.compiled import compiled, inlined
 
 PASSES = 4
@@ -68,10 +68,11 @@ def forced_by_short_paths(known: Events, orders: Orders) -> Saturated:
     added = _of_initial_and_realtime(known) if orders is Orders.ONE else _nothing()
     for _ in range(PASSES):
         edges = Edges.joined([edges, _new(added, edges, known.size)])
-        first, after = followers(edges.source, edges.target, known.size)
-        if strong_components(first, after).max(initial=NOTHING) + 1 < known.size:
+        if has_cycle(edges.source, edges.target, known.size):
             return Saturated(events=known, edges=edges, clocks=no_clocks, cyclic=True)
-        graph = _Graph(first, after, *followers(edges.target, edges.source, known.size))
+        graph = _Graph(
+            *followers(edges.source, edges.target, known.size), *followers(edges.target, edges.source, known.size)
+        )
         added = _forced(graph, _arrays(known), int(orders), known.width)
         if not len(added[0]):
             break

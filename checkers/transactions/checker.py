@@ -116,6 +116,9 @@ class _Transactions(ABC):
     """Judges transactions against a model."""
 
     model: ConsistencyModel = ConsistencyModel.STRICT_SERIALIZABLE
+    give_up_after_s: float | None = None
+    """So long an order is sought; then the verdict is UNKNOWN, and tells what was known. None: steps are counted alone.
+    """
 
     @property
     @abstractmethod
@@ -138,7 +141,7 @@ class _Transactions(ABC):
             if not known.cycles.undecided:
                 kept = self._kept_without_cycles(known) - known.standing.broken
                 known = replace(known, standing=known.standing.keeping(*kept))
-            known = _by_deciders(engine, inferred, known, self.model)
+            known = _by_deciders(engine, inferred, known, self.model, self.give_up_after_s)
             anomalies = {
                 **known.findings,
                 **cycle_anomalies(request, engine, inferred, known.cycles),
@@ -242,10 +245,12 @@ def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
     )
 
 
-def _by_deciders(engine: Engine, inferred: Inference, known: Known, demanded: ConsistencyModel) -> Known:
+def _by_deciders(
+    engine: Engine, inferred: Inference, known: Known, demanded: ConsistencyModel, give_up_after_s: float | None
+) -> Known:
     if not known.standing.undecided(demanded):
         return known
-    given = answers(engine, inferred.resolved, demanded, known.standing)
+    given = answers(engine, inferred.resolved, demanded, known.standing, give_up_after_s)
     standing = known.standing
     for one in given:
         standing = standing.deciding(one.model, one.verdict)
@@ -315,11 +320,22 @@ def _left_open(answer: Answer) -> str:
     """Empty if it was decided."""
     if answer.verdict is not Verdict.UNKNOWN:
         return ""
-    parts = ", ".join(
-        f"{len(some)} transactions such as those at {', '.join(map(str, some[:3]))}" for some in answer.open
-    )
-    left = f", with {parts} left" if parts else ""
-    return f"{answer.model.value} is undecided: the search was given up{left}; check a weaker model, or less at once"
+    given_up = f"{answer.model.value} is undecided"
+    known = answer.established
+    if known is None:
+        return f"{given_up}: the search was given up; check a weaker model, or less at once"
+    facts = [f"{given_up}: {known.bound.value}"]
+    if known.components:
+        such = ", ".join(f"at {some[0]}" for some in answer.open[:3])
+        facts.append(
+            f"left are {known.transactions:,} transactions in {known.components:,} groups, such as those {such}"
+        )
+    facts.append(f"{known.orders:,} orders were tried, and {known.conflicts:,} of the choices tried had failed")
+    if known.choices:
+        facts.append(f"{known.choices:,} orders of two writers were to be chosen")
+    if known.prefix:
+        facts.append(f"the {known.prefix:,} transactions invoked first have an order by themselves")
+    return "; ".join((*facts, "check a weaker model, or less at once"))
 
 
 def _certified(

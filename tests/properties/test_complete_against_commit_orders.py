@@ -12,11 +12,13 @@ import pytest
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
-from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
+from checkers.transactions.evidence.proof import Because, Bound, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
-from checkers.transactions.isolation.constraints import repair
+from checkers.transactions.isolation.constraints import decide, repair, saturation, short_paths
+from checkers.transactions.isolation.constraints.deadline import Deadline
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
 from checkers.transactions.isolation.constraints.events import Isolation, Kept
+from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
 from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.thousands import thousands
@@ -226,6 +228,40 @@ def test_what_is_too_much_for_the_solver_is_named(monkeypatch: pytest.MonkeyPatc
     assert set(decision.open[0]) >= {1, 2, 3, 4}, "the writers of x and y"
 
 
+def test_what_was_established_until_a_decision_was_given_up_is_told() -> None:
+    text = "w(z,1)\n" + NEITHER_ORDER
+    decision = decided(written(text), "serializable", Deadline.after(0.0))
+    assert decision.verdict is Verdict.UNKNOWN and decision.established is not None
+    assert decision.established.bound is Bound.TIME
+    assert decision.established.orders == 1 and decision.established.components == 1
+    assert decision.established.transactions >= 4, "the writers of x and y"
+    assert decision.established.prefix >= 1, "the writer of z"
+    assert decided(written(text), "serializable", Deadline.after(1_000.0)).verdict is Verdict.INVALID
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_decision_that_was_given_up_is_never_wrong_about_its_prefix(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(short_paths, "PASSES", 0)
+    monkeypatch.setattr(saturation, "SWEEPS", 1)
+    level = Level.SERIALIZABLE if MODELS[model][0] is Isolation.SERIALIZABLE else Level.SNAPSHOT
+    prefixes = []
+    for seed in range(20):
+        store = Store(
+            level=level, values=Values.REGISTERS, transactions=400, sessions=100, keys=Keys(alive=30), seed=seed
+        )
+        committed = store_committed(store)
+        decision = decided(committed, model, Deadline.after(0.0))
+        if decision.established is not None:
+            prefixes.append(decision.established.prefix)
+            first = np.arange(decision.established.prefix + 1, dtype=np.int32)
+            with pytest.MonkeyPatch.context() as whole:
+                whole.setattr(saturation, "SWEEPS", 64)
+                assert held_up(excerpt(committed, first), model).verdict is Verdict.VALID, seed
+    assert len(prefixes) > 10 and max(prefixes) > 10, prefixes
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_what_only_cases_refute_is_refuted(model: str) -> None:
     committed = written(NEITHER_ORDER)
@@ -250,3 +286,50 @@ def test_a_replay_accepts_a_proof_and_none_with_a_changed_step_or_case() -> None
 def test_small_histories_are_decided_as_by_all_orders() -> None:
     seen = agree(range(100), 5)
     assert min(seen[model, verdict] for model in MODELS for verdict in (Verdict.VALID, Verdict.INVALID)) > 10
+
+
+def test_what_short_paths_would_refute_clocks_and_the_solver_refute_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short_paths, "PASSES", 0)
+    seen = agree(range(100, 180), 5)
+    assert min(seen[model, Verdict.INVALID] for model in MODELS) > 10
+
+
+@pytest.mark.parametrize(
+    ("model", "violation"),
+    [
+        (model, violation)
+        for model, (isolation, _) in MODELS.items()
+        for violation in (Violation.WRITE_SKEW, Violation.LOST_UPDATE, Violation.LONG_FORK)
+        if isolation is Isolation.SERIALIZABLE or violation is not Violation.WRITE_SKEW
+    ],
+)
+def test_a_violation_among_busy_sessions_is_found_before_any_clock_is_made(
+    model: str, violation: Violation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decide, "chained", None)
+    serial = MODELS[model][0] is Isolation.SERIALIZABLE
+    store = Store(
+        level=Level.SERIALIZABLE if serial else Level.SNAPSHOT,
+        values=Values.REGISTERS,
+        transactions=3_000,
+        sessions=500,
+        keys=Keys(alive=50),
+        violation=violation,
+    )
+    assert held_up(store_committed(store), model).verdict is Verdict.INVALID
+
+
+def test_a_proof_about_an_excerpt_refutes_the_history() -> None:
+    refuted = 0
+    for seed in range(200):
+        rng = random.Random(seed)
+        whole = random_committed(rng, most=6)
+        others = sorted(rng.sample(range(1, len(whole)), rng.randint(0, len(whole) - 1)))
+        transactions = np.array([INITIAL, *others], dtype=np.int32)
+        model = rng.choice(sorted(MODELS))
+        decision = held_up(excerpt(whole, transactions), model)
+        if decision.proof is not None:
+            refuted += 1
+            replay = Replay(whole, model)
+            assert replay.refutes(of_the_whole(decision.proof, transactions, replay.width), []), (seed, model)
+    assert refuted > 20

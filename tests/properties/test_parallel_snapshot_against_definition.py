@@ -8,12 +8,16 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from transaction_stores import Keys, Level, Store, Values, Violation
+from transaction_stores import committed as store_committed
 
 from checkers.transactions.evidence.certificate import Names, certificate
 from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
+from checkers.transactions.isolation.constraints import parallel_snapshot, short_paths
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS, parallel_snapshot_decided
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.verify import verified
@@ -188,3 +192,27 @@ def test_a_proof_without_one_of_its_steps_does_not_convince() -> None:
         if proof is not None and proof.cycle:
             assert convinces(PLAIN, history, proof)
             assert not convinces(PLAIN, history, Proof(steps=proof.steps, cycle=proof.cycle[1:]))
+
+
+@pytest.mark.parametrize("violation", [Violation.LOST_UPDATE, Violation.CAUSALITY])
+def test_a_violation_among_busy_sessions_is_found_in_its_surroundings(violation: Violation) -> None:
+    store = Store(
+        level=Level.SNAPSHOT,
+        values=Values.REGISTERS,
+        transactions=2_000,
+        sessions=500,
+        keys=Keys(alive=50),
+        violation=violation,
+    )
+    rows = store_committed(store)
+    for model in (PLAIN, SESSIONS):
+        decision = parallel_snapshot_decided(rows, model)
+        assert decision.verdict is Verdict.INVALID
+        assert decision.proof and convinces(model, rows, decision.proof)
+
+
+def test_without_short_paths_decisions_are_those_of_all_orders_of_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short_paths, "PASSES", 0)
+    monkeypatch.setattr(parallel_snapshot, "_lost_update", lambda accesses: np.zeros(0, dtype=np.int32))
+    seen = judge(range(400, 800))
+    assert len(seen) == 6 and min(seen.values()) >= 2, seen

@@ -94,6 +94,36 @@ class Proof:
     """Instead of a cycle: two orders of the same two writers of a key; each leads to a contradiction."""
 
 
+class Bound(Enum):
+    """Where a decision was given up."""
+
+    TIME = "the time given had passed"
+    ORDERS = "too many orders were tried"
+    TRANSACTIONS = "too many transactions had to be put in order at once"
+    CHOICES = "too many orders of two writers had to be chosen at once"
+    CONFLICTS = "too many of the choices tried had failed"
+    PATHS = "too many paths had to be looked at"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Established:
+    """What was known when a decision was given up."""
+
+    bound: Bound
+    components: int = 0
+    """Those left,"""
+    transactions: int = 0
+    """how many transactions are in them, and"""
+    choices: int = 0
+    """how many orders of two writers were to be chosen there."""
+    conflicts: int = 0
+    """Of choices, that taught the solver something, in all components."""
+    orders: int = 0
+    """Those tried."""
+    prefix: int = 0
+    """So many transactions, those invoked first, have an order that explains them, taken alone."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decision:
     """VALID with an order, INVALID with a proof, UNKNOWN with what stayed open."""
@@ -106,3 +136,5 @@ class Decision:
     proof: Proof | None = None
     open: tuple[tuple[int, ...], ...] = ()
     """Components, as transactions, that a bound left undecided; of each at most EXAMPLES transactions."""
+    established: Established | None = None
+    """Of UNKNOWN."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -19,9 +19,10 @@ from checkers.kernels.columns import Int64
 from checkers.plan import Dataset, Engine
 from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.encoded_proof import CompactProof, decoded_proof, encoded_proof
-from checkers.transactions.evidence.proof import Decision
+from checkers.transactions.evidence.proof import Bound, Decision, Established
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.history.committed_rows import RESOLVED, committed
+from checkers.transactions.isolation.constraints.deadline import Deadline
 from checkers.transactions.isolation.deciders import answer, decide, ordered
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
@@ -33,9 +34,11 @@ ANSWERS = pa.schema(
         pa.field("verdict", pa.string()),
         pa.field("proof", pa.string()),
         pa.field("open", pa.string()),
+        pa.field("established", pa.string()),
     ]
 )
-"""`proof` as `encoded_proof` writes it, of INVALID; `open` the components of UNKNOWN, as lists of history indices."""
+"""`proof` as `encoded_proof` writes it, of INVALID; `open` the components of UNKNOWN, as lists of history indices;
+`established` what was known then, as a JSON object."""
 
 ORDER = pa.schema([pa.field("place", pa.int64()), pa.field("start", pa.int64()), pa.field("event", pa.int8())])
 """An order of transactions, by the history indices of their invocations; or of their begins (event 0) and commits."""
@@ -50,16 +53,22 @@ class Answer:
     proof: CompactProof | None = None
     open: Sequence[Sequence[int]] = ()
     """Components that a bound left undecided: history indices of invocations."""
+    established: Established | None = None
 
 
 def answers(
-    engine: Engine, resolved: Dataset, demanded: ConsistencyModel, position: LatticePosition
+    engine: Engine,
+    resolved: Dataset,
+    demanded: ConsistencyModel,
+    position: LatticePosition,
+    give_up_after_s: float | None = None,
 ) -> tuple[Answer, ...]:
-    """Of every model that was asked for, in the order in which they were."""
+    """Of every model that was asked for, in the order in which they were. The seconds count from where all rows are
+    together; after them nothing is begun that may take long."""
     asked = engine.grouped(
         engine.mapped(resolved, together, TOGETHER),
         ("all",),
-        partial(answered, demanded=demanded, position=position),
+        partial(answered, demanded=demanded, position=position, give_up_after_s=give_up_after_s),
         ANSWERS,
     )
     return tuple(map(_answer, engine.gather(asked, len(ConsistencyModel)).to_pylist()))
@@ -71,7 +80,13 @@ def _answer(row: Mapping[str, Any]) -> Answer:
         verdict=Verdict(row["verdict"]),
         proof=decoded_proof(row["proof"]) if row["proof"] else None,
         open=json.loads(row["open"]),
+        established=_established(row["established"]),
     )
+
+
+def _established(text: str) -> Established | None:
+    fields = json.loads(text)
+    return fields and Established(**{**fields, "bound": Bound[fields["bound"]]})
 
 
 def together(rows: pa.Table) -> pa.Table:
@@ -79,10 +94,16 @@ def together(rows: pa.Table) -> pa.Table:
     return rows.append_column(TOGETHER.field("all"), pa.array(np.zeros(rows.num_rows, dtype=np.int8)))
 
 
-def answered(rows: pa.Table, *, demanded: ConsistencyModel, position: LatticePosition) -> pa.Table:
+def answered(
+    rows: pa.Table,
+    *,
+    demanded: ConsistencyModel,
+    position: LatticePosition,
+    give_up_after_s: float | None = None,
+) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
-    _, decisions = decide(transactions, demanded, position)
+    _, decisions = decide(transactions, demanded, position, Deadline.after(give_up_after_s))
     return _answers(decisions, transactions, keys)
 
 
@@ -97,7 +118,8 @@ def _answers(decisions: Mapping[ConsistencyModel, Decision], transactions: Commi
         events = _events(model)
         proof = decision.proof and encoded_proof(decision.proof, events, transactions.start, keys)
         opened = [transactions.start[list(some)].tolist() for some in decision.open[:EXAMPLES]]
-        rows.append((model.value, decision.verdict.value, proof, json.dumps(opened)))
+        known = decision.established and {**asdict(decision.established), "bound": decision.established.bound.name}
+        rows.append((model.value, decision.verdict.value, proof, json.dumps(opened), json.dumps(known)))
     columns = list(zip(*rows, strict=True)) or [()] * len(ANSWERS)
     arrays = [pa.array(column, of.type) for column, of in zip(columns, ANSWERS, strict=True)]
     return pa.Table.from_arrays(arrays, schema=ANSWERS)
@@ -107,10 +129,15 @@ def _events(model: ConsistencyModel) -> int:
     return Names(model=model.value, workload="", start=np.zeros(0, dtype=np.int64), keys=()).events
 
 
-def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel) -> Answer:
+def answer_alone(
+    engine: Engine, resolved: Dataset, model: ConsistencyModel, give_up_after_s: float | None = None
+) -> Answer:
     """Of one model, whatever else is known."""
     asked = engine.grouped(
-        engine.mapped(resolved, together, TOGETHER), ("all",), partial(answered_alone, model=model), ANSWERS
+        engine.mapped(resolved, together, TOGETHER),
+        ("all",),
+        partial(answered_alone, model=model, give_up_after_s=give_up_after_s),
+        ANSWERS,
     )
     rows = engine.gather(asked, 1).to_pylist()
     if not rows:
@@ -118,10 +145,10 @@ def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel) -> 
     return _answer(rows[0])
 
 
-def answered_alone(rows: pa.Table, *, model: ConsistencyModel) -> pa.Table:
+def answered_alone(rows: pa.Table, *, model: ConsistencyModel, give_up_after_s: float | None = None) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
-    return _answers({model: answer(transactions, model)}, transactions, keys)
+    return _answers({model: answer(transactions, model, Deadline.after(give_up_after_s))}, transactions, keys)
 
 
 def order_of(engine: Engine, resolved: Dataset, model: ConsistencyModel, limit: int) -> pa.Table:

@@ -6,12 +6,16 @@ A reason for a clause refutes the alternatives in it, taken together, and nothin
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
+from threading import Timer
 
 from pysat.solvers import Glucose4
 
 from checkers.transactions.isolation.constraints.clauses import CONFLICTS, Clause, literal
 from checkers.transactions.isolation.constraints.component import Refutation
+from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 
 CASES = 1_000
 """A refutation has at most so many cycles, and the search for it at most so many conflicts."""
@@ -21,17 +25,35 @@ LEAVING_OUT = 300
 """So many clauses are tried to do without."""
 
 
-def refuted(clauses: Sequence[Clause]) -> Refutation | None:
+def refuted(clauses: Sequence[Clause], deadline: Deadline = NEVER_GIVEN_UP) -> Refutation | None:
     """A refutation out of clauses that cannot all be kept."""
-    search = _Learning(_core(clauses))
+    search = _Learning(_core(clauses, deadline))
     for _ in range(CASES):
+        if deadline.has_passed:
+            break
         learned = search.learned()
         if learned is None or not learned.labels:
             return learned.refutation if learned and learned.cycles <= CASES else None
     return None
 
 
-def _core(clauses: Sequence[Clause]) -> list[Clause]:
+@contextmanager
+def interrupted(solver: Glucose4, deadline: Deadline) -> Iterator[None]:
+    """At the deadline the solver stops, if it is asked then: it answers None."""
+    if deadline.at_s == inf:
+        yield
+        return
+    timer = Timer(deadline.left_s, solver.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def _core(clauses: Sequence[Clause], deadline: Deadline) -> list[Clause]:
     """A part of them that cannot all be kept: what the solver needed when it was asked, and asked again without one
     after the other."""
     needed = list(clauses)
@@ -40,11 +62,11 @@ def _core(clauses: Sequence[Clause]) -> list[Clause]:
         for number, clause in enumerate(needed, start=variables + 1):
             solver.add_clause([-number, *(-literal(label) for label in clause.labels)])
         numbers = list(range(variables + 1, variables + 1 + len(needed)))
-        assert not solver.solve_limited(assumptions=numbers, expect_interrupt=True)
+        assert not solver.solve_limited(assumptions=numbers, expect_interrupt=True)  # they contradicted each other
         numbers = sorted(solver.get_core() or ())
         left = 0
         for _ in range(LEAVING_OUT):
-            if left == len(numbers):
+            if left == len(numbers) or deadline.has_passed:
                 break
             solver.conf_budget(CONFLICTS)
             fewer = numbers[:left] + numbers[left + 1 :]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from checkers.transactions.isolation.constraints.component import Refutation
 
 CONFLICTS = 200_000
-"""The solver gives up at so many, each time that it is asked."""
+"""The solver gives up at so many."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,3 +86,5 @@ class Solution:
     verdict: Verdict
     taken: Int8
     refutation: Refutation | None = None
+    conflicts: int = 0
+    """That the solver had."""

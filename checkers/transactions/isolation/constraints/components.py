@@ -5,7 +5,8 @@ forbid them (`forbidden_cycles`), and again, until there is no cycle or no propo
 into a clause, and the first proposal follows the numbers of transactions, which is near the truth in histories of real
 systems. Clauses that contradict each other are made into a refutation (`clause_learning`).
 
-The same component gets the same answer everywhere: bounds count conflicts, cycles and cases, and never time.
+The same component gets the same answer everywhere: bounds count conflicts, cycles and cases, and time only where a
+deadline was asked for.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from __future__ import annotations
 import numpy as np
 from pysat.solvers import Glucose4
 
-from checkers.transactions.isolation.constraints.clause_learning import refuted
+from checkers.transactions.isolation.constraints.clause_learning import interrupted, refuted
 from checkers.transactions.isolation.constraints.clauses import CONFLICTS, Clause, literal
 from checkers.transactions.isolation.constraints.component import Component, Solution
+from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.forbidden_cycles import AlternativeGraph
 from checkers.verdict import Verdict
 
@@ -23,26 +25,31 @@ ROUNDS = 500
 """So often the solver proposes."""
 
 
-def solved(component: Component) -> Solution:
+def solved(component: Component, deadline: Deadline = NEVER_GIVEN_UP) -> Solution:
     """An alternative for each choice, or a refutation; UNKNOWN where a bound was reached."""
     graph = AlternativeGraph.of(component)
     taken = np.where(component.writers[:, 0] < component.writers[:, 1], 0, 1).astype(np.int8)
     clauses: list[Clause] = []
-    with Glucose4() as solver:
+    conflicts = 0
+    with Glucose4() as solver, interrupted(solver, deadline):
         solver.set_phases([literal(2 * i + int(taken[i])) for i in range(len(component))])
         for _ in range(ROUNDS):
-            solver.conf_budget(CONFLICTS)
+            solver.conf_budget(CONFLICTS - conflicts)
             proposed = solver.solve_limited(expect_interrupt=True)  # otherwise it takes Ctrl-C for a failure of its own
+            conflicts = solver.accum_stats()["conflicts"]
+            if proposed is False:
+                refutation = refuted(clauses, deadline)
+                return Solution(verdict=Verdict.INVALID, taken=taken, refutation=refutation, conflicts=conflicts)
             if proposed is None:
                 break
-            if not proposed:
-                return Solution(verdict=Verdict.INVALID, taken=taken, refutation=refuted(clauses))
             for chosen in solver.get_model():
                 taken[abs(chosen) - 1] = chosen > 0
             found = graph.cycles(taken)
             if not found:
-                return Solution(verdict=Verdict.VALID, taken=taken)
+                return Solution(verdict=Verdict.VALID, taken=taken, conflicts=conflicts)
+            if conflicts >= CONFLICTS or deadline.has_passed:
+                break
             for clause in found:
                 solver.add_clause([-literal(label) for label in clause.labels])
             clauses += found
-    return Solution(verdict=Verdict.UNKNOWN, taken=taken)
+    return Solution(verdict=Verdict.UNKNOWN, taken=taken, conflicts=conflicts)

@@ -2,10 +2,11 @@
 with sessions, or with real time.
 
 VALID comes with an order of all events, which is replayed before it is returned; INVALID with a proof, unless there
-were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in four stages: an
-order that a store may have gone by is looked for (`rehearsal`); what is known forces more (`saturation`), an order is
-tried (`schedule`), and where that fails, a solver makes the choices that are left between the transactions concerned
-(`choices`, `repair`). UNKNOWN names those that were too many.
+were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in stages: what
+short paths force may contradict itself (`short_paths`), or an order is found that a store may have gone by
+(`rehearsal`); else what is known forces more (`saturation`), an order is tried (`schedule`), and where that fails, a
+solver makes the choices that are left between the transactions concerned (`choices`, `repair`). UNKNOWN names those
+that were too many.
 
 Not judged: whatever `Committed` leaves out. A transaction whose outcome is unknown and from which no other one read is
 taken not to have happened.
@@ -25,11 +26,27 @@ from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Decision
 from checkers.transactions.history.committed import Committed
 from checkers.transactions.isolation.constraints.choices import component, implied, on_cycles, refuted_by_cases
-from checkers.transactions.isolation.constraints.events import STRONGEST_FIRST, Events, Isolation, Kept, events
+from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
+from checkers.transactions.isolation.constraints.events import (
+    STRONGEST_FIRST,
+    Events,
+    Isolation,
+    Kept,
+    chained,
+    events,
+)
 from checkers.transactions.isolation.constraints.rehearsal import order_of_a_store
-from checkers.transactions.isolation.constraints.repair import Manner, Repair, rests_on
+from checkers.transactions.isolation.constraints.repair import (
+    Manner,
+    Repair,
+    Wrong,
+    contradiction,
+    given_up_before,
+    rests_on,
+)
 from checkers.transactions.isolation.constraints.saturation import Orders, saturated
 from checkers.transactions.isolation.constraints.schedule import explains, scheduled
+from checkers.transactions.isolation.constraints.short_paths import forced_by_short_paths
 from checkers.verdict import Verdict
 
 MODELS: dict[str, tuple[Isolation, Kept]] = {
@@ -49,31 +66,49 @@ ADDED = {
 """Reasons that a model does not know, but stronger ones do."""
 
 
-def decided(committed: Committed, model: str | Enum) -> Decision:
+def decided(committed: Committed, model: str | Enum, deadline: Deadline = NEVER_GIVEN_UP) -> Decision:
     """Stronger models are asked first, for they leave less open: whatever order they find will do, and so will a proof
-    that needs nothing of what they add."""
+    that needs nothing of what they add.
+
+    After the deadline no step begins that may take long; what has begun is finished.
+    """
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
-    guessed = order_of_a_store(committed, isolation, wanted)
-    if guessed is not None:
-        return guessed
     decision = Decision(verdict=Verdict.UNKNOWN)
-    for kept in STRONGEST_FIRST:
-        decision = Repair(saturated(events(committed, isolation, kept), Orders.ONE), ONE_ORDER).decision()
-        if kept is wanted or decision.verdict is Verdict.VALID:
+    left: list[Events] = []
+    for kept in STRONGEST_FIRST[: STRONGEST_FIRST.index(wanted) + 1]:
+        known = events(committed, isolation, kept)
+        found = forced_by_short_paths(known, Orders.ONE)
+        if found.cyclic:
+            decision = contradiction(found)
+            if _refutes(decision, wanted):
+                return decision
+            continue
+        guessed = order_of_a_store(known, deadline)
+        if guessed is not None:
+            return guessed
+        left.append(known)
+    for known in left:
+        decision = Repair(saturated(chained(known), Orders.ONE, deadline), ONE_ORDER, deadline).decision()
+        if known.kept is wanted or decision.verdict is Verdict.VALID or _refutes(decision, wanted):
             break
-        if decision.proof and not rests_on(decision.proof) & ADDED[wanted]:
-            break
+        if deadline.has_passed:
+            return given_up_before(decision)
     return decision
 
 
-def _tried(known: Events, source: Int32, target: Int32) -> Decision | list[Int32]:
+def _refutes(decision: Decision, wanted: Kept) -> bool:
+    """Whether it needs nothing of what stronger models add."""
+    return decision.proof is not None and not rests_on(decision.proof) & ADDED[wanted]
+
+
+def _tried(known: Events, source: Int32, target: Int32) -> Decision | Wrong:
     order, forced = scheduled(known, source, target)
     if forced:
         more_source, more_target = implied(known, order)
         source, target = np.concatenate((source, more_source)), np.concatenate((target, more_target))
         wrong = on_cycles(known, source, target)
         if wrong:
-            return wrong
+            return Wrong(components=wrong)
         order, _ = scheduled(known, source, target)
     order = order[order < len(known.committed) * known.width]
     assert explains(known.accesses, known.width, order), "an order without a cycle explains everything"

@@ -11,7 +11,7 @@ Events are put on chains, along each of which order is known: so what precedes a
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
@@ -202,7 +202,7 @@ class Events:
 
 
 def events(committed: Committed, isolation: Isolation, kept: Kept) -> Events:
-    """What is known from the start."""
+    """What is known from the start, without chains: in time and memory proportional to the history."""
     known = accesses(committed)
     width, size = isolation.value, len(committed) * isolation.value
     last = width - 1
@@ -226,16 +226,6 @@ def events(committed: Committed, isolation: Isolation, kept: Kept) -> Events:
     settled = committed.end.copy()
     late = seen & (settled[known.writer] == NEVER)
     np.minimum.at(settled, known.writer[late], committed.end[known.reader[late]])
-    limit = max(CELLS // max(size, 1) - 1, 1)
-    if kept is Kept.REALTIME:
-        chain, place = _chains_of_spans(committed.start, settled, limit)
-    else:
-        across = base.only(base.because != CODE[Because.INSIDE])
-        first, targets = followers(across.source // width, across.target // width, len(committed))
-        chain, place = _chains_by_order(first, targets, committed.session, limit)
-    chains = int(chain.max(initial=NO_CHAIN)) + 1
-    moments = np.arange(size - len(committed) * width, dtype=np.int32)
-    inside = np.tile(np.arange(width, dtype=np.int32), len(committed))
     return Events(
         committed=committed,
         accesses=known,
@@ -244,6 +234,27 @@ def events(committed: Committed, isolation: Isolation, kept: Kept) -> Events:
         size=size,
         base=base,
         settled=settled,
+        chain=np.full(size, NO_CHAIN, dtype=np.int32),
+        place=np.zeros(size, dtype=np.int32),
+        chains=0,
+    )
+
+
+def chained(known: Events) -> Events:
+    """The same with chains."""
+    committed, base, width, size = known.committed, known.base, known.width, known.size
+    limit = max(CELLS // max(size, 1) - 1, 1)
+    if known.kept is Kept.REALTIME:
+        chain, place = _chains_of_spans(committed.start, known.settled, limit)
+    else:
+        across = base.only(base.because != CODE[Because.INSIDE])
+        first, targets = followers(across.source // width, across.target // width, len(committed))
+        chain, place = _chains_by_order(first, targets, committed.session, limit)
+    chains = int(chain.max(initial=NO_CHAIN)) + 1
+    moments = np.arange(size - len(committed) * width, dtype=np.int32)
+    inside = np.tile(np.arange(width, dtype=np.int32), len(committed))
+    return replace(
+        known,
         chain=np.concatenate((np.repeat(chain, width), np.full(len(moments), chains, dtype=np.int32))),
         place=np.concatenate((np.repeat(place * width, width) + inside, moments)),
         chains=chains + (len(moments) > 0),

@@ -20,14 +20,37 @@ import numpy as np
 
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
-from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
+from checkers.transactions.evidence.proof import (
+    Because,
+    Bound,
+    Decision,
+    Established,
+    Proof,
+    ProofStep,
+)
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.cases import Case, around, proof_by_cases
 from checkers.transactions.isolation.constraints.choices import component, implied
 from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation
-from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
-from checkers.transactions.isolation.constraints.repair import Manner, Repair, rests_on, undecided_in
+from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
+from checkers.transactions.isolation.constraints.events import (
+    Accesses,
+    Events,
+    Isolation,
+    Kept,
+    chained,
+    events,
+)
+from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
+from checkers.transactions.isolation.constraints.repair import (
+    Manner,
+    Repair,
+    Wrong,
+    contradiction,
+    given_up_before,
+    rests_on,
+)
 from checkers.transactions.isolation.constraints.saturation import (
     Clocks,
     Orders,
@@ -36,6 +59,7 @@ from checkers.transactions.isolation.constraints.saturation import (
     saturated,
 )
 from checkers.transactions.isolation.constraints.schedule import scheduled
+from checkers.transactions.isolation.constraints.short_paths import forced_by_short_paths
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.verdict import Verdict
 from harness.compiled import compiled
@@ -52,32 +76,61 @@ CONFLICTS = 1_000
 """So many readers that see too much are looked at, an order."""
 
 
-def parallel_snapshot_decided(committed: Committed, model: ConsistencyModel) -> Decision:
+def parallel_snapshot_decided(
+    committed: Committed, model: ConsistencyModel, deadline: Deadline = NEVER_GIVEN_UP
+) -> Decision:
     """With sessions first, which leaves less open: an order will do without them as well, and so will a proof in which
     none of their steps is."""
-    decision = _decided(committed, Kept.SESSION)
+    decision = _decided(committed, Kept.SESSION, deadline)
     if MODELS[model] is Kept.SESSION or decision.verdict is Verdict.VALID:
         return decision
     if decision.proof and Because.SESSION not in rests_on(decision.proof):
         return decision
-    return _decided(committed, Kept.NOTHING)
+    if deadline.has_passed:
+        return given_up_before(decision)
+    return _decided(committed, Kept.NOTHING, deadline)
 
 
-def _decided(committed: Committed, kept: Kept) -> Decision:
+def _decided(committed: Committed, kept: Kept, deadline: Deadline) -> Decision:
+    known = events(committed, Isolation.SERIALIZABLE, kept)
+    found = forced_by_short_paths(known, Orders.MANY)
+    if found.cyclic:
+        return contradiction(found)
+    updates = _lost_update(known.accesses)
+    if len(updates) and len(updates) < len(committed):
+        decision = _decided(excerpt(committed, updates), kept, NEVER_GIVEN_UP)
+        assert decision.proof is not None, "of two updates of one version one is lost"
+        return replace(decision, proof=of_the_whole(decision.proof, updates, known.width))
     manner = Manner(tried=_tried, component=_component, refuted=_refuted)
-    return Repair(saturated(events(committed, Isolation.SERIALIZABLE, kept), Orders.MANY), manner).decision()
+    return Repair(saturated(chained(known), Orders.MANY, deadline), manner, deadline).decision()
+
+
+def _lost_update(accesses: Accesses) -> Int32:
+    """INITIAL, the writer of a version, and two transactions that read it and write its key: whichever comes second
+    sees the other and does not read what it wrote. None if there are no such ones."""
+    places = accesses.version_writer.astype(np.int64) * accesses.keys + accesses.write_key
+    updates = np.flatnonzero(np.isin(accesses.reader.astype(np.int64) * accesses.keys + accesses.key, places))
+    order = updates[np.argsort(accesses.version[updates], kind="stable")]
+    twice = np.flatnonzero(accesses.version[order[1:]] == accesses.version[order[:-1]])
+    if not len(twice):
+        return np.zeros(0, dtype=np.int32)
+    one, other = order[twice[0]], order[twice[0] + 1]
+    rows = np.array([INITIAL, accesses.writer[one], accesses.reader[one], accesses.reader[other]], dtype=np.int32)
+    return np.unique(rows)
 
 
 def _refuted(found: Saturated, open_: Component, refutation: Refutation) -> Proof:
     return proof_by_cases(refutation, _Citing(found, open_))
 
 
-def _tried(known: Events, source: Int32, target: Int32) -> Decision | list[Int32]:
+def _tried(known: Events, source: Int32, target: Int32) -> Decision | Wrong:
     order, _ = scheduled(known, source, target)
     wrong, looked_at_all = seeing_too_much(known, order, source, target)
     if wrong:
-        return wrong
-    return Decision(verdict=Verdict.VALID, order=order) if looked_at_all else undecided_in([])
+        return Wrong(components=wrong, is_all=looked_at_all)
+    if looked_at_all:
+        return Decision(verdict=Verdict.VALID, order=order)
+    return Decision(verdict=Verdict.UNKNOWN, established=Established(bound=Bound.PATHS, orders=1))
 
 
 def seeing_too_much(known: Events, order: Int32, source: Int32, target: Int32) -> tuple[list[Int32], bool]:

@@ -25,8 +25,8 @@ import numpy as np
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Decision
-from checkers.transactions.history.committed import Committed
-from checkers.transactions.isolation.constraints.events import STRONGEST_FIRST, Events, Isolation, Kept, events
+from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
+from checkers.transactions.isolation.constraints.events import Events, Kept
 from checkers.transactions.isolation.constraints.schedule import explains
 from checkers.transactions.isolation.constraints.windows import Windows, windows
 from checkers.verdict import Verdict
@@ -38,7 +38,6 @@ TURNS = 1000
 """A choice that was turned round so often is taken for one that has no right way."""
 NOBODY = -1
 CHOICES_AN_EVENT = 8
-DELAYS_TRIED = 1
 HASHES = 1 << 16
 """At least so many."""
 
@@ -56,24 +55,19 @@ MANNERS = (Manner(4, True), Manner(1, False))
 """Each finds orders that others do not."""
 
 
-def order_of_a_store(committed: Committed, isolation: Isolation, wanted: Kept) -> Decision | None:
+def order_of_a_store(known: Events, deadline: Deadline = NEVER_GIVEN_UP) -> Decision | None:
     """VALID with an order that a store may have gone by, or None if none was found.
 
-    Stores that keep real time are tried first, then such whose reads were late, as little as the history allows."""
-    for kept in STRONGEST_FIRST[: STRONGEST_FIRST.index(wanted) + 1]:
-        known = events(committed, isolation, kept)
-        tries = 0
-        for behind in (0,) if kept is Kept.REALTIME else _delays(len(committed)):
-            narrowed = windows(known, behind=behind)
-            if narrowed is None:
-                continue
-            for manner in MANNERS:
-                decision = rehearsed(known, *narrowed, manner)
-                if decision is not None:
-                    return decision
-            tries += 1
-            if tries == DELAYS_TRIED:
-                break
+    The reads of a store that does not keep real time may be late, as little as the history allows."""
+    for behind in (0,) if known.kept is Kept.REALTIME else _delays(len(known.committed)):
+        narrowed = windows(known, behind=behind)
+        if narrowed is None:
+            continue
+        for manner in MANNERS:
+            decision = None if deadline.has_passed else rehearsed(known, *narrowed, manner)
+            if decision is not None:
+                return decision
+        break
     return None
 
 

@@ -4,16 +4,17 @@ are solved have in common, whatever they call wrong."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checkers.kernels.columns import Int32
-from checkers.transactions.evidence.proof import Because, Decision, Proof
+from checkers.transactions.evidence.proof import Because, Bound, Decision, Established, Proof
 from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.choices import on_cycles, surroundings
 from checkers.transactions.isolation.constraints.component import Component, Refutation
 from checkers.transactions.isolation.constraints.components import solved
+from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.events import Events
 from checkers.transactions.isolation.constraints.saturation import Saturated
 from checkers.verdict import EXAMPLES, Verdict
@@ -44,13 +45,27 @@ def contradiction(found: Saturated) -> Decision:
     return Decision(verdict=Verdict.INVALID, proof=Proof(steps=tuple(argument.steps), cycle=cycle))
 
 
+def given_up_before(stronger: Decision) -> Decision:
+    """Of a model that was not asked once the time had passed: a stronger one may be broken, and tells nothing."""
+    established = stronger.established or Established(bound=Bound.TIME)
+    return Decision(verdict=Verdict.UNKNOWN, open=stronger.open, established=replace(established, bound=Bound.TIME))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrong:
+    """Transactions where an order is wrong."""
+
+    components: Sequence[Int32]
+    is_all: bool = True
+    """Without all of these transactions it would be right."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Manner:
     """How a model tries an order, and what is left to choose and to refute where that fails."""
 
-    tried: Callable[[Events, Int32, Int32], Decision | list[Int32]]
-    """From edges (sources, targets) without a cycle: a decision, or transactions where the order that was tried is
-    wrong."""
+    tried: Callable[[Events, Int32, Int32], Decision | Wrong]
+    """From edges (sources, targets) without a cycle: a decision, or where the order that was tried is wrong."""
     component: Callable[[Saturated, Int32], Component]
     """What is open between these transactions."""
     refuted: Callable[[Saturated, Component, Refutation], Proof]
@@ -68,9 +83,12 @@ class _Part:
 class Repair:
     """Orders are tried; where one fails, the versions there are put in order before the next one is."""
 
-    def __init__(self, found: Saturated, manner: Manner) -> None:
+    def __init__(self, found: Saturated, manner: Manner, deadline: Deadline = NEVER_GIVEN_UP) -> None:
         self.found = found
         self.manner = manner
+        self.deadline = deadline
+        self.orders = self.conflicts = self.prefix = 0
+        """As Established has them."""
         self.parts: dict[int, _Part] = {}
         self.part_of = np.full(len(found.events.committed), NO_PART, dtype=np.int32)
 
@@ -83,13 +101,18 @@ class Repair:
             wrong = on_cycles(known, source, target) if self.parts else []
             if not wrong:
                 answer = self.manner.tried(known, source, target)
+                self.orders += 1
                 if isinstance(answer, Decision):
                     return answer
-                wrong = answer
+                wrong = list(answer.components)
+                if answer.is_all:
+                    self.prefix = max(self.prefix, min(int(some[0]) for some in wrong) - 1)
+            if self.deadline.has_passed:
+                return self._given_up(Bound.TIME, wrong)
             decision = self._solve(wrong)
             if decision:
                 return decision
-        return undecided_in(wrong)
+        return self._given_up(Bound.ORDERS, wrong)
 
     def _edges(self) -> tuple[Int32, Int32]:
         edges, parts = self.found.edges, self.parts.values()
@@ -101,11 +124,24 @@ class Repair:
     def _solve(self, wrong: Sequence[Int32]) -> Decision | None:
         """Put the versions in order where the order was wrong."""
         undecided = []
+        choices = 0
+        bound = Bound.TIME
         for number in self._joined(wrong):
             transactions = self.parts[number].transactions
-            open_ = self.manner.component(self.found, transactions) if len(transactions) <= TRANSACTIONS else None
-            solution = solved(open_) if open_ and len(open_) <= CHOICES else None
-            if not open_ or not solution or solution.verdict is Verdict.UNKNOWN:
+            if self.deadline.has_passed or len(transactions) > TRANSACTIONS:
+                bound = Bound.TIME if self.deadline.has_passed else Bound.TRANSACTIONS
+                undecided.append(transactions)
+                continue
+            open_ = self.manner.component(self.found, transactions)
+            if len(open_) > CHOICES:
+                bound, choices = Bound.CHOICES, choices + len(open_)
+                undecided.append(transactions)
+                continue
+            solution = solved(open_, self.deadline)
+            self.conflicts += solution.conflicts
+            if solution.verdict is Verdict.UNKNOWN:
+                bound = Bound.TIME if self.deadline.has_passed else Bound.CONFLICTS
+                choices += len(open_)
                 undecided.append(transactions)
                 continue
             if solution.verdict is Verdict.INVALID:
@@ -114,7 +150,22 @@ class Repair:
                 return Decision(verdict=Verdict.INVALID, proof=proof)
             source, target = open_.kept(solution.taken).T
             self.parts[number] = _Part(transactions=transactions, source=source, target=target)
-        return undecided_in(undecided) if undecided else None
+        return self._given_up(bound, undecided, choices) if undecided else None
+
+    def _given_up(self, bound: Bound, components: Sequence[Int32], choices: int = 0) -> Decision:
+        return Decision(
+            verdict=Verdict.UNKNOWN,
+            open=tuple(tuple(transactions[:EXAMPLES].tolist()) for transactions in components[:EXAMPLES]),
+            established=Established(
+                bound=bound,
+                components=len(components),
+                transactions=len(np.unique(np.concatenate(components))),
+                choices=choices,
+                conflicts=self.conflicts,
+                orders=self.orders,
+                prefix=self.prefix,
+            ),
+        )
 
     def _joined(self, wrong: Sequence[Int32]) -> list[int]:
         """New parts: what was wrong with its surroundings, and with all parts that have some of these."""
@@ -129,10 +180,3 @@ class Repair:
             self.parts[number] = _Part(transactions=around, source=nothing, target=nothing)
             fresh.append(number)
         return [number for number in dict.fromkeys(fresh) if number in self.parts]
-
-
-def undecided_in(components: Sequence[Int32]) -> Decision:
-    return Decision(
-        verdict=Verdict.UNKNOWN,
-        open=tuple(tuple(transactions[:EXAMPLES].tolist()) for transactions in components[:EXAMPLES]),
-    )

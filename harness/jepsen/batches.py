@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.jepsen import edn
+from harness.jepsen.log_parts import TRANSACTIONS, Positions
 from harness.jepsen.operation_columns import Column, OperationColumns
 from harness.jepsen.processes import FAIL, INVOKE, Findings, Processes
-from harness.jepsen.scan import ABSENT, BESIDE, Int64
+from harness.jepsen.scan import ABSENT, BESIDE, POSITION, Int64
 from harness.jepsen.source import BrokenText
 from harness.jepsen.values import JsonValues, Malformed, Meaning, Values, text
 from harness.operation import NEMESIS
@@ -45,6 +46,7 @@ class Batches:
         self._functions = frozenset(functions)
         self._values = (JsonValues if value_type.names == ["json"] else Values)(value_type)
         self._processes = Processes()
+        self._positions = Positions()
         self._f_codes: dict[str, int] = {}
         self._clock = 0
         self._has_times = False
@@ -71,6 +73,10 @@ class Batches:
             cells.keys[:rows],
             findings,
         )
+        values, fs = cells.values, fs[:rows]
+        if self._values.of_log and findings.row is None:
+            values, fs = self._on_log(recorded.first(rows), kinds[:rows], numbers, fs, cells.values)
+            names = list(self._f_codes)
         self.rows += len(numbers)
         if findings.row is not None:
             raise BrokenText(int(recorded.at[findings.row]), findings.reason)
@@ -82,11 +88,39 @@ class Batches:
                 pa.DictionaryArray.from_arrays(pa.array(kinds), pa.array(OPERATION_TYPES)),
                 pa.DictionaryArray.from_arrays(pa.array(fs), pa.array(names, pa.string())),
                 pa.array(keys, pa.string()),
-                cells.values,
+                values,
                 cells.errors,
                 cells.nodes,
             ],
             schema=self.schema,
+        )
+
+    def _on_log(
+        self,
+        recorded: OperationColumns,
+        kinds: npt.NDArray[np.int32],
+        numbers: list[int],
+        fs: npt.NDArray[np.int32],
+        values: pa.StructArray,
+    ) -> tuple[pa.StructArray, npt.NDArray[np.int32]]:
+        """Values and codes of f, with sends and polls in parts as transactions, and polls as positions have them."""
+        place = values.type.get_field_index("txn")
+        transactions = pc.struct_field(values, "txn")
+        names = list(self._f_codes)
+        placed = self._positions.placed(
+            kinds.tolist(),
+            numbers,
+            [names[f] for f in fs.tolist()],
+            {name: recorded.fields[name].rows() for name in ("value", *POSITION)},
+            transactions,
+        )
+        members = [placed if at == place else pc.struct_field(values, at) for at in range(values.type.num_fields)]
+        txn = self._f_codes.setdefault("txn", len(self._f_codes))
+        becomes = np.array([txn if name in TRANSACTIONS else code for code, name in enumerate(self._f_codes)], np.int32)
+        has_parts = transactions.is_valid().to_numpy(zero_copy_only=False)
+        return (
+            pa.StructArray.from_arrays(members, fields=list(values.type)),
+            np.where(has_parts, becomes[fs], fs).astype(np.int32),
         )
 
     def _fs(self, column: Column, invoked: npt.NDArray[np.bool_], findings: Findings) -> npt.NDArray[np.int32]:

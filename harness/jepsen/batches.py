@@ -32,6 +32,9 @@ NO_TIME = -1
 """How Elle writes that an operation has no time. It is the same as a time that is left out: the operation gets that of
 the one before it, in a history that has times as in one that has none, and the order recorded decides."""
 
+TRANSACTION, TAGGED = "txn", ("read", "write")
+"""Transactions of reads alone, or of writes alone, are called so in some tests, where all others are `txn`."""
+
 _CODES = {name: code for code, name in enumerate(OPERATION_TYPES)}
 _NOBODY = -2
 """The process of somebody who is neither a client nor the nemesis."""
@@ -126,7 +129,8 @@ class Batches:
     def _fs(self, column: Column, invoked: npt.NDArray[np.bool_], findings: Findings) -> npt.NDArray[np.int32]:
         codes = np.zeros(len(column.values), np.int32)
         is_known = np.ones(len(column.values), np.bool_)
-        for number, f in enumerate(column.values):
+        for number, named in enumerate(column.values):
+            f = TRANSACTION if self._functions == {TRANSACTION} and named in TAGGED else named
             if isinstance(f, str):
                 codes[number] = self._f_codes.setdefault(f, len(self._f_codes))
                 is_known[number] = not self._functions or f in self._functions

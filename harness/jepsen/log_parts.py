@@ -54,13 +54,13 @@ def log_parts(part: Any) -> list[dict[str, Any]]:
     is_list = isinstance(part, tuple | list)
     if is_list and len(part) == 3 and part[0] == "send":
         offset, value = part[2] if isinstance(part[2], tuple | list) and len(part[2]) == 2 else (None, part[2])
-        return [{"f": "send", "key": edn.written(part[1]), "message": _message(part[1], value), "offset": offset}]
+        return [{"f": "send", "key": queue_named(part[1]), "message": _message(part[1], value), "offset": offset}]
     if is_list and part[:1] in (("poll",), ["poll"]) and len(part) == 1:
         return []
     if is_list and len(part) == 2 and part[0] == "poll" and isinstance(part[1], dict):
         return [
-            {"f": "poll", "key": edn.written(key), "messages": [_read(key, pair) for pair in pairs]}
-            for key, pairs in ((_number(name), shown or ()) for name, shown in part[1].items())
+            {"f": "poll", "key": queue_named(key), "messages": [_read(key, pair) for pair in shown or ()]}
+            for key, shown in part[1].items()
         ]
     expected = "[:send key value], [:send key [offset value]], [:poll] or [:poll {key [[offset value] …]}]"
     raise NoPart(f"a part of a transaction on a log must be {expected}, it is {edn.written(part)}")
@@ -72,7 +72,8 @@ def _read(key: Any, pair: Any) -> dict[str, Any]:
     return {"offset": pair[0], "message": _message(key, pair[1])}
 
 
-def _message(key: Any, value: Any) -> int:
+def _message(name: Any, value: Any) -> int:
+    key = _number(name)
     if key.__class__ is not int or value.__class__ is not int or not 0 <= key < MOST_KEYS:
         raise NoPart(f"keys and values of a log must be whole numbers, they are {edn.written((key, value))}")
     if not 0 <= value < VALUES_OF_A_KEY:
@@ -80,8 +81,12 @@ def _message(key: Any, value: Any) -> int:
     return int(key * VALUES_OF_A_KEY + value)
 
 
+def queue_named(key: Any) -> str:
+    return edn.written(_number(key))
+
+
 def _number(name: Any) -> Any:
-    """Names in JSON are always text."""
+    """Keys are texts of digits in JSON, and in Maelstrom's histories."""
     return int(name) if isinstance(name, str) and name.isascii() and name.isdigit() else name
 
 
@@ -147,7 +152,7 @@ def _rebalanced(log: Any) -> set[str] | None:
         keys = event.get("keys") if isinstance(event, dict) else None
         if not isinstance(keys, tuple | list):
             return None
-        changed |= {edn.written(key) for key in keys}
+        changed |= {queue_named(key) for key in keys}
     return changed
 
 
@@ -165,7 +170,7 @@ class _Consumer:
         """It was put somewhere, or tried to be."""
         if f == "debug-topic-partitions":
             return
-        keys = {edn.written(key) for key in value} if isinstance(value, tuple | list) else set()
+        keys = {queue_named(key) for key in value} if isinstance(value, tuple | list) else set()
         self._subscribes = f == "subscribe" or (self._subscribes and not succeeded)
         self._known &= keys if f == "assign" and succeeded and not to_beginning else set()
         self.from_beginning &= self._known

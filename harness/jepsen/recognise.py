@@ -95,6 +95,8 @@ class _Seen:
     answered: dict[str, set[str]] = field(default_factory=dict)
     parts: set[str] = field(default_factory=set)
     """Kinds of micro-operations."""
+    several_writes: bool = False
+    """Whether an operation writes more than once."""
     is_lifted: bool | None = None
 
     def take(self, recorded: OperationColumns) -> None:
@@ -117,6 +119,7 @@ class _Seen:
         parts = _parts_of(value)
         if parts:
             self.parts |= parts
+            self.several_writes |= parts == {"writes"} and len(value) > 1
             found.add("transactions")
         elif value is not None:
             found.add(_kind_of(value))
@@ -173,7 +176,7 @@ def _kinds(seen: _Seen) -> tuple[Kind, ...]:
     """In the order of the rules; what is certain comes alone."""
     fs = set(seen.asked)
     if seen.parts:
-        return _of_parts(fs, seen.parts)
+        return _of_parts(fs, seen.parts, seen.several_writes)
     of_functions: tuple[tuple[set[str], set[str], Kind], ...] = (
         ({"enqueue", "dequeue"}, {"drain", "ack"}, Kind(workload="queue")),
         ({"transfer"}, {"read"}, Kind(workload="bank")),
@@ -196,15 +199,18 @@ def _kinds(seen: _Seen) -> tuple[Kind, ...]:
     return ()
 
 
-def _of_parts(fs: set[str], parts: set[str]) -> tuple[Kind, ...]:
+def _of_parts(fs: set[str], parts: set[str], several_writes: bool) -> tuple[Kind, ...]:
     if parts <= {"sends", "polls"} and fs <= {*LOG_TRANSACTIONS, *POSITIONING}:
         return (Kind(workload="log", settings=KAFKA),)
-    if fs == {"txn"} and parts <= {"reads", "appends"}:
-        either = (Kind(workload="list-append"), Kind(workload="rw-register"))
-        return either[:1] if "appends" in parts else either
-    if fs == {"txn"} and parts <= {"reads", "writes"}:
-        return (Kind(workload="rw-register"),)
-    return (Kind(workload="long-fork"),) if fs <= {"read", "write"} and parts <= {"reads", "writes"} else ()
+    if not fs <= {"txn", "read", "write"}:
+        return ()
+    if "appends" in parts:
+        return (Kind(workload="list-append"),) if parts <= {"reads", "appends"} else ()
+    if parts <= {"reads", "writes"} and fs <= {"read", "write"} and "write" in fs:
+        return (Kind(workload="rw-register" if several_writes else "long-fork"),)
+    if parts == {"reads"}:
+        return (Kind(workload="list-append"), Kind(workload="rw-register"))
+    return (Kind(workload="rw-register"),) if parts <= {"reads", "writes"} else ()
 
 
 def _sums_or_sets(read: set[str]) -> tuple[Kind, ...]:

@@ -35,7 +35,8 @@ BESIDE_THE_HISTORY = frozenset(
     (
         *("perf", "latency-graph", "rate-graph", "latency", "rate", "clock", "clock-plot", "plot", "op-color-plot"),
         *("timeline", "html", "stats", "exceptions", "unhandled-exceptions", "ex", "crash", "assert", "logs", "order"),
-        *("log-file-pattern", "not-found", "timestamp-value-plot", "panic"),
+        *("log-file-pattern", "not-found", "timestamp-value-plot", "panic", "core-dump"),
+        *("net", "availability"),
     )
 )
 """Names of checkers that draw, count, or look at logs: they do not judge what a history shows."""

@@ -67,6 +67,19 @@ def test_sends_and_polls_become_parts_of_transactions(tmp_path: Path) -> None:
     ]
 
 
+def test_keys_may_be_texts_of_digits(tmp_path: Path) -> None:
+    to_beginning = told(":assign", '["4"]')[0], told(":assign", '["4"]')[1] + ", :seek-to-beginning? true"
+    rows = converted(
+        tmp_path,
+        '1 :invoke :send [[:send "4" 7]]',
+        '1 :ok :send [[:send "4" [0 7]]]',
+        *to_beginning,
+        *poll('{"4" [[0 7]]}'),
+    )
+    assert rows[1]["value"]["txn"][0]["message"] == 4000000007
+    assert polls(rows) == [("final-poll", "4", True)]
+
+
 def test_a_consumer_goes_on_where_it_was_in_queues_that_stay_assigned(tmp_path: Path) -> None:
     rows = converted(
         tmp_path,

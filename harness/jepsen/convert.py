@@ -88,15 +88,20 @@ def located(path: Path, found: MalformedHistory) -> MalformedHistory:
     return found
 
 
-def recorded_in(path: Path, transactions: Transactions | None = None) -> Iterator[OperationColumns]:
-    """The operations of the file, a block at a time. Raises OSError, BrokenText."""
+def recorded_in(
+    path: Path, transactions: Transactions | None = None, first_bytes: int = source.BLOCK_BYTES
+) -> Iterator[OperationColumns]:
+    """The operations of the file, a block at a time, of which each is twice as long as the one before, from
+    `first_bytes` up to BLOCK_BYTES. Raises OSError, BrokenText."""
     with source.opened(path) as file:
         at = source.after_mark(file)
         head = source.read(file, source.SNIFFED_BYTES, at)
         reader = _reader(head, transactions)
         rest, final = head, False
+        block_bytes = first_bytes
         while not final:
-            size = max(source.BLOCK_BYTES, len(rest))
+            size = max(block_bytes, len(rest))
+            block_bytes = min(2 * block_bytes, source.BLOCK_BYTES)
             more = source.read(file, size, at + len(rest))
             final = len(more) < size
             block = rest + more

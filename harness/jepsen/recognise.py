@@ -27,6 +27,8 @@ from harness.record.history.schema import OPERATION_TYPES
 
 KAFKA = ("writes=interleaved",)
 """Kafka's transactions do not keep each other's sends apart."""
+FIRST_BYTES = 1 << 16
+"""Most histories show in so many what they are."""
 MOST_VALUES = 100_000
 """Distinct values of a block that are looked at."""
 
@@ -69,7 +71,7 @@ def recognised(path: Path) -> Recognised:
     kinds: tuple[Kind, ...] = ()
     rows = 0
     try:
-        for recorded in recorded_in(path):
+        for recorded in recorded_in(path, first_bytes=FIRST_BYTES):
             rows += len(recorded)
             seen.take(recorded)
             kinds = _kinds(seen)

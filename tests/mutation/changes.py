@@ -3,8 +3,8 @@
     before > 0     before >= 0         a and b     a or b          x + 1     x - 1     x + 2
     a == b         a != b              not a       not not a       ~a        ~~a       True      False
 
-Changed is what functions do. Left alone are annotations, decorators and defaults, what stands in strings, and constants
-of modules, which say how much is done at once rather than what is decided.
+Changed is what functions do. Left alone are annotations, decorators and defaults, what stands in strings, numbers below
+0, which stand for nobody, and constants of modules, which say how much is done at once rather than what is decided.
 """
 
 from __future__ import annotations
@@ -127,6 +127,8 @@ def _nodes(node: ast.AST) -> Iterator[ast.AST]:
     """What a statement decides, in the order of the text."""
     if isinstance(node, ast.JoinedStr | ast.Raise | ast.Assert):
         return
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        return  # a sign that there is nothing
     yield node
     left_alone = {"annotation", "returns", "decorator_list", "defaults", "kw_defaults", "args"}
     for name, value in ast.iter_fields(node):

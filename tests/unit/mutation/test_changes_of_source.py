@@ -23,6 +23,7 @@ def decide(a: Literal[4], b=6):
         return f"{a + 1} words"
     mask = ~(a & b)
     mask += 1
+    nobody = -1
     assert mask > 8
     return a is not None or b in (True,)
 

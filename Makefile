@@ -11,13 +11,14 @@ SEED ?=
 SEEDS ?= 200
 ROOTS ?= 5
 COUNT ?= 200
+CHANGES ?= 300
 ARGUMENTS ?=
 
 BIN := .venv/bin
 TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
 PACKAGES := harness nemesis workloads checkers system_under_test results
 
-.PHONY: help run test gate thorough lint format mutants searches interruptions bench setup clean
+.PHONY: help run test gate thorough lint format mutants mutate searches interruptions bench setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -28,6 +29,8 @@ help:
 	@echo "make thorough  the next nine thousand"
 	@echo "make lint      ruff and mypy"
 	@echo "make mutants   every planted bug is caught, the healthy system stays valid (SEEDS=200)"
+	@echo "make mutate    which one-token changes of the deciding modules the tests notice (CHANGES=300 SEED=1; ARGUMENTS="
+	@echo "               passes --only PATH and --minutes N on); half an hour"
 	@echo "make searches  every planted bug is searched for from random starts, and docs/planted-bugs.md is made of it (ROOTS=5);"
 	@echo "               takes hours, and goes on where it was ended"
 	@echo "make interruptions  commands interrupted at any moment end alike and leave nothing (COUNT=200)"
@@ -58,6 +61,9 @@ thorough: setup
 
 mutants: setup
 	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)
+
+mutate: setup
+	@$(BIN)/python -m tests.mutation.campaign --count $(CHANGES) --seed $(or $(SEED),1) $(ARGUMENTS)
 
 searches: setup
 	@$(BIN)/python -m tests.mutants.searches --roots $(ROOTS) --page docs/planted-bugs.md $(ARGUMENTS)

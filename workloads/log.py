@@ -19,6 +19,10 @@ With a `move_share`, of a topic whose queues can move from servers to servers:
   queue goes on. Ok once it is at the new place; several may try at once.
 - `final-segments` {}: of which segments the queue consists in the end, as pairs of beginning (`offset`) and end
   (`message`; -1: none yet).
+In histories of others:
+- `txn` {txn}: sends and polls, each naming its queue, at one moment.
+- `assign`, `subscribe`, `crash`, `debug-topic-partitions`: of consumers that choose their queues; what that means for
+  their polls is said with these (`harness/jepsen/log_parts.py`).
 
 The promises: what was acknowledged is read in the end; no message that certainly was not sent is read; one
 offset holds one message, at every replica; consumers and their groups pass nothing over; producers' sends are in order.
@@ -34,6 +38,7 @@ from typing import Annotated, Any, TypeVar
 from checkers.log import LogChecker
 from checkers.log.features import FeaturesChecker
 from checkers.log.moves import MovesChecker
+from checkers.log.queue_dependencies import Writes
 from checkers.log.rows import EVIDENCE, LOG_MESSAGES, REPEATS
 from harness.bounds import Bounds
 from harness.draw import Draw
@@ -71,6 +76,9 @@ class LogSettings:
 
     move_share: Annotated[float, Bounds(0, 0.5)] = 0.0
     """Share of moves of queues among the operations of the storm."""
+
+    writes: Writes = Writes.ISOLATED
+    """Whether sends of several transactions may lie between each other; runs have no transactions."""
 
     def __post_init__(self) -> None:
         if not 0 < self.send_share < 1:
@@ -309,7 +317,7 @@ def final_generator(settings: LogSettings, seed: Seed, concurrency: int, nodes: 
 
 
 def checkers(settings: LogSettings) -> dict[str, LogChecker | FeaturesChecker | MovesChecker]:
-    found: dict[str, LogChecker | FeaturesChecker | MovesChecker] = {"log": LogChecker()}
+    found: dict[str, LogChecker | FeaturesChecker | MovesChecker] = {"log": LogChecker(writes=settings.writes)}
     if settings.tags or settings.batch_share:
         found["log-features"] = FeaturesChecker(settings.tags)
     if settings.move_share:
@@ -326,6 +334,7 @@ WORKLOAD = Workload(
         *("send", "poll", "final-poll", "caught-up", "txn"),
         *("send-batch", "filtered-poll", "final-filtered-poll", "final-look-up"),
         *("move", "final-segments"),
+        *("assign", "subscribe", "crash", "debug-topic-partitions"),
     ),
     repeats=REPEATS,
     evidence=EVIDENCE,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Int32, Int64
+from checkers.kernels.filling import next_place, require_filled
 from harness.compiled import compiled, inlined
 
 CELLS = 1 << 26
@@ -89,11 +90,11 @@ def causal_order(graph: Causes) -> Int64:
     for node in range(nodes):
         waiting[node] = first[node + 1] - first[node]
         for i in range(first[node], first[node + 1]):
-            effects[filled[causes[i]]] = node
-            filled[causes[i]] += 1
+            effects[next_place(filled, effects_first, causes[i])] = node
         if waiting[node] == 0:
             order[done] = node
             done += 1
+    require_filled(filled, effects_first)
     at = 0
     while at < done:
         node = order[at]

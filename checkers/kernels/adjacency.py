@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.kernels.columns import Int32, Int64
+from checkers.kernels.filling import next_place, require_filled
 from harness.compiled import compiled
 
 
@@ -25,6 +26,6 @@ def by_source(source: Int32, size: int) -> tuple[Int64, Int32]:
     filled = first[:-1].copy()
     edges = np.empty(len(source), dtype=np.int32)
     for i in range(len(source)):
-        edges[filled[source[i]]] = i
-        filled[source[i]] += 1
+        edges[next_place(filled, first, source[i])] = i
+    require_filled(filled, first)
     return first, edges

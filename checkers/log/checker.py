@@ -23,16 +23,17 @@ What breaks it, by name:
   internal-skip, internal-nonmonotonic   the same inside one poll
   consumer-offset-skip   a consumer began where its group's committed offset said, beyond messages of the final log that
                          no poll of the group ever returned
+  precommitted-read      where sends of several transactions may lie between each other: a transaction was given what it
+                         sent itself
   G0 … G2-item, each plain, -process and -realtime   if there are transactions of several sends and polls: cycles of
                          dependencies among all operations (`checkers.log.queue_dependencies`)
 
 It takes histories of the log workload: `send`, `poll`, `final-poll` and `caught-up`, with the queue as key, and `txn`,
-whose value is a list of sends and polls that name theirs. Of these the names above but for the cycles see the messages
-and places; the order of steps of one process (nonmonotonic-poll, nonmonotonic-send, poll-skip, internal-skip and
-internal-nonmonotonic) and consumer groups are looked at in single sends and polls only. A system that promises less
-than serializable transactions names the cycles that it may have as legal. The
-final log is the union over all replicas that were read to their end (`checkers.log.final_reads`); where final reads
-are missing, the first three cannot be decided, and the result is UNKNOWN unless something else is broken.
+whose value is a list of sends and polls that name theirs. Consumer groups are looked at in single polls only. A system
+that promises less than serializable transactions names the cycles that it may have as legal; where it lets sends of
+several transactions lie between each other (the option `writes`), their order proves nothing. The final log is the
+union over all replicas that were read to their end (`checkers.log.final_reads`); where final reads are missing, the
+first three cannot be decided, and the result is UNKNOWN unless something else is broken.
 
 Where acknowledged messages were lost, the statistics give the data at risk: how many each fault took and how far back
 it reached (`checkers.log.losses`; the option `faults` of the request names them).
@@ -62,6 +63,8 @@ from checkers.log.losses import data_at_risk
 from checkers.log.meanings import MEANINGS
 from checkers.log.messages import FACTS, LOSSES, message_facts, message_findings
 from checkers.log.places import PLACES, place_facts
+from checkers.log.precommitted import precommitted_reads
+from checkers.log.queue_dependencies import Writes
 from checkers.log.rows import COLUMNS
 from checkers.log.transaction_cycles import transaction_cycles
 from checkers.plan import CheckRequest, Engine
@@ -77,6 +80,9 @@ class LogChecker:
 
     name = "log"
     meanings = MEANINGS
+
+    def __init__(self, *, writes: Writes = Writes.ISOLATED) -> None:
+        self._writes = writes
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))
@@ -102,13 +108,15 @@ class LogChecker:
         of_groups = consumer_groups(engine, request.history, final=final, excuses=excuses, buckets=buckets)
         if of_groups is not None:
             findings = engine.union(findings, of_groups)
+        if final.transactions and self._writes is Writes.INTERLEAVED:
+            findings = engine.union(findings, engine.mapped(history, precommitted_reads, FINDINGS))
         anomalies = gathered_findings(engine, findings, request.excuses)
         if request.run is not None and request.run.is_settled:
             anomalies = {**anomalies, **_stuck(final, request.run.damaged)}
         undecided = list(final.unfinished[:REASONS])
         if final.transactions:
-            in_cycles, not_searched = transaction_cycles(engine, request)
-            anomalies = {**anomalies, **in_cycles}
+            in_cycles, not_searched = transaction_cycles(engine, request, self._writes)
+            anomalies = dict(sorted({**anomalies, **in_cycles}.items()))
             undecided += not_searched
         if len(final.unfinished) > REASONS:
             undecided.append(f"final reads incomplete for {len(final.unfinished) - REASONS} more queues")

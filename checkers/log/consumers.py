@@ -1,10 +1,10 @@
 """The steps of consumers and producers: who went where, from one read (or ack) to the next.
 
-A process's polls of one queue are one consumer. (Final polls are not: one process reads many replicas, piece by
-piece.) What it has read last, and an invocation that asks for an offset at or below that (a seek, after which it
-may start anywhere), is all that the next step needs. So a stretch of the history folds into one segment per consumer,
-segments fold into longer ones, and the rows of a batch, which follow one another, shrink to their consumers before
-anything is shuffled.
+A process's polls of one queue are one consumer, whether they are single ones or parts of transactions. (Single final
+polls are not: one process reads many replicas, piece by piece.) What it has read last, and an invocation that asks for
+an offset at or below that (a seek, after which it may start anywhere), is all that the next step needs. So a stretch of
+the history folds into one segment per consumer, segments fold into longer ones, and the rows of a batch, which follow
+one another, shrink to their consumers before anything is shuffled.
 """
 
 from __future__ import annotations
@@ -27,18 +27,28 @@ from checkers.log.jumps import (
     jump_rows,
 )
 from checkers.log.rows import (
+    FINAL_POLL,
+    PLAIN_MEMBERS,
     POLL,
     Reads,
+    count_alone,
     is_consumer_poll_invocation,
     is_ok_poll,
     operation_codes,
     reads,
     sends,
+    with_parts,
 )
 from harness.compiled import compiled
 
-STEPPED = ("index", "process", "type", "f", "key", "value.offset", "value.messages.offset")
+STEPPED = (
+    *("index", "process", "type", "f", "key", "value.offset", "value.messages.offset"),
+    *(f"value.txn.{name}" for name in ("f", "key", "offset", "messages.offset", "from_offset", "repositioned")),
+)
 """What of a history is looked at here."""
+
+PLACE_BITS = 20
+"""Of the place of a part in its transaction."""
 
 NEVER = int(np.iinfo(np.int64).max)
 """The lowest offset asked for, where none was."""
@@ -69,16 +79,23 @@ def consumer_steps(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Ta
 
     Rows are folded only if the batch is a stretch of the history without holes; otherwise each row is a segment.
     """
+    whole_index = batch["index"].to_numpy()
+    alone = count_alone(batch)
+    batch = with_parts(batch, (*PLAIN_MEMBERS, "from_offset", "repositioned"))
     index = batch["index"].to_numpy()
+    is_part = np.arange(len(index)) >= alone
     f, types = operation_codes(batch)
     process = batch["process"].to_numpy().astype(np.int64)
     queue = final.queue_numbers(batch["key"]).astype(np.int64)
     sent = sends(batch, f, types)
     acked = (sent.type == OK) & (sent.offset != NONE)
     read_at_all = reads(batch, is_ok_poll(f, types))
-    read = read_at_all.of(f == POLL)
-    asked = integers(member(batch["value"], "offset"))
+    read = read_at_all.of((f == POLL) | (is_part & (f == FINAL_POLL)))
+    value = batch["value"]
+    asked = np.where(is_part, integers(member(value, "from_offset")), integers(member(value, "offset")))
     asks = np.flatnonzero(is_consumer_poll_invocation(f, types) & (asked != NONE))
+    repositioned = pc.fill_null(member(value, "repositioned").cast(pa.bool_()), False).to_numpy(zero_copy_only=False)
+    asked_by_parts = np.where(repositioned, NONE, np.where(is_part & (asked != NONE), asked, NEVER))
     first = np.flatnonzero(run_starts(read.row))
     last = np.append(first[1:], len(read.row))[: len(first)] - 1
 
@@ -88,18 +105,27 @@ def consumer_steps(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Ta
         role=np.repeat((CONSUMER, CONSUMER, PRODUCER), (len(asks), len(first), int(acked.sum()))),
         process=process[row],
         queue=queue[row],
-        order=index[row],
-        lowest_asked=np.concatenate((asked[asks], np.full(len(row) - len(asks), NEVER))),
+        order=_order(index, alone)[row],
+        lowest_asked=np.concatenate((asked[asks], asked_by_parts[read.row[first]], np.full(int(acked.sum()), NEVER))),
         head_index=index[row],
         head=np.concatenate((nothing, read.offset[first], sent.offset[acked])),
         tail_index=index[row],
         tail=np.concatenate((nothing, read.offset[last], sent.offset[acked])),
     )
     inside = _internal_jumps(read_at_all, index, queue, process)
-    if len(index) and index[-1] - index[0] == len(index) - 1 and bool(np.all(np.diff(index) == 1)):
+    if len(whole_index) and bool(np.all(np.diff(whole_index) == 1)):
         segments, jumps = segments.folded()
         return pa.concat_tables([segments.table(buckets), jumps.table(buckets), inside.table(buckets)]).combine_chunks()
     return pa.concat_tables([segments.table(buckets), inside.table(buckets)]).combine_chunks()
+
+
+def _order(index: Int64, alone: int) -> Int64:
+    """In which order rows happened, of which the parts of transactions are those from `alone` on."""
+    place = np.zeros(len(index), dtype=np.int64)
+    starts = np.flatnonzero(run_starts(index[alone:]))
+    sizes = np.diff(np.append(starts, len(index) - alone))
+    place[alone:] = np.arange(len(index) - alone) - np.repeat(starts, sizes)
+    return (index << PLACE_BITS) + np.minimum(place, (1 << PLACE_BITS) - 1)
 
 
 def consumer_jumps(steps: pa.Table, *, buckets: int) -> pa.Table:

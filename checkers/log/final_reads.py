@@ -3,26 +3,32 @@
 The final log of a queue is the union of what the final polls read from all replicas that were read to their
 end (`caught-up`). A message that is not in it is lost if the log goes on behind the message's offset; at the
 log's tail it is lost only if every replica that was asked was read to its end, because an unread one might hold it.
+
+Final polls that are parts of transactions come from consumers that were put to the beginning and read on from there. So
+what they have passed they would have shown, and they were at the end if nobody knows of a message behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.history_batches import Source
-from checkers.kernels.columns import FAIL, INFO, OK, Bool, Int32, Int64, codes, member, translated, whole
+from checkers.kernels.columns import FAIL, INFO, NONE, OK, Bool, Int32, Int64, codes, translated, whole
 from checkers.log.rows import (
     CAUGHT_UP,
     FINAL_POLL,
     POLL,
     SEND,
+    count_alone,
     is_ok_poll,
     operation_codes,
     reads,
+    sends,
     with_parts,
 )
 from checkers.plan import Engine
@@ -31,10 +37,9 @@ TALLIED = (
     "type",
     "f",
     "key",
+    "value.offset",
     "value.messages.offset",
-    "value.txn.f",
-    "value.txn.key",
-    "value.txn.messages.offset",
+    *(f"value.txn.{name}" for name in ("f", "key", "offset", "messages.offset")),
     "node",
 )
 """What of a history is looked at here."""
@@ -42,17 +47,26 @@ TALLIED = (
 REPLICAS_LIMIT = 100_000
 """Queues times replicas: a property of the cluster, not of the history's length."""
 
-TALLIES = ("acked", "failed", "indefinite", "polled", "final_polled", "asked", "caught_up", "parts")
+TALLIES = (
+    *("acked", "failed", "indefinite", "polled", "final_polled", "asked", "caught_up", "parts"),
+    *("scanned", "unplaced"),
+)
 
 COUNTED = TALLIES[:5]
 """What goes into the result's statistics: sends by outcome, messages read."""
 
+Row = dict[str, Any]
+
+HIGHEST = ("highest", "reached")
+
 TALLY = pa.schema(
     [pa.field("key", pa.string()), pa.field("node", pa.string())]
     + [pa.field(name, pa.int64()) for name in TALLIES]
-    + [pa.field("highest", pa.int64())]
+    + [pa.field(name, pa.int64()) for name in HIGHEST]
 )
-"""Counts by queue and replica (empty where unknown); `highest` is the highest offset of its final polls, -1 if none."""
+"""Counts by queue and replica (empty where unknown): `scanned` are final polls that are parts of transactions,
+`unplaced` acks that name no offset. `highest` is the highest offset of final polls, `reached` that of any ack or poll;
+-1 if none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +112,7 @@ def final_reads(engine: Engine, history: Source) -> FinalReads:
 def tally(batch: pa.Table) -> pa.Table:
     """Kernel: counts of one batch."""
     is_transaction = codes(batch["f"], ("txn",)) == 0
-    alone = int(np.count_nonzero(member(batch["value"], "txn").is_null()))
+    alone = count_alone(batch)
     batch = with_parts(batch)
     is_part = (np.arange(batch.num_rows) >= alone) & is_transaction.any()
     f, types = operation_codes(batch)
@@ -113,8 +127,12 @@ def tally(batch: pa.Table) -> pa.Table:
     read = reads(batch, is_ok_poll(f, types))
     final = f[read.row] == FINAL_POLL
     read_place = place[read.row]
-    highest = np.full(places, -1, dtype=np.int64)
+    highest, reached = np.full((2, places), -1, dtype=np.int64)
     np.maximum.at(highest, read_place[final], read.offset[final])
+    sent = sends(batch, f, types)
+    acked, placed = sent.type == OK, sent.offset != NONE
+    np.maximum.at(reached, read_place, read.offset)
+    np.maximum.at(reached, place[sent.row[acked & placed]], sent.offset[acked & placed])
 
     def count(where: Bool) -> Int64:
         return np.bincount(place[where], minlength=places)
@@ -128,6 +146,8 @@ def tally(batch: pa.Table) -> pa.Table:
         count(f == FINAL_POLL),
         count((f == CAUGHT_UP) & (types == OK)),
         count(is_part),
+        count(is_part & (f == FINAL_POLL) & (types == OK)),
+        np.bincount(place[sent.row[acked & ~placed]], minlength=places),
     ]
     present = np.flatnonzero(np.bincount(place, minlength=places))
     return pa.Table.from_arrays(
@@ -136,6 +156,7 @@ def tally(batch: pa.Table) -> pa.Table:
             pa.array([nodes[p % len(nodes)] for p in present.tolist()], pa.string()),
             *(pa.array(column[present].astype(np.int64)) for column in columns),
             pa.array(highest[present]),
+            pa.array(reached[present]),
         ],
         schema=TALLY,
     )
@@ -146,7 +167,7 @@ def total(table: pa.Table) -> pa.Table:
     row: dict[str, list[object]] = {name: [int(table[name].to_numpy().sum())] for name in TALLIES}
     row["key"] = [table["key"][0].as_py()]
     row["node"] = [table["node"][0].as_py()]
-    row["highest"] = [int(table["highest"].to_numpy().max())]
+    row |= {name: [int(table[name].to_numpy().max())] for name in HIGHEST}
     return pa.table(row, schema=TALLY)
 
 
@@ -161,8 +182,8 @@ def summed(tallies: pa.Table) -> FinalReads:
     unfinished, behind = [], []
     for position, queue in enumerate(queues):
         of_queue = [row for row in rows if row["key"] == queue]
-        done = [row for row in of_queue if row["caught_up"]]
-        open_nodes = [row["node"] for row in of_queue if row["asked"] and row["node"] and not row["caught_up"]]
+        done = [row for row in of_queue if row["caught_up"] or row["scanned"]]
+        open_nodes = [row["node"] for row in of_queue if row["asked"] and row["node"] and row not in done]
         behind += [(queue, node) for node in open_nodes]
         for row in done:
             if row["node"]:
@@ -171,9 +192,10 @@ def summed(tallies: pa.Table) -> FinalReads:
                 caught_up[position, -1] = True
         highest[position] = max((row["highest"] for row in done), default=-1)
         some[position] = bool(done)
-        every[position] = bool(done) and not open_nodes
+        short = _short_scan(of_queue, int(highest[position]))
+        every[position] = bool(done) and not open_nodes and not short
         if any(row["acked"] or row["polled"] for row in of_queue) and not every[position]:
-            unfinished.append(_sentence(queue, open_nodes))
+            unfinished.append(_sentence(queue, open_nodes, short))
     counts = {name: sum(row[name] for row in rows) for name in COUNTED}
     return FinalReads(
         queues=queues,
@@ -189,8 +211,20 @@ def summed(tallies: pa.Table) -> FinalReads:
     )
 
 
-def _sentence(queue: str, open_nodes: Sequence[str]) -> str:
+def _short_scan(rows: Sequence[Row], highest: int) -> str:
+    """Where nobody said that an end was reached: what the final polls of a queue may not have got to, in words."""
+    if any(row["caught_up"] for row in rows) or not any(row["scanned"] for row in rows):
+        return ""
+    reached, unplaced = max(row["reached"] for row in rows), sum(row["unplaced"] for row in rows)
+    if highest < reached:
+        return f"they end at offset {highest}, but offset {reached} is known to hold a message"
+    return f"{unplaced} messages were acknowledged without an offset" if unplaced else ""
+
+
+def _sentence(queue: str, open_nodes: Sequence[str], short: str) -> str:
     which = f"queue {queue}" if queue else "the queue"
+    if short:
+        return f"final reads incomplete for {which}: {short}"
     if open_nodes:
         return f"final reads incomplete for {which}: {', '.join(open_nodes)} not read to the end"
     return f"final reads incomplete for {which}: no replica was read to its end"

@@ -36,6 +36,10 @@ _OF_MESSAGES: Mapping[str, Meaning] = {
         says="One message stands at more than one offset.",
         usually="A send was carried out twice, often by a retry that the client does not know of.",
     ),
+    "precommitted-read": Meaning(
+        says="A transaction was given a message that it sent itself, before it was committed.",
+        usually="Consumers are served what open transactions have written.",
+    ),
     "inconsistent-offsets": Meaning(
         says="One queue shows two different messages at one offset.",
         usually="Two masters at once, or an offset that was given out again after the log had been cut.",

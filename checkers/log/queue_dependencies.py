@@ -9,6 +9,9 @@ these. So the order is known, but for gaps, and what follows from it follows wha
   RW  from a poll that reached the end of the queue to the sender of the next known message behind: it was not there
       when the poll looked, or the answer would have shown it
 
+Where sends of different transactions may lie between each other, as Kafka's do, their order says nothing: there is no
+WW then, and WR comes from the senders of all messages that a transaction was given.
+
 A poll of a transaction reached the end if it says so (`end`), or if it asked from an offset on and was given nothing.
 That an answer is short proves nothing, nor does an empty one whose beginning is unknown. Whoever records an empty
 answer that was only a time-out must leave `from_offset` out. Single polls are taken to prove no end.
@@ -27,6 +30,7 @@ Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +39,15 @@ from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int8, Int64, run_star
 from checkers.log.transaction_events import EventKind
 from checkers.transactions.elle.edges import EDGES, Dependency, positions
 from checkers.transactions.elle.reasons import positions_of, reasons_table
+
+
+class Writes(Enum):
+    """What lies between the sends of one transaction to a queue."""
+
+    ISOLATED = "isolated"
+    """Nothing of other transactions."""
+    INTERLEAVED = "interleaved"
+    """Sends of any others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +61,7 @@ class _Dependencies:
     next_message: Int64
 
     @classmethod
-    def of(cls, events: pa.Table) -> _Dependencies:
+    def of(cls, events: pa.Table, writes: Writes) -> _Dependencies:
         start, event, message, offset, kind = (
             events[name].to_numpy() for name in ("start", "event", "message", "offset", "type")
         )
@@ -61,10 +74,12 @@ class _Dependencies:
         shown, version = shown[inside], version[inside]
         known = (at[version] == offset[shown]) & (value[version] == message[shown])
         shown, version = shown[known], version[known]
-        order = np.lexsort((-version, start[shown]))
-        shown, version = shown[order], version[order]
-        last = run_starts(start[shown])
-        shown, version = shown[last], version[last]
+        if writes is Writes.ISOLATED:
+            order = np.lexsort((-version, start[shown]))
+            shown, version = shown[order], version[order]
+            last = run_starts(start[shown])
+            shown, version = shown[last], version[last]
+        follower = sender[1:] if writes is Writes.ISOLATED else sender[:0]
 
         ends = np.flatnonzero(event == EventKind.END)
         ends = ends[np.lexsort((offset[ends], start[ends]))]
@@ -74,7 +89,7 @@ class _Dependencies:
         before = np.where(behind > 0, value[np.maximum(behind - 1, 0)], NONE) if len(at) else behind
 
         parts = (
-            (Dependency.WW, sender[:-1], sender[1:], value[:-1], value[1:]),
+            (Dependency.WW, sender[: len(follower)], follower, value[: len(follower)], value[1 : len(follower) + 1]),
             (Dependency.WR, sender[version], shown, value[version], np.full(len(shown), NONE)),
             (Dependency.RW, ends, sender[behind], before, value[behind]),
         )
@@ -122,18 +137,18 @@ def _alone(values: Int64) -> Bool:
     return np.asarray(count[position.reshape(-1)] == 1)
 
 
-def queue_edges(events: pa.Table) -> pa.Table:
+def queue_edges(events: pa.Table, *, writes: Writes) -> pa.Table:
     """Kernel over all EVENTS of a queue: EDGES."""
-    found = _Dependencies.of(events)
+    found = _Dependencies.of(events, writes)
     start, end, kind = (events[name].to_numpy() for name in ("start", "end", "type"))
     position = positions(start, end, kind)
     columns = (found.kind, start[found.source], position[found.source], start[found.target], position[found.target])
     return pa.Table.from_arrays([pa.array(column) for column in columns], schema=EDGES)
 
 
-def queue_reasons(events: pa.Table, *, wanted: pa.Table) -> pa.Table:
+def queue_reasons(events: pa.Table, *, wanted: pa.Table, writes: Writes) -> pa.Table:
     """Kernel over all EVENTS of a queue: EDGE_REASONS, at most one for each wanted edge."""
-    found = _Dependencies.of(events)
+    found = _Dependencies.of(events, writes)
     start = events["start"].to_numpy()
     source, target = start[found.source], start[found.target]
     chosen = np.flatnonzero(positions_of(wanted, found.kind, source, target) >= 0)

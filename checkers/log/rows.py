@@ -25,11 +25,14 @@ PART = pa.struct(
         pa.field("messages", MESSAGES),
         pa.field("from_offset", pa.int64()),
         pa.field("end", pa.bool_()),
+        pa.field("repositioned", pa.bool_()),
     ]
 )
 """Of a transaction: a `send` of a message to the queue `key`, which the completion says is at `offset`; or a `poll` of
 it, of what is at `from_offset` and behind, if that was said, which gave these messages. `end` says that the poll is
-known to have reached the end of the queue: had it held more behind, the answer would have shown it."""
+known to have reached the end of the queue: had it held more behind, the answer would have shown it. `repositioned` says
+that its consumer need not have gone on where it was: in between it was, or may have been, assigned other queues. A
+`final-poll` is a poll of a consumer that was put to the beginning of the queue and has read on from there."""
 
 LOG_MESSAGES = pa.struct(
     [
@@ -47,7 +50,12 @@ consumer's group, and in the first poll of a consumer and queue the offset at wh
 begin. `txn` is for transactions of several sends and polls, and all that they have, and for batches, which are sends
 alone. `tag` is what a message is sent with, or what a filtered poll asks for, which is resumed at where it began."""
 
-EVIDENCE = (*any_ok("poll", "final-poll"), reading("txn", "poll"), Evidence(f="send", at_least=2))
+EVIDENCE = (
+    *any_ok("poll", "final-poll"),
+    reading("txn", "poll"),
+    reading("txn", "final-poll"),
+    Evidence(f="send", at_least=2),
+)
 """A poll could show what nobody sent. Acks name places, and two of them could name the same one."""
 
 REPEATS = (
@@ -119,8 +127,18 @@ def is_consumer_poll_invocation(f: Int32, types: Int32) -> Bool:
     return np.asarray((f == POLL) & (types == INVOKE))
 
 
-def with_parts(batch: pa.Table) -> pa.Table:
-    """The batch with a row for each part of a transaction, behind all others, instead of the transaction's own."""
+PLAIN_MEMBERS = ("message", "offset", "messages")
+"""What parts have in common with single operations."""
+
+
+def count_alone(batch: pa.Table) -> int:
+    """How many rows are no transactions: the parts of these come behind so many."""
+    return int(np.count_nonzero(member(batch["value"], "txn").is_null()))
+
+
+def with_parts(batch: pa.Table, wanted: tuple[str, ...] = PLAIN_MEMBERS) -> pa.Table:
+    """The batch with a row for each part of a transaction, behind all others, instead of the transaction's own; of its
+    value these members."""
     lists = member(batch["value"], "txn")
     if not pa.types.is_list(lists.type) or lists.null_count == len(lists):
         return batch
@@ -132,7 +150,7 @@ def with_parts(batch: pa.Table) -> pa.Table:
         name: _joined(whole(batch[name]).cast(pa.string()).take(rest_taken), member(parts, name).cast(pa.string()))
         for name in ("f", "key")
     }
-    names = [name for name in ("message", "offset", "messages") if not pa.types.is_null(member(parts, name).type)]
+    names = [name for name in wanted if not pa.types.is_null(member(parts, name).type)]
     values = [_joined(member(batch["value"], name).take(rest_taken), member(parts, name)) for name in names]
     replaced["value"] = pa.StructArray.from_arrays(values, names)
     for name, column in replaced.items():

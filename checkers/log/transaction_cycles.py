@@ -11,7 +11,7 @@ import pyarrow as pa
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, Int64
-from checkers.log.queue_dependencies import queue_edges, queue_reasons
+from checkers.log.queue_dependencies import Writes, queue_edges, queue_reasons
 from checkers.log.rows import COLUMNS
 from checkers.log.transaction_events import EVENTS, STEPS, EventKind, events_of, steps_of
 from checkers.plan import CheckRequest, Engine
@@ -26,18 +26,21 @@ from checkers.verdict import AnomalySummary
 SPANS = pa.schema([*(NODES.field(name) for name in ("start", "process", "type")), TRANSACTION.field("txn")])
 
 
-def transaction_cycles(engine: Engine, request: CheckRequest) -> tuple[Mapping[str, AnomalySummary], tuple[str, ...]]:
+def transaction_cycles(
+    engine: Engine, request: CheckRequest, writes: Writes = Writes.ISOLATED
+) -> tuple[Mapping[str, AnomalySummary], tuple[str, ...]]:
     """(cycles by name, what was not searched to the end)."""
     buckets = bucket_count(history_rows(request.history))
     history = engine.history(request.history, (*COLUMNS, "process"))
     steps = engine.mapped(history, partial(steps_of, buckets=buckets), STEPS)
     with engine.kept(engine.grouped(steps, ("bucket",), events_of, EVENTS)) as events:
-        with engine.kept(engine.grouped(events, ("queue",), queue_edges, EDGES)) as dependencies:
+        edges = engine.grouped(events, ("queue",), partial(queue_edges, writes=writes), EDGES)
+        with engine.kept(edges) as dependencies:
             found = cycles(engine, engine.mapped(events, nodes, NODES), dependencies)
         if not any(summary.examples for summary in found.found.values()):
             return {}, found.undecided
         wanted = unexplained_edges(found)
-        kernel = partial(queue_reasons, wanted=wanted)
+        kernel = partial(queue_reasons, wanted=wanted, writes=writes)
         reasons = gathered_reasons(engine, engine.grouped(events, ("queue",), kernel, EDGE_REASONS), wanted)
         starts = np.array(sorted(indices_of_cycles(found, reasons)), dtype=np.int64)
         of_cycles = engine.mapped(events, partial(only, starts=starts), EVENTS)

@@ -88,11 +88,11 @@ def steps_of(batch: pa.Table, *, buckets: int) -> pa.Table:
 
 
 def _events_of_parts(row: Int64, parts: pa.Array) -> list[tuple[EventKind, Int64, pa.Array, Int64, Int64]]:
-    f = codes(member(parts, "f"), ("send", "poll"))
+    f = codes(member(parts, "f"), ("send", "poll", "final-poll"))
     key = member(parts, "key").cast(pa.string())
     message, offset, begun = (integers(member(parts, name)) for name in ("message", "offset", "from_offset"))
     lists = member(parts, "messages")
-    sent, polls = np.flatnonzero(f == 0), f == 1
+    sent, polls = np.flatnonzero(f == 0), f >= 1
     of, read = elements(lists)
     given, at = integers(member(read, "message")), integers(member(read, "offset"))
     given, at, of = given[polls[of]], at[polls[of]], of[polls[of]]

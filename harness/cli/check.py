@@ -27,6 +27,7 @@ from harness.session.resolve import names
 EXAMPLES = """
 stormproof check runs/latest
 stormproof check runs/latest --engine inprocess --json
+stormproof check store/latest
 stormproof check my-history.parquet --workload register
 stormproof check queue.edn --workload queue --set delivery=exactly-once
 stormproof check append.edn --workload list-append --consistency-model serializable --json
@@ -109,8 +110,9 @@ def command(
 
     Histories are ours (.parquet, .arrows), or Jepsen's: EDN or JSON (a vector, a list, an array, or one map a
     line; keys as :key or lifted into values, [k v]), or lines of its log; in UTF-8, plain or as gzip, of any length.
-    Which of them it is is seen from its bytes, not from its name. PATH may be a pipe, such as <(zcat h.edn.gz), or -
-    for standard input.
+    Which of them it is is seen from its bytes, not from its name, and what it is a history of from its operations,
+    unless --workload or --model say it. PATH may be a pipe, such as <(zcat h.edn.gz), or - for standard input; or a
+    directory of a test of Jepsen's (store/latest), whose results.edn is compared with our verdict.
 
     A run directory is judged as its scenario says: options that say what a history is one of are refused for it.
 

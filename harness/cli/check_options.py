@@ -8,13 +8,25 @@ directory, by name; the history in it can be judged as anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from checkers.names import MODELS
 from harness.errors import UsageError
+from harness.jepsen.recognise import KAFKA, Recognised, is_of_kafka, recognised
 from harness.record.run_directory import RunDirectory
+from harness.session.given_history import Form, GivenHistory
 from harness.session.judgement import Judgement, demands, of_model, of_workload, transactional
 from harness.session.output_file import require_writable
+from harness.session.resolve import names
+
+
+def _not_recognised(path: Path, found: Recognised) -> str:
+    what = f"{path} does not say what it is a history of: its clients did {found.seen}"
+    if found.kinds:
+        return f"{what}, which may be {' or '.join(kind.words() for kind in found.kinds)}; say which"
+    ways = f"--workload ({', '.join(names('workloads'))}) or --model ({', '.join(MODELS)})"
+    return f"{what}, which is nothing that is recognised; say what it is one of with {ways}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +55,23 @@ class HistoryOptions:
         elif self.model is not None:
             judgement = of_model(self.model, initial=self.initial, failed_cas=self.failed_cas, certificate=self.certify)
         return judgement
+
+    def as_recorded(self, given: GivenHistory) -> HistoryOptions:
+        """The same, with what the history itself says of what it is one of.
+
+        Raises UsageError where that cannot be told, MalformedHistory, HarnessError.
+        """
+        if given.form is not Form.TEXT or self.model is not None or (self.workload or "log") != "log":
+            return self
+        if self.workload is not None:
+            says_how = any(setting.startswith("writes=") for setting in self.settings)
+            settings = () if says_how or not is_of_kafka(given.file) else KAFKA
+            return replace(self, settings=(*self.settings, *settings))
+        found = recognised(given.file)
+        if len(found.kinds) != 1:
+            raise UsageError(_not_recognised(given.path, found))
+        (kind,) = found.kinds
+        return replace(self, workload=kind.workload, model=kind.model, settings=kind.settings)
 
     def require_no_run(self, path: Path) -> None:
         """Raises UsageError for a run directory if any of these options was given."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from checkers.linearizable import MODELS, TooLargeToCertify
 from checkers.verdict import CheckerResult, Verdict, accepted, found
 from harness.cli.check_options import HistoryOptions
+from harness.cli.compared import compared
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.options import Execution
 from harness.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
 from harness.errors import HarnessError, UsageError
+from harness.jepsen.test_directory import JepsenTest, is_test_directory, latest_within
 from harness.lifetime.scratch import directory as scratch_directory
 from harness.reading import STANDARD_INPUT
 from harness.record.history import MalformedHistory
@@ -26,7 +28,6 @@ from harness.session.decide import Judge
 from harness.session.given_history import OWN_SUFFIXES, GivenHistory, given, is_there
 from harness.session.judge import check_run
 from harness.session.judge_history import judge_history, keep_verdict, placed
-from harness.session.judgement import Judgement
 from harness.session.resolve import names
 from results.verdict_file import ACCEPTED
 
@@ -47,6 +48,10 @@ class Checked:
     """On which engine, and why; empty where nothing was checked."""
     standing: Mapping[str, Any] | None = None
     """Of transactions: the models ruled out, and the strongest that remain."""
+    judged_as: str = ""
+    """What the history showed itself to be one of, as options; empty where that was said."""
+    jepsen: Mapping[str, Any] | None = None
+    """What Jepsen found, where it left a test."""
     error: str = ""
 
     def to_json(self, path: Path, seconds: float) -> dict[str, Any]:
@@ -66,6 +71,10 @@ class Checked:
             data["checked"] = self.engine
         if self.standing is not None:
             data |= self.standing
+        if self.judged_as:
+            data["judged_as"] = self.judged_as
+        if self.jepsen is not None:
+            data["jepsen"] = self.jepsen
         if self.error:
             data["error"] = self.error
         return data
@@ -75,7 +84,7 @@ def check_all(paths: tuple[Path, ...], options: HistoryOptions, execution: Execu
     """Each path by itself; what all came to. Raises UsageError for options that do not fit each other."""
     if paths.count(STANDARD_INPUT) > 1:
         raise UsageError("- is standard input, which can be read only once; name it once")
-    judgement = options.judgement(len(paths))
+    options.judgement(len(paths))  # Before anything is read.
     judge = Judge(engine=execution.engine, master=execution.master, vacuous=execution.vacuous)
     engines.require_engine(execution.engine, execution.master)
     reports = execution.runs / "checked" if len(paths) == 1 else None
@@ -86,7 +95,7 @@ def check_all(paths: tuple[Path, ...], options: HistoryOptions, execution: Execu
             begun = time.monotonic()
             folder = scratch / str(number)
             folder.mkdir()
-            checked = _check(path, options, judgement, judge, console, folder, reports)
+            checked = _check(path, options, judge, console, folder, reports)
             shutil.rmtree(folder)
             console.result(checked.to_json(path, time.monotonic() - begun))
             codes.append(checked.code)
@@ -99,26 +108,26 @@ def check_all(paths: tuple[Path, ...], options: HistoryOptions, execution: Execu
 def _check(
     path: Path,
     options: HistoryOptions,
-    judgement: Judgement | None,
     judge: Judge,
     console: Console,
     scratch: Path,
     reports: Path | None,
 ) -> Checked:
     """`scratch` is a folder for what is kept meanwhile: a stream, or a foreign history as one of ours."""
-    history = None
+    history = test = None
     try:
         if is_there(path) and path.is_dir():
             options.require_no_run(path)
-            return _check_directory(path, judge, console)
-        if judgement is None:
-            raise _no_judgement(path)
-        if not is_there(path):
-            raise UsageError(f"there is no history {path}")
-        history = given(path, scratch)
+            if not is_test_directory(path):
+                return _check_directory(path, judge, console)
+            test = JepsenTest.of(path)
+            console.say(f"test      {test.name}" + (f", workload {test.workload}" if test.workload else ""))
+        if test is None and not is_there(path):
+            raise UsageError(_not_there(path, options))
+        history = given(path if test is None else test.history, scratch)
         if reports is not None:
             require_writable_directory(reports)  # Before hours of work, not after them.
-        return _check_history(history, options, judgement, judge, console, scratch, reports)
+        return _check_history(history, test, options, judge, console, scratch, reports)
     except MalformedHistory as error:
         return _failed(ExitCode.WRONG_USAGE, placed(error, path, history, scratch))
     except (UsageError, TooLargeToCertify) as error:
@@ -127,9 +136,15 @@ def _check(
         return _failed(ExitCode.HARNESS_FAILED, error)
 
 
+def _not_there(path: Path, options: HistoryOptions) -> str:
+    if path.is_symlink():
+        return f"{path} is a link to {path.readlink()}, which is not there"
+    if options.judged_by() or path.suffix in OWN_SUFFIXES:
+        return f"there is no history {path}"
+    return f"{path} is no run directory and no history; stormproof list shows runs"
+
+
 def _no_judgement(path: Path) -> UsageError:
-    if not is_there(path) and path.suffix not in OWN_SUFFIXES:
-        return UsageError(f"{path} is no run directory and no history; stormproof list shows runs")
     return UsageError(
         f"{path} is a history without its run: say what it is one of with --workload ({', '.join(names('workloads'))}) "
         f"or --model ({', '.join(MODELS)})"
@@ -142,6 +157,9 @@ def _failed(code: ExitCode, error: Exception) -> Checked:
 
 
 def _check_directory(path: Path, judge: Judge, console: Console) -> Checked:
+    latest = latest_within(path)
+    if latest is not None:
+        raise UsageError(f"{path} holds tests of Jepsen's: name one of them, such as {latest}")
     outcome = check_run(
         path,
         engine=judge.engine,
@@ -180,13 +198,21 @@ def _checked(
 
 def _check_history(
     given: GivenHistory,
+    test: JepsenTest | None,
     options: HistoryOptions,
-    judgement: Judgement,
     judge: Judge,
     console: Console,
     scratch: Path,
     reports: Path | None,
 ) -> Checked:
+    said = options.arguments()
+    options = options.as_recorded(given)
+    judgement = options.judgement(1)
+    if judgement is None:
+        raise _no_judgement(given.path)
+    recognised = "" if options.arguments() == said else " ".join(options.arguments())
+    if recognised:
+        console.say(f"judged as {recognised}")
     judged = judge_history(
         given, judgement, judge, judged=options.judged_by(), scratch=scratch, progress=console.progress
     )
@@ -202,4 +228,11 @@ def _check_history(
         console.say(f"report    {kept.report}")
         if problem:
             remark(problem)
-    return _checked(judged.verdict, judged.reasons, judged.results, directory, checked)
+    comparison = None if test is None else compared(test, judged.verdict, judged.results)
+    for line in () if comparison is None else comparison.lines():
+        console.say(line)
+    return replace(
+        _checked(judged.verdict, judged.reasons, judged.results, directory, checked),
+        judged_as=recognised,
+        jepsen=None if comparison is None else comparison.to_json(),
+    )

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.jepsen import edn
+from harness.jepsen.log_parts import TRANSACTIONS, Positions
 from harness.jepsen.operation_columns import Column, OperationColumns
 from harness.jepsen.processes import FAIL, INVOKE, Findings, Processes
-from harness.jepsen.scan import ABSENT, BESIDE, Int64
+from harness.jepsen.scan import ABSENT, BESIDE, POSITION, Int64
 from harness.jepsen.source import BrokenText
 from harness.jepsen.values import JsonValues, Malformed, Meaning, Values, text
 from harness.operation import NEMESIS
@@ -30,6 +31,9 @@ is a slip only as far as it is small (a hundredth) against the time itself."""
 NO_TIME = -1
 """How Elle writes that an operation has no time. It is the same as a time that is left out: the operation gets that of
 the one before it, in a history that has times as in one that has none, and the order recorded decides."""
+
+TRANSACTION, TAGGED = "txn", ("read", "write")
+"""Transactions of reads alone, or of writes alone, are called so in some tests, where all others are `txn`."""
 
 _CODES = {name: code for code, name in enumerate(OPERATION_TYPES)}
 _NOBODY = -2
@@ -45,6 +49,7 @@ class Batches:
         self._functions = frozenset(functions)
         self._values = (JsonValues if value_type.names == ["json"] else Values)(value_type)
         self._processes = Processes()
+        self._positions = Positions()
         self._f_codes: dict[str, int] = {}
         self._clock = 0
         self._has_times = False
@@ -71,6 +76,10 @@ class Batches:
             cells.keys[:rows],
             findings,
         )
+        values, fs = cells.values, fs[:rows]
+        if self._values.of_log and findings.row is None:
+            values, fs = self._on_log(recorded.first(rows), kinds[:rows], numbers, fs, cells.values)
+            names = list(self._f_codes)
         self.rows += len(numbers)
         if findings.row is not None:
             raise BrokenText(int(recorded.at[findings.row]), findings.reason)
@@ -82,17 +91,46 @@ class Batches:
                 pa.DictionaryArray.from_arrays(pa.array(kinds), pa.array(OPERATION_TYPES)),
                 pa.DictionaryArray.from_arrays(pa.array(fs), pa.array(names, pa.string())),
                 pa.array(keys, pa.string()),
-                cells.values,
+                values,
                 cells.errors,
                 cells.nodes,
             ],
             schema=self.schema,
         )
 
+    def _on_log(
+        self,
+        recorded: OperationColumns,
+        kinds: npt.NDArray[np.int32],
+        numbers: list[int],
+        fs: npt.NDArray[np.int32],
+        values: pa.StructArray,
+    ) -> tuple[pa.StructArray, npt.NDArray[np.int32]]:
+        """Values and codes of f, with sends and polls in parts as transactions, and polls as positions have them."""
+        place = values.type.get_field_index("txn")
+        transactions = pc.struct_field(values, "txn")
+        names = list(self._f_codes)
+        placed = self._positions.placed(
+            kinds.tolist(),
+            numbers,
+            [names[f] for f in fs.tolist()],
+            {name: recorded.fields[name].rows() for name in ("value", *POSITION)},
+            transactions,
+        )
+        members = [placed if at == place else pc.struct_field(values, at) for at in range(values.type.num_fields)]
+        txn = self._f_codes.setdefault("txn", len(self._f_codes))
+        becomes = np.array([txn if name in TRANSACTIONS else code for code, name in enumerate(self._f_codes)], np.int32)
+        has_parts = transactions.is_valid().to_numpy(zero_copy_only=False)
+        return (
+            pa.StructArray.from_arrays(members, fields=list(values.type)),
+            np.where(has_parts, becomes[fs], fs).astype(np.int32),
+        )
+
     def _fs(self, column: Column, invoked: npt.NDArray[np.bool_], findings: Findings) -> npt.NDArray[np.int32]:
         codes = np.zeros(len(column.values), np.int32)
         is_known = np.ones(len(column.values), np.bool_)
-        for number, f in enumerate(column.values):
+        for number, named in enumerate(column.values):
+            f = TRANSACTION if self._functions == {TRANSACTION} and named in TAGGED else named
             if isinstance(f, str):
                 codes[number] = self._f_codes.setdefault(f, len(self._f_codes))
                 is_known[number] = not self._functions or f in self._functions

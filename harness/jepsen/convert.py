@@ -66,7 +66,7 @@ def convert(path: Path, parquet: Path, shape: Shape) -> int:
                     except UnicodeEncodeError:
                         raise _no_text(path, before, recorded) from None
         except BrokenText as broken:
-            raise _malformed(path, batches.rows, broken) from None
+            raise malformed(path, batches.rows, broken) from None
         partial.replace(parquet)
     except OSError as error:
         raise HarnessError(f"history {path} cannot be converted: {error.strerror or error}") from error
@@ -83,20 +83,25 @@ def located(path: Path, found: MalformedHistory) -> MalformedHistory:
     for recorded in recorded_in(path):
         if found.position < rows + len(recorded):
             at = int(recorded.at[found.position - rows])
-            return _malformed(path, found.position, BrokenText(at, found.reason))
+            return malformed(path, found.position, BrokenText(at, found.reason))
         rows += len(recorded)
     return found
 
 
-def recorded_in(path: Path, transactions: Transactions | None = None) -> Iterator[OperationColumns]:
-    """The operations of the file, a block at a time. Raises OSError, BrokenText."""
+def recorded_in(
+    path: Path, transactions: Transactions | None = None, first_bytes: int = source.BLOCK_BYTES
+) -> Iterator[OperationColumns]:
+    """The operations of the file, a block at a time, of which each is twice as long as the one before, from
+    `first_bytes` up to BLOCK_BYTES. Raises OSError, BrokenText."""
     with source.opened(path) as file:
         at = source.after_mark(file)
         head = source.read(file, source.SNIFFED_BYTES, at)
         reader = _reader(head, transactions)
         rest, final = head, False
+        block_bytes = first_bytes
         while not final:
-            size = max(source.BLOCK_BYTES, len(rest))
+            size = max(block_bytes, len(rest))
+            block_bytes = min(2 * block_bytes, source.BLOCK_BYTES)
             more = source.read(file, size, at + len(rest))
             final = len(more) < size
             block = rest + more
@@ -126,7 +131,7 @@ def _no_text(path: Path, before: int, recorded: OperationColumns) -> MalformedHi
         broken = [number for number, value in enumerate(column.values) if any(map(_is_halved, _strings(value)))]
         rows += np.flatnonzero(np.isin(column.codes, broken))[:1].tolist()
     first = min(rows)
-    return _malformed(path, before + first, BrokenText(int(recorded.at[first]), "half of a surrogate pair is no text"))
+    return malformed(path, before + first, BrokenText(int(recorded.at[first]), "half of a surrogate pair is no text"))
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -144,7 +149,7 @@ def _is_halved(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _malformed(path: Path, row: int, broken: BrokenText) -> MalformedHistory:
+def malformed(path: Path, row: int, broken: BrokenText) -> MalformedHistory:
     """With lines and columns, which are counted now. Raises OSError."""
     begun = source.place(path, broken.at)
     reason = broken.reason

@@ -128,6 +128,15 @@ def parse(text: str | bytes) -> Any:
     return forms[0]
 
 
+def document(text: bytes) -> Any:
+    """The form in a text that is no history: it may have operations in it, and maps as keys. Raises BrokenText."""
+    cursor = _DocumentCursor(text, 0, True)
+    try:
+        return cursor.form(cursor.token(), 0)
+    except _End:
+        raise BrokenText(len(text), "the text ends too early") from None
+
+
 def sequence(text: bytes) -> tuple[Any, ...]:
     """All forms in the text. Raises BrokenText."""
     cursor = _Cursor(text + b"\n]", 0, True)
@@ -273,6 +282,20 @@ class _Cursor:
         if len(self.text) - self.at <= 1:
             return _End()
         return BrokenText(self.at, f"nothing begins with {_shown(rest)}")
+
+
+class _DocumentCursor(_Cursor):
+    """Reads what is no history."""
+
+    def _map(self, items: list[Any], begun: int, depth: int) -> Row:
+        if len(items) % 2:
+            raise BrokenText(begun, "a map has a key without a value")
+        keys = (written(key) if isinstance(key, dict) or _holds_map(key) else key for key in items[::2])
+        return dict(zip(keys, items[1::2], strict=True))
+
+
+def _holds_map(key: Any) -> bool:
+    return isinstance(key, tuple) and any(isinstance(item, dict) or _holds_map(item) for item in key)
 
 
 LONGEST_SHOWN = 40

@@ -19,7 +19,9 @@ Bytes = npt.NDArray[np.uint8]
 
 BESIDE = ("position", "link")
 """What an operation of some tests has beside its value."""
-TEXTS = ("process", "type", "f", "value", "key", "error", "node", *BESIDE)
+POSITION = ("seek-to-beginning?", "rebalance-log")
+"""What an operation on a log has beside its value."""
+TEXTS = ("process", "type", "f", "value", "key", "error", "node", *BESIDE, *POSITION)
 """Fields of an operation whose text is kept."""
 NUMBERS = ("time", "index")
 """Fields of an operation that are kept as numbers."""

@@ -2,7 +2,8 @@
 
 A value that is no map is the field `value`; a cas `[a b]` is `expected` a and `value` b; a sequence is the field
 `values` where there is one, a map from accounts to amounts the field `balances`, one from keys to values the field
-`reads`, a sequence of `[f key value]` the field `txn`, the value of a read being a list or not; a key is called what
+`reads`, a sequence of `[f key value]` the field `txn`, the value of a read being a list or not (of a log see
+`log_parts`); a key is called what
 it reads, an integer 4 `4`, a keyword or string x `x`, and one that reads like an integer has its quotes, `"4"`,
 for another key is meant. Fields `position`
 and `link` are what the operation has by these names beside its value, as text. Where the struct is but `json`, any
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from harness.jepsen import edn
+from harness.jepsen.log_parts import POSITIONING, NoPart, is_log_part, log_parts
 from harness.jepsen.transactions import A_TRANSACTION, FUNCTIONS, MICRO_OPERATION
 
 _LIKE_A_NUMBER = re.compile(r'"*-?\d+"*')
@@ -55,6 +57,8 @@ class Values:
         self._balances = self._position.get("balances")
         self._txn = self._position.get("txn")
         self._reads = self._position.get("reads")
+        self.of_log = self._txn is not None and is_log_part(value_type.field(self._txn).type.value_type)
+        """Whether transactions are those of a log."""
         self._is_sequence = kind is not None and pa.types.is_list(kind)
         self._has_floats = "float" in str(value_type) or "double" in str(value_type)
         self.lifted: bool | None = None
@@ -62,6 +66,8 @@ class Values:
 
     def meaning(self, f: str, value: Any, failed: bool, has_key: bool) -> Meaning:
         """Of a value that an operation has, which has a key of its own or not. Raises Malformed."""
+        if self.of_log and f in POSITIONING:
+            return Meaning(None, self.none, None)
         if value.__class__ is int and self.lifted is False:
             return Meaning(None, self.fields(f, value), None)
         if value is A_TRANSACTION:
@@ -77,7 +83,7 @@ class Values:
 
     def learn(self, f: str, value: Any, *, is_invoked: bool, has_key: bool) -> None:
         """Decide from an operation whether values are lifted, where none has decided it before."""
-        if value is None:
+        if value is None or (self.of_log and f in POSITIONING):
             return
         if not is_invoked:
             self.lifted = False
@@ -103,7 +109,7 @@ class Values:
             return (*self._before, _plain(value), *self._after)
         if self._txn is not None and isinstance(value, tuple | list):
             row = list(self.none)
-            row[self._txn] = [_micro_operation(part) for part in value]
+            row[self._txn] = self._parts(value)
             return tuple(row)
         if not self._has_floats and _holds_float(value):
             # Arrow would cut it off without a word.
@@ -131,6 +137,15 @@ class Values:
         else:
             cells[self._single] = value
         return tuple(cells)
+
+    def _parts(self, value: Any) -> list[dict[str, Any]]:
+        """Raises Malformed."""
+        if not self.of_log:
+            return [_micro_operation(part) for part in value]
+        try:
+            return [one for part in value for one in log_parts(part)]
+        except NoPart as error:
+            raise Malformed(str(error)) from None
 
     def _is_lifted(self, f: str, value: Any) -> bool:
         """Whether a pair is a key and what belongs to it, rather than a value of its own."""

@@ -35,6 +35,9 @@ ANOMALIES = {
     "rewritten-log",
 }
 
+SAYS = {"diverging-logs": "are not the same at", "rewritten-log": "other bytes were there later at"}
+"""Of what is told by one function."""
+
 
 def parse(text: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
     """(verdict with its anomalies, (node, event) in the order written)."""
@@ -70,8 +73,9 @@ def test_events_get_the_verdict_they_are_written_for(file: Path, tmp_path: Path)
     verdict, events = parse(file.read_text())
     result = checked(events, tmp_path, RunUnderCheck())
     assert " ".join([result.verdict.value, *result.anomalies]) == verdict, result
-    for summary in result.anomalies.values():
+    for name, summary in result.anomalies.items():
         assert summary.count == len(summary.examples) == 1
+        assert SAYS.get(name, "") in summary.examples[0].because
         assert summary.examples[0].because
 
 

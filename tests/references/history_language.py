@@ -23,6 +23,8 @@
     6 ok txn - r(x)=1 w(y)=2                  a transaction, of no key: read x as 1, wrote y as 2
     6 ok txn - r(z)=[1,2] append(z)=3         the same of lists
     0 ok txn - send(q0)=1@0 poll(q1)=0:5,1:6  of a log: sent message 1, which is at offset 0; was given two of q1
+    0 ok txn - poll(q0)=repositioned,4:6      its consumer need not have gone on where it was; message 6
+    0 ok txn - final-poll(q0)=0:5,1:6         the same of one that was put to the beginning and has read on since
     0 ok txn - poll(q0)=@2 poll(q1)=0:5,end   was given nothing from offset 2 on; message 5, and then q1 ended
     4 ok contains s0 7 => false               objects of a model: what was asked => what was answered, as JSON
     4 ok dequeue q0 => 7
@@ -75,7 +77,8 @@ TELLING_OF_GROUPS = ("join", "consume", "committed", "settled", "dead-letters")
 UNANSWERED: dict[str, dict[str, Any]] = {
     "r": {"value": None, "values": None},
     "send": {"offset": None},
-    "poll": {"messages": None, "end": None},
+    "poll": {"messages": None, "end": None, "repositioned": None},
+    "final-poll": {"messages": None, "end": None, "repositioned": None},
 }
 """What of a transaction's parts comes with the answer."""
 
@@ -167,7 +170,7 @@ def parse_operation(line: str) -> dict[str, Any]:
             value[match[1]] = match[2]
         elif match := re.fullmatch(r"(r|w|append)\((\w+)\)=(.+)", word):
             value.setdefault("txn", []).append(_micro_operation(*match.groups()))
-        elif match := re.fullmatch(r"(send|poll)\((\w+)\)=(.*)", word):
+        elif match := re.fullmatch(r"(send|poll|final-poll)\((\w+)\)=(.*)", word):
             value.setdefault("txn", []).append(_part(*match.groups()))
         elif match := re.fullmatch(r"(group|member|outcome)=(\w+)", word):
             value[match[1]] = match[2]
@@ -223,14 +226,15 @@ def _micro_operation(f: str, key: str, value: str) -> dict[str, Any]:
 
 
 def _part(f: str, key: str, value: str) -> dict[str, Any]:
-    part: dict[str, Any] = dict.fromkeys(("message", "offset", "messages", "from_offset", "end")) | {"f": f, "key": key}
+    empty = dict.fromkeys(("message", "offset", "messages", "from_offset", "end", "repositioned"))
+    part: dict[str, Any] = empty | {"f": f, "key": key}
     if f == "send":
         message, _, offset = value.partition("@")
         return part | {"message": int(message), "offset": int(offset) if offset else None}
     part["messages"] = []
     for word in filter(None, value.split(",")):
-        if word == "end":
-            part["end"] = True
+        if word in ("end", "repositioned"):
+            part[word] = True
         elif word.startswith("@"):
             part["from_offset"] = int(word[1:])
         else:

@@ -129,7 +129,7 @@ def test_progress_is_shown_when_asked_for_and_only_on_standard_error(
         (["fly"], "unknown command 'fly'; known are: run, suite, "),
         (["suite", "weekly"], "no suite file weekly"),
         (["check", "nowhere"], "nowhere is no run directory and no history"),
-        (["check", "history.parquet"], "say what it is one of with --workload"),
+        (["check", "history.parquet"], "there is no history history.parquet"),
         (["check", "history.parquet", "--workload", "log"], "there is no history history.parquet"),
         (["check"], "Missing argument 'PATH…'"),
         (["replay", "nowhere"], "is not a run directory"),

@@ -112,7 +112,7 @@ def is_below(anomaly: str) -> bool:
 
 
 def test_the_table_of_histories_has_all_that_is_judged() -> None:
-    table = (ROOT / "docs" / "histories.md").read_text(encoding="utf-8")
+    table = (ROOT / "docs" / "histories.md").read_text(encoding="utf-8").split("\n## ")[0]
     rows = {line.split("`")[1]: line.split("|") for line in table.splitlines() if line.startswith("| `")}
     assert set(rows) == set(workloads())
     for name, judged in workloads().items():

@@ -104,7 +104,8 @@ def test_kernels_travel_with_the_project_to_workers_that_have_none(
     program = (
         "import numpy as np; from harness.compiled import on_compiling; from checkers.kernels.adjacency import "
         "by_source; import checkers; compiled = []; on_compiling(compiled.append); "
-        "print(by_source(np.array([1, 0], dtype=np.int32), 2)[0].tolist(), compiled, '.zip' in checkers.__path__[0])"
+        "found = by_source(np.array([1, 0], dtype=np.int32), 2)[0].tolist(); "
+        "print(found, sorted({*compiled}), '.zip' in checkers.__path__[0])"
     )
 
     def printed(where: Path, kernels: str) -> str:
@@ -112,7 +113,7 @@ def test_kernels_travel_with_the_project_to_workers_that_have_none(
         command = [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {program}"]
         return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True).stdout.strip()
 
-    assert printed(ROOT, "kernels") == "[0, 1, 2] ['checkers.kernels.adjacency'] False"
+    assert printed(ROOT, "kernels") == "[0, 1, 2] ['checkers.kernels.adjacency', 'checkers.kernels.filling'] False"
     monkeypatch.setenv(store.CHOSEN, str(tmp_path / "kernels"))
     store.directory.cache_clear()
     try:

@@ -11,6 +11,7 @@ import pytest
 
 from harness.jepsen import Shape, convert
 from harness.jepsen.edn import written
+from harness.jepsen.transactions import MICRO_OPERATION
 from harness.record.history import MalformedHistory, read_history
 
 REGISTER = Shape(
@@ -291,3 +292,13 @@ def test_transactions_are_lists_of_micro_operations_lifted_or_not(tmp_path: Path
 def test_a_transaction_of_anything_else_is_malformed(tmp_path: Path, value: str) -> None:
     with pytest.raises(MalformedHistory, match=r"line 1, row 0: .*(\[f key value\]|a map with txn)"):
         converted(tmp_path, f"{{:process 0, :type :invoke, :f :txn, :value {value}}}\n", TRANSACTIONS)
+
+
+def test_transactions_of_one_kind_may_be_called_after_it(tmp_path: Path) -> None:
+    shape = Shape(value_type=pa.struct([("txn", pa.list_(MICRO_OPERATION))]), functions=("txn",))
+    lines = [
+        f"{{:process 0, :type :{kind}, :f :{f}, :value {value}}}\n"
+        for f, value in (("write", "[[:w 1 2]]"), ("txn", "[[:w 1 3] [:r 2 nil]]"), ("read", "[[:r 1 nil]]"))
+        for kind in ("invoke", "ok")
+    ]
+    assert fields(converted(tmp_path, "".join(lines), shape), "f") == [("txn",)] * 6

@@ -14,6 +14,7 @@ import numpy as np
 
 from checkers.kernels.adjacency import by_source
 from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.filling import next_place, require_filled
 from checkers.transactions.evidence.proof import Because, ProofStep
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.isolation.constraints.events import BECAUSE, Edges, Events
@@ -282,9 +283,8 @@ def _core(first: Int64, edges: Int32, targets: Int32) -> Bool:
     filled = back_first[:-1].copy()
     for e in range(size):
         for i in range(first[e], first[e + 1]):
-            f = targets[edges[i]]
-            sources[filled[f]] = e
-            filled[f] += 1
+            sources[next_place(filled, back_first, targets[edges[i]])] = e
+    require_filled(filled, back_first)
     pending = np.empty(size, dtype=np.int32)
     end = 0
     for e in range(size):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.filling import next_place, require_filled, require_room
 from checkers.transactions.history.committed import NEVER, WRITES, Committed
 from harness.compiled import compiled, inlined
 
@@ -100,11 +101,11 @@ def _sessions(session: Int32, definite: Bool) -> tuple[Int64, Int32, Int32]:
     last = np.full(count, NOBODY, dtype=np.int32)
     for t in range(1, len(session)):
         s = session[t]
-        member[filled[s]] = t
-        filled[s] += 1
+        member[next_place(filled, first, s)] = t
         before[t] = last[s]
         if definite[t]:
             last[s] = t
+    require_filled(filled, first)
     return first, member, before
 
 
@@ -117,12 +118,14 @@ def _written(first: Int64, key: Int32, writer: Int32) -> tuple[Int64, Int32]:
         begin, ascending = count, True
         for i in range(first[t], first[t + 1]):
             if writer[i] == WRITES:
+                require_room(count, len(keys))
                 ascending = ascending and (count == begin or keys[count - 1] < key[i])
                 keys[count] = key[i]
                 count += 1
         if not ascending:
             keys[begin:count].sort()
         result_first[t + 1] = count
+    require_filled(result_first[-1:], np.array([0, len(keys)]))
     return result_first, keys
 
 

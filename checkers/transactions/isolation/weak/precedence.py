@@ -13,6 +13,7 @@ import numpy as np
 
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.filling import next_place, require_filled
 from checkers.transactions.isolation.weak.accesses import Accesses
 from harness.compiled import compiled, inlined
 
@@ -91,16 +92,14 @@ def _base(op_first: Int64, writer: Int32, before: Int32, known: Int32) -> tuple[
     for t in range(nodes):
         for i in range(op_first[t], op_first[t + 1]):
             if writer[i] > 0:
-                target[filled[writer[i]]] = t
-                filled[writer[i]] += 1
+                target[next_place(filled, first, writer[i])] = t
     for t in range(len(before)):
         if before[t] > 0:
-            target[filled[before[t]]] = t
-            filled[before[t]] += 1
+            target[next_place(filled, first, before[t])] = t
     for i in range(len(known)):
         if known[i, 1] > 0:
-            target[filled[known[i, 1]]] = known[i, 2]
-            filled[known[i, 1]] += 1
+            target[next_place(filled, first, known[i, 1])] = known[i, 2]
+    require_filled(filled, first)
     return first, target
 
 

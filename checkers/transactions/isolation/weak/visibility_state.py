@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.filling import next_place, require_filled
 from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses
 from harness.compiled import compiled, inlined
 
@@ -210,11 +211,12 @@ def sorted_writes(transactions: Transactions, member: Int32, session: Int32, key
     for k in written:
         key_first[k + 1] += 1
     key_first = np.cumsum(key_first)
+    filled = key_first[:-1].copy()
     for t in transactions.order:
         for j in range(written_first[t], written_first[t + 1]):
-            k = written[j]
-            entry_of[j], owner[key_first[k]] = key_first[k], t
-            key_first[k] += 1
+            at = next_place(filled, key_first, written[j])
+            entry_of[j], owner[at] = at, t
+    require_filled(filled, key_first)
     previous = np.full(len(written), NOBODY, dtype=np.int32)
     further = np.full(len(written), NOBODY, dtype=np.int32)
     depth = np.zeros(len(written), dtype=np.int32)

@@ -1,0 +1,115 @@
+"""Where a verdict differs from the one that Jepsen reached on the same history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from checkers.anomaly import Anomaly
+from checkers.verdict import CheckerResult, Verdict, merge
+from harness.jepsen.test_directory import JepsenTest, JepsenVerdict
+
+KEYS_SHOWN = 10
+"""Of those on which verdicts differ, or which a checker rejects."""
+_VERDICTS = {verdict.value: verdict for verdict in Verdict}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Jepsen's verdict beside ours."""
+
+    test: JepsenTest
+    differences: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """As they are printed."""
+        results = self.test.results
+        if results is None:
+            return [f"jepsen    {self.test.problem}; nothing to compare with"]
+        lines = [f"jepsen    {results.valid}"]
+        lines += [f"          {line}" for line in _checkers_in_words(results.checkers)]
+        shown = self.differences or ("nowhere",)
+        return [*lines, f"differs   {shown[0]}", *(f"          {line}" for line in shown[1:])]
+
+    def to_json(self) -> dict[str, Any]:
+        test, results = self.test, self.test.results
+        data: dict[str, Any] = {"test": test.name, "workload": test.workload or None, "history": str(test.history)}
+        if results is None:
+            return {**data, "verdict": None, "problem": test.problem}
+        checkers: dict[str, Any] = {}
+        for one in results.checkers:
+            if one.key is None:
+                checkers[one.name] = one.valid
+            else:
+                checkers.setdefault(one.name, {})[one.key] = one.valid
+        return {**data, "verdict": results.valid, "checkers": checkers, "differences": list(self.differences)}
+
+
+def compared(test: JepsenTest, verdict: Verdict, results: Mapping[str, CheckerResult]) -> Comparison:
+    if test.results is None:
+        return Comparison(test=test, differences=())
+    judging = [one for one in test.results.checkers if one.judges_history]
+    theirs = merge(_VERDICTS.get(one.valid, Verdict.UNKNOWN) for one in judging)
+    differences = []
+    if verdict is not theirs:
+        rejected_by = [one for one in judging if one.valid == "invalid"]
+        by = f" ({', '.join(dict.fromkeys(one.name for one in rejected_by))})" if rejected_by else ""
+        said = f"is {theirs.value}{by}" if judging else "is not judged by Jepsen's checkers"
+        differences.append(f"the history {said} to Jepsen, and {verdict.value} here")
+    differences += _keys_that_differ(judging, results)
+    return Comparison(test=test, differences=tuple(differences))
+
+
+def _keys_that_differ(judging: Sequence[JepsenVerdict], results: Mapping[str, CheckerResult]) -> list[str]:
+    """Of histories whose keys Jepsen judged one by one: where we found something and it did not, or the other way."""
+    by_key: dict[str, list[JepsenVerdict]] = {}
+    for one in judging:
+        if one.key is not None:
+            by_key.setdefault(one.key, []).append(one)
+    if not by_key:
+        return []
+    ours, all_shown = _found_by_key(results)
+    lines = []
+    for key, verdicts in by_key.items():
+        is_rejected = any(one.valid == "invalid" for one in verdicts)
+        if is_rejected and key not in ours and all_shown:
+            lines.append(f"key {key} is invalid to Jepsen; here nothing was found on it")
+        elif not is_rejected and key in ours:
+            theirs = merge(_VERDICTS.get(one.valid, Verdict.UNKNOWN) for one in verdicts).value
+            lines.append(f"key {key} is {theirs} to Jepsen; here {ours[key].name}: {ours[key].because}")
+    more = len(lines) - KEYS_SHOWN
+    return lines if more <= 0 else [*lines[:KEYS_SHOWN], f"and {more} more keys"]
+
+
+def _found_by_key(results: Mapping[str, CheckerResult]) -> tuple[dict[str, Anomaly], bool]:
+    """An anomaly of each key that has one, and whether these are all keys: examples are bounded."""
+    ours: dict[str, Anomaly] = {}
+    all_shown = True
+    for result in results.values():
+        for _, summary in result.found():
+            if summary.legal:
+                continue
+            all_shown &= summary.count <= len(summary.examples)
+            for example in summary.examples:
+                if example.key is not None:
+                    ours.setdefault(example.key, example)
+    return ours, all_shown
+
+
+def _checkers_in_words(verdicts: Sequence[JepsenVerdict]) -> list[str]:
+    """A line for each checker; of those that judge key by key the keys that are not valid."""
+    lines = []
+    for name in dict.fromkeys(one.name for one in verdicts):
+        mine = [one for one in verdicts if one.name == name]
+        aside = "" if mine[0].judges_history else ", which does not judge the history"
+        named = ", ".join(dict.fromkeys(anomaly for one in mine for anomaly in one.anomalies))
+        anomalies = f": {named}" if named else ""
+        if mine[0].key is None:
+            lines.append(f"{name}: {mine[0].valid}{anomalies}{aside}")
+            continue
+        wrong = [f"{one.key} {one.valid}" for one in mine if one.valid != "valid"]
+        more = f", and {len(wrong) - KEYS_SHOWN} more" if len(wrong) > KEYS_SHOWN else ""
+        shown = ", ".join(wrong[:KEYS_SHOWN]) + more if wrong else "all valid"
+        lines.append(f"{name}: {len(mine)} keys, {shown}{anomalies}{aside}")
+    return lines

@@ -1,0 +1,188 @@
+"""Directories that Jepsen leaves of its tests: what they are is seen, and where verdicts differ is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command_line.answers import Stormproof
+
+SET = [
+    ("0", "invoke", "add", "0"),
+    ("0", "ok", "add", "0"),
+    ("1", "invoke", "add", "1"),
+    ("1", "ok", "add", "1"),
+    (":nemesis", "info", "start", ":all"),
+    ("0", "invoke", "read", "nil"),
+    ("0", "ok", "read", "#{0 1}"),
+]
+LOST = [*SET[:-1], ("0", "ok", "read", "#{0}")]
+REGISTERS = [
+    ("0", "invoke", "write", "[1 5]"),
+    ("0", "ok", "write", "[1 5]"),
+    ("0", "invoke", "read", "[1 nil]"),
+    ("0", "ok", "read", "[1 5]"),
+    ("0", "invoke", "write", "[2 5]"),
+    ("0", "ok", "write", "[2 5]"),
+    ("0", "invoke", "read", "[2 nil]"),
+    ("0", "ok", "read", "[2 6]"),
+]
+LOG = """2026-01-01 10:00:00,000\tINFO\tjepsen test runner: Command line:
+lein run test --workload set --nemesis kill
+2026-01-01 10:00:01,000\tINFO\tjepsen test runner: Running test:
+{:remote #object[jepsen.control 0x1 "x"]
+ :name "etcd 3.5 set"
+ :concurrency 5}
+"""
+RESULTS = """{:perf {:latency-graph {:valid? true}, :rate-graph {:valid? true}, :valid? true},
+ :stats {:valid? %s, :count 3, :by-f {:add {:valid? true, :count 2}}},
+ :workload {:valid? %s,
+            :lost-count %d,
+            :worst-stale [{:element 1, :outcome :stable,
+                           :last-absent #jepsen.history.Op{:index 4, :process 1, :type :invoke, :f :read, :value nil}}],
+            {:an :odd} #{1 2}},
+ :valid? %s}
+"""
+
+
+def laid_out(
+    rows: list[tuple[str, str, str, str]], results: str | None, *, log: str = LOG, history: str = "history.edn"
+) -> Path:
+    """`store/latest`, with a test in it."""
+    test = Path("store/etcd 3.5 set/20260101T100000.000Z")
+    test.mkdir(parents=True)
+    if history.endswith(".txt"):
+        lines = [f"{process}\t:{kind}\t:{f}\t{value}\n" for process, kind, f, value in rows]
+    else:
+        lines = [
+            f"{{:type :{kind}, :f :{f}, :value {value}, :process {process}, :time {place * 1000}, :index {place}}}\n"
+            for place, (process, kind, f, value) in enumerate(rows)
+        ]
+    if rows:
+        (test / history).write_text("".join(lines))
+    if results is not None:
+        (test / "results.edn").write_text(results)
+    (test / "jepsen.log").write_text(log)
+    (test / "test.jepsen").write_bytes(b"JEPSEN\x00")
+    Path("store/latest").symlink_to(test.relative_to("store"))
+    return Path("store/latest")
+
+
+CHECK = ("check", "store/latest", "--engine", "inprocess")
+
+
+def test_verdicts_that_agree(stormproof: Stormproof) -> None:
+    laid_out(SET, RESULTS % ("true", "true", 0, "true"))
+    answer = stormproof(*CHECK)
+    assert answer.code == 0
+    lines = answer.out.splitlines()
+    assert "test      etcd 3.5 set, workload set" in lines
+    assert "judged as --workload set" in lines
+    assert "verdict   VALID" in lines
+    begin = lines.index("jepsen    valid")
+    assert lines[begin + 1 :] == [
+        "          perf/latency-graph: valid, which does not judge the history",
+        "          perf/rate-graph: valid, which does not judge the history",
+        "          stats: valid, which does not judge the history",
+        "          workload: valid",
+        "differs   nowhere",
+    ]
+
+
+def test_where_verdicts_differ_is_said(stormproof: Stormproof) -> None:
+    laid_out(LOST, RESULTS % ("true", "true", 0, "true"))
+    answer = stormproof(*CHECK, "--json")
+    assert answer.code == 1
+    jepsen = json.loads(answer.out)["jepsen"]
+    assert jepsen["test"] == "etcd 3.5 set"
+    assert jepsen["workload"] == "set"
+    assert jepsen["verdict"] == "valid"
+    assert jepsen["checkers"]["workload"] == "valid"
+    assert jepsen["differences"] == ["the history is valid to Jepsen, and invalid here"]
+
+
+def test_what_does_not_judge_the_history_makes_no_difference(stormproof: Stormproof) -> None:
+    laid_out(SET, RESULTS % ("false", "true", 0, "false"))
+    answer = stormproof(*CHECK)
+    assert answer.code == 0
+    assert "jepsen    invalid\n" in answer.out
+    assert "stats: invalid, which does not judge the history\n" in answer.out
+    assert "differs   nowhere\n" in answer.out
+
+
+def test_a_rejection_that_is_not_found_here_names_its_checker_and_anomalies(stormproof: Stormproof) -> None:
+    laid_out(SET, RESULTS % ("true", "false", 1, "false"))
+    answer = stormproof(*CHECK)
+    assert answer.code == 0
+    assert "workload: invalid: lost\n" in answer.out
+    assert "differs   the history is invalid (workload) to Jepsen, and valid here\n" in answer.out
+
+
+def test_keys_are_compared_one_by_one(stormproof: Stormproof) -> None:
+    of_keys = "{:results {1 {:linear {:valid? false}, :valid? false}, 2 {:linear {:valid? true}, :valid? true}}"
+    laid_out(REGISTERS, f"{{:workload {of_keys}, :failures [1], :valid? false}}, :valid? false}}")
+    answer = stormproof(*CHECK, "--json")
+    assert answer.code == 1
+    jepsen = json.loads(answer.out)["jepsen"]
+    assert jepsen["checkers"] == {"workload/linear": {"1": "invalid", "2": "valid"}}
+    first, second = jepsen["differences"]
+    assert first == "key 1 is invalid to Jepsen; here nothing was found on it"
+    assert second.startswith("key 2 is valid to Jepsen; here nonlinearizable: ")
+
+
+@pytest.mark.parametrize(
+    ("results", "says"),
+    [
+        (None, "there is no results.edn: Jepsen's analysis did not end"),
+        ("{:valid? true", "results.edn cannot be read as EDN: the text ends too early"),
+        ("{:valid?}", "results.edn cannot be read as EDN: a map has a key without a value"),
+        ("[1]", "results.edn holds no results: a map with :valid? was expected, it is [1]"),
+        ("", "results.edn cannot be read as EDN: the text ends too early"),
+    ],
+)
+def test_without_results_the_history_is_judged_alone(stormproof: Stormproof, results: str | None, says: str) -> None:
+    laid_out(LOST, results)
+    answer = stormproof(*CHECK)
+    assert answer.code == 1
+    assert f"jepsen    {says}" in answer.out
+    assert "differs" not in answer.out
+
+
+def test_the_text_is_read_where_there_is_no_edn_and_the_folder_names_the_test(stormproof: Stormproof) -> None:
+    laid_out(LOST, None, history="history.txt", log="")
+    answer = stormproof(*CHECK)
+    assert answer.code == 1
+    assert "test      etcd 3.5 set\n" in answer.out
+
+
+def test_options_say_what_a_test_is_judged_as(stormproof: Stormproof) -> None:
+    laid_out(SET, None)
+    answer = stormproof(*CHECK, "--workload", "set", "--set", "reads=current")
+    assert answer.code == 0
+    assert "judged as" not in answer.out
+
+
+def test_a_test_without_a_history_a_store_and_a_broken_link_are_refused(stormproof: Stormproof) -> None:
+    laid_out([], None)
+    Path("old").symlink_to("nowhere")
+    for path, says in (
+        ("store/latest", "store/latest is a test of Jepsen's without its history: it has neither history.edn nor"),
+        ("store", "store holds tests of Jepsen's: name one of them, such as store/latest"),
+        ("old", "old is a link to nowhere, which is not there"),
+    ):
+        answer = stormproof("check", path)
+        assert (answer.code, answer.out.count("\n")) == (254, 1)
+        (line,) = answer.err.splitlines()
+        assert line.startswith(f"stormproof: {says}")
+
+
+def test_several_tests_are_judged_each_as_what_it_is(stormproof: Stormproof) -> None:
+    laid_out(SET, None)
+    Path("h.edn").write_text("{:process 0, :type :invoke, :f :frob}\n")
+    answer = stormproof("check", "store/latest", "h.edn", "--engine", "inprocess", "--json")
+    assert answer.code == 254
+    first, second = (json.loads(line) for line in answer.out.splitlines())
+    assert (first["judged_as"], first["verdict"]) == ("--workload set", "valid")
+    assert "h.edn does not say what it is a history of: its clients did frob, which is nothing" in second["error"]

@@ -1,0 +1,144 @@
+"""Which tests concern which deciding modules: of the fast ones those that would notice a mistake there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HISTORIES = "tests/histories/test_history_files.py::test_history_gets_the_verdict_it_is_written_for"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concern:
+    """Some modules, and what is asked about them."""
+
+    modules: tuple[str, ...]
+    """Files, or folders with all that is in them."""
+    histories: tuple[str, ...] = ()
+    """Folders beneath `tests/histories`."""
+    tests: tuple[str, ...] = ()
+    """Quick ones, such as tests of units."""
+    definitions: tuple[str, ...] = ()
+    """Beneath `tests/properties`: what is compared with definitions in random histories."""
+
+    def paths(self) -> list[Path]:
+        found = []
+        for module in self.modules:
+            path = ROOT / module
+            found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        return [path for path in found if path.name not in ("__init__.py", "meanings.py")]
+
+    def stages(self) -> tuple[list[str], ...]:
+        """Arguments of pytest, the smallest histories first, for most mistakes show there."""
+        files = [file for folder in self.histories for file in sorted((ROOT / "tests/histories" / folder).iterdir())]
+        smallest = [f"{HISTORIES}[{file.parent.name}/{file.stem}]" for file in files if file.suffix == ".history"]
+        first = [*smallest, *(f"tests/{test}" for test in self.tests)]
+        second = [f"tests/properties/{test}" for test in self.definitions]
+        return tuple(stage for stage in (first, second) if stage)
+
+
+_OF_TRANSACTIONS = ("list-append", "rw-register")
+
+CONCERNS = (
+    Concern(
+        modules=("checkers/log",),
+        histories=("log",),
+        tests=("unit/checkers/test_log_features.py",),
+        definitions=(
+            "test_log_transactions_against_definition.py",
+            "test_log_against_definitions.py",
+            "test_steps_of_log_transactions.py",
+        ),
+    ),
+    Concern(
+        modules=("checkers/multiset",),
+        histories=("queue", "set", "unique-ids", "causal-reverse", "transactional"),
+        tests=(
+            "unit/checkers/test_queue_that_brings_out.py",
+            "unit/checkers/test_set_losses.py",
+        ),
+        definitions=("test_checkers_against_definitions.py",),
+    ),
+    Concern(
+        modules=("checkers/causal", "checkers/bank.py", "checkers/counter.py", "checkers/monotonic.py"),
+        histories=("causal", "long-fork", "bank", "counter", "monotonic"),
+        definitions=("test_checkers_against_definitions.py",),
+    ),
+    Concern(
+        modules=("checkers/delay.py",),
+        histories=("delay", "delayed"),
+        tests=("unit/checkers/test_delay_of_spans.py",),
+        definitions=("test_delay_against_definition.py",),
+    ),
+    Concern(
+        modules=("checkers/pop.py", "checkers/pop_order.py"),
+        histories=("pop",),
+        definitions=("test_pop_against_definition.py",),
+    ),
+    Concern(
+        modules=("checkers/consumption",),
+        histories=("consumption",),
+        definitions=("test_consumption_against_definition.py",),
+    ),
+    Concern(
+        modules=("checkers/availability",),
+        histories=("availability",),
+        definitions=("test_availability_against_definition.py",),
+    ),
+    Concern(
+        modules=("checkers/replication",),
+        tests=("histories/test_node_event_files.py",),
+        definitions=("test_cluster_against_definitions.py",),
+    ),
+    Concern(
+        modules=(
+            "checkers/linearizable/deciders",
+            "checkers/linearizable/history",
+            "checkers/linearizable/objects",
+            "checkers/linearizable/registers",
+            "checkers/linearizable/search",
+            "checkers/linearizable/question.py",
+            "checkers/linearizable/object_findings.py",
+        ),
+        histories=("object", "register", "lock"),
+        tests=(
+            "unit/checkers/test_linearizable_objects.py",
+            "unit/checkers/test_object_columns.py",
+            "unit/checkers/test_object_parts.py",
+        ),
+        definitions=(
+            "test_queues_against_brute_force.py",
+            "test_collections_against_brute_force.py",
+            "test_objects_against_brute_force.py",
+            "test_register_against_brute_force.py",
+        ),
+    ),
+    Concern(
+        modules=("checkers/transactions/elle", "checkers/transactions/history"),
+        histories=_OF_TRANSACTIONS,
+        tests=("unit/checkers/test_list_append.py",),
+        definitions=(
+            "test_committed_rows.py",
+            "test_list_append_against_definition.py",
+            "test_registers_against_definition.py",
+            "test_cycles_against_enumeration.py",
+            "test_components_against_brute_force.py",
+        ),
+    ),
+    Concern(
+        modules=("checkers/transactions/isolation",),
+        histories=_OF_TRANSACTIONS,
+        definitions=(
+            "test_smallest_histories_against_commit_orders.py",
+            "test_weak_levels_against_commit_orders.py",
+            "test_parallel_snapshot_against_definition.py",
+        ),
+    ),
+    Concern(
+        modules=("checkers/kernels", "checkers/findings.py", "checkers/buckets.py"),
+        histories=("log", "queue", "list-append"),
+        tests=("unit/checkers/test_packing.py",),
+        definitions=("test_log_against_definitions.py",),
+    ),
+)

@@ -96,7 +96,7 @@ class Result:
         if self.directory is not None:
             notes["directory"] = str(self.directory)
         if expected is not None:
-            notes |= {"expected": expected.verdict.value, "because": expected.because}
+            notes |= {"expected": expected.name, "because": expected.because}
         if self.standing:
             notes |= {"verdict": self.name, "standing": self.standing}
         return Case(
@@ -130,7 +130,7 @@ class Result:
             "expected": None
             if expected is None
             else {
-                "verdict": expected.verdict.value,
+                "verdict": expected.name,
                 "because": expected.because,
                 "anomalies": list(expected.anomalies),
             },

@@ -15,7 +15,7 @@
     [[matrix]]                          # what is known of a system is expected, and named with its reason
     workload = "set"
     nemesis = "kill one of servers every 30 for 15"
-    expect = "invalid"                  # or "valid", "unknown"
+    expect = "invalid"                  # or "valid", "unknown", "not-valid"
     because = "a failover throws away what its old leader alone had taken"
     anomalies = ["lost"]                # none but these are expected; left out: whichever
 
@@ -33,14 +33,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from checkers.verdict import Verdict
 from harness import path_name, toml_file
 from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import did_you_mean, unknown
 from harness.reading import read_given
 from harness.record.scenario import LONGEST_TEXT, NONE, Scenario, SettingValue, nemesis_names
-from harness.session.expectation import Expectation
+from harness.session.expectation import EXPECTED, Expectation
 
 MOST_SCENARIOS = 10_000
 LONGEST_SUITE_BYTES = 1 << 20
@@ -134,9 +133,8 @@ def _expectation(matrix: Mapping[str, Any], where: str, place: str) -> Expectati
     for key in ("expect", "because"):
         if key not in matrix:
             raise UsageError(f"{where}: {place} has {given[0]!r}, but not {key!r}: say what is expected, and why")
-    verdicts = [verdict.value for verdict in Verdict]
-    if matrix["expect"] not in verdicts:
-        raise UsageError(f"{where}: {place}: expect takes one of {', '.join(verdicts)}, got {shown(matrix['expect'])}")
+    if matrix["expect"] not in list(EXPECTED):
+        raise UsageError(f"{where}: {place}: expect takes one of {', '.join(EXPECTED)}, got {shown(matrix['expect'])}")
     because, anomalies = matrix["because"], matrix.get("anomalies", ["any"])
     if not _says(because):
         raise UsageError(f"{where}: {place}: because takes a reason in words, got {shown(because)}")
@@ -144,9 +142,7 @@ def _expectation(matrix: Mapping[str, Any], where: str, place: str) -> Expectati
         raise UsageError(
             f"{where}: {place}: anomalies takes a list of names, got {shown(anomalies)}; leave it out for any"
         )
-    return Expectation(
-        verdict=Verdict(matrix["expect"]), because=because.strip(), anomalies=tuple(matrix.get("anomalies", ()))
-    )
+    return Expectation(name=matrix["expect"], because=because.strip(), anomalies=tuple(matrix.get("anomalies", ())))
 
 
 def _says(text: Any) -> bool:

@@ -123,8 +123,11 @@ KEYS = (
     ("expect = 'invalid'", "matrix 1 has 'expect', but not 'because': say what is expected, and why"),
     ("because = 'it is so'", "matrix 1 has 'because', but not 'expect'"),
     ("anomalies = ['lost']", "matrix 1 has 'anomalies', but not 'expect'"),
-    ("expect = 'ill'\nbecause = 'so'", "matrix 1: expect takes one of valid, invalid, unknown, got 'ill'"),
-    ("expect = ['valid']\nbecause = 'so'", "matrix 1: expect takes one of valid, invalid, unknown, got ['valid']"),
+    ("expect = 'ill'\nbecause = 'so'", "matrix 1: expect takes one of valid, invalid, unknown, not-valid, got 'ill'"),
+    (
+        "expect = ['valid']\nbecause = 'so'",
+        "matrix 1: expect takes one of valid, invalid, unknown, not-valid, got ['valid']",
+    ),
     ("expect = 'valid'\nbecause = ' '", "matrix 1: because takes a reason in words, got ' '"),
     ("expect = 'valid'\nbecause = 5", "matrix 1: because takes a reason in words, got 5"),
     ("expect = 'valid'\nbecause = 'so'\nanomalies = []", "matrix 1: anomalies takes a list of names, got []"),

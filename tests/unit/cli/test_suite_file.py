@@ -88,12 +88,12 @@ because = "nothing strikes"
 
 def test_what_is_expected_is_expected_of_each_scenario_of_its_matrix() -> None:
     expected = [row.expected for row in parse_suite(EXPECTED, "mine.toml").rows]
-    lost = Expectation(verdict=Verdict.INVALID, because="a failover throws writes away", anomalies=("lost",))
-    assert expected == [lost, lost, Expectation(verdict=Verdict.VALID, because="nothing strikes"), None]
+    lost = Expectation(name="invalid", because="a failover throws writes away", anomalies=("lost",))
+    assert expected == [lost, lost, Expectation(name="valid", because="nothing strikes"), None]
 
 
 def test_an_expectation_is_met_by_its_verdict_and_by_no_other_anomalies_than_those_it_names() -> None:
-    lost = Expectation(verdict=Verdict.INVALID, because="it fails over", anomalies=("lost", "stale"))
+    lost = Expectation(name="invalid", because="it fails over", anomalies=("lost", "stale"))
     assert lost.met_by(Verdict.INVALID, ["lost"])
     assert lost.words(Verdict.INVALID, ["lost"]) == "INVALID as expected: because it fails over"
     assert not lost.met_by(Verdict.INVALID, ["lost", "unexpected"])
@@ -102,7 +102,12 @@ def test_an_expectation_is_met_by_its_verdict_and_by_no_other_anomalies_than_tho
     for verdict in (Verdict.VALID, Verdict.UNKNOWN):
         assert not lost.met_by(verdict, [])
     assert lost.words(Verdict.VALID, []) == "VALID, where INVALID was expected because it fails over"
-    assert Expectation(verdict=Verdict.VALID, because="it is healthy").met_by(Verdict.VALID, ["whichever, legal"])
+    broken = Expectation(name="not-valid", because="it may not serve any more", anomalies=("lost",))
+    assert broken.met_by(Verdict.UNKNOWN, []) and broken.met_by(Verdict.INVALID, ["lost"])
+    assert not broken.met_by(Verdict.VALID, []) and not broken.met_by(Verdict.INVALID, ["stale"])
+    words = "VALID, where NOT-VALID was expected because it may not serve any more"
+    assert broken.words(Verdict.VALID, []) == words
+    assert Expectation(name="valid", because="it is healthy").met_by(Verdict.VALID, ["whichever, legal"])
 
 
 def test_an_unknown_suite_is_refused_with_the_shipped_ones() -> None:

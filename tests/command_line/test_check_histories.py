@@ -71,6 +71,7 @@ def test_a_bare_history_gets_its_verdict_as_exit_code_and_as_json(
     assert (directory / "verdict.json").exists()
 
 
+@pytest.mark.gate
 def test_several_histories_go_on_after_a_malformed_one_and_the_worst_decides(
     stormproof: Stormproof, engine: list[str]
 ) -> None:

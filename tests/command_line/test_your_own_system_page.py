@@ -86,6 +86,7 @@ def type_in(folder: Path, one: Typed) -> None:
         assert re.search(pattern, ran.stdout, re.MULTILINE), f"{line!r} is missing:\n{said}"
 
 
+@pytest.mark.gate
 @pytest.mark.slow
 def test_what_is_typed_ends_and_says_as_the_page_promises(tmp_path: Path) -> None:
     for one in typed():

@@ -59,6 +59,7 @@ def worlds() -> int:
     return sum(isinstance(world, SimulatedEnvironment) for world in gc.get_objects())
 
 
+@pytest.mark.gate
 def test_nothing_is_kept_of_storms_that_ended() -> None:
     before = worlds()
     for number in range(5):

@@ -16,7 +16,14 @@ from tests.references.history_language import parse_history
 CHECK = "from harness.cli.main import main; main()"
 
 
-@pytest.mark.parametrize("judged", [("--model", "cas-register"), ("--workload", "list-append"), ("--workload", "log")])
+@pytest.mark.parametrize(
+    "judged",
+    [
+        pytest.param(("--model", "cas-register"), marks=pytest.mark.gate),
+        pytest.param(("--workload", "list-append"), marks=pytest.mark.thorough),
+        pytest.param(("--workload", "log"), marks=pytest.mark.thorough),
+    ],
+)
 def test_after_the_set_up_a_first_check_compiles_nothing(judged: tuple[str, str], tmp_path: Path) -> None:
     job = ("check", *judged)
     assert job in jobs()

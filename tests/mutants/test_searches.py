@@ -235,6 +235,7 @@ def test_an_unknown_bug_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--mutant takes the name of one" in capsys.readouterr().err
 
 
+@pytest.mark.gate
 @pytest.mark.slow
 def test_an_easy_bug_is_caught_made_small_and_told(tmp_path: Path) -> None:
     space = Space(system="rocketmq", workload="bank", mutant=SHALLOW, settings={})

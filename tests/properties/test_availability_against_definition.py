@@ -55,7 +55,9 @@ def found_outages(request: CheckRequest) -> Iterator[tuple[Stream, Outage]]:
         )
 
 
-@pytest.mark.parametrize(("batch_rows", "seed"), [(1_000_000, 1), (997, 2), (61, 3)])
+@pytest.mark.parametrize(
+    ("batch_rows", "seed"), [(1_000_000, 1), (997, 2), pytest.param(61, 3, marks=pytest.mark.gate)]
+)
 def test_outages_are_those_of_the_definition(
     batch_rows: int, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +86,7 @@ def judge(path: Path, run: RunUnderCheck) -> CheckerResult:
     return check_history(request, {"availability": Availability()}, InProcessEngine())["availability"]
 
 
+@pytest.mark.gate
 def test_figures_are_those_of_the_outages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 83)
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)

@@ -47,7 +47,7 @@ def spans(rows: list[dict[str, Any]], anomaly: Anomaly) -> tuple[int, int]:
     return begun[0] if begun else known, known
 
 
-@pytest.mark.parametrize("cut", ["whole", "in-pieces"])
+@pytest.mark.parametrize("cut", ["whole", pytest.param("in-pieces", marks=pytest.mark.gate)])
 def test_a_finding_is_excused_exactly_if_what_it_is_about_meets_the_span(
     cut: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ def storm(seed: int = SEED, workload: str = "log", **settings: SettingValue) -> 
         {"deployment": "async-slaves", "groups": 2, "brokers": 2, "flush": "async"},
         {"deployment": "dual-write"},
         {"deployment": "dual-write", "groups": 2, "brokers": 2, "flush": "async"},
-        {"groups": 2},
+        pytest.param({"groups": 2}, marks=pytest.mark.gate),
         {"controllers_alone": True, "name_servers": 2},
         {"controllers": 1, "name_servers": 2},
     ],

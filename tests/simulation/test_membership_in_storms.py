@@ -24,7 +24,7 @@ def storm(seed: int, *nemesis: str, workload: str = "register", mutant: str | No
     ("seed", "workload", "nemesis"),
     [
         (1, "register", ("membership",)),
-        (2, "register", ("membership", "partition", "kill")),
+        pytest.param(2, "register", ("membership", "partition", "kill"), marks=pytest.mark.gate),
         (3, "register", ("membership", "power", "pause")),
         (11, "log", ("membership", "partition", "kill")),
     ],

@@ -44,7 +44,7 @@ def after_a_storm(folder: Path, nemesis: str, time_limit_s: int, **settings: str
 
 
 @pytest.mark.docker
-@pytest.mark.gate
+@pytest.mark.thorough
 def test_reads_of_what_a_node_has_are_stale_in_a_healthy_cluster(tmp_path: Path) -> None:
     answer = after_a_storm(tmp_path, "none", 10, reads="here")
     assert (answer["verdict"], set(answer["anomalies"]["linearizable"])) == ("invalid", {"nonlinearizable"})

@@ -176,6 +176,8 @@ class Columns(Enum):
     """The same, and the decider asks which of two values is less."""
     CONTENTS = "contents"
     """Some calls read all that the object holds (`history.contents`)."""
+    APPENDED = "appended"
+    """Values are put and appended, and calls read what they are together (`history.appended`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,16 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
 """
 
 
+LONGEST_S = 1_000_000
+"""Eleven days."""
+
+
+def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 < value <= LONGEST_S:
+        raise click.BadParameter(f"it takes seconds, more than 0 and at most {LONGEST_S}, got {value:g}")
+    return value
+
+
 @click.command("check", epilog=example(EXAMPLES))
 @click.argument(
     "paths",
@@ -85,6 +95,14 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
     help="A setting of that workload.",
     shell_complete=one_of(settings_of_check),
 )
+@click.option(
+    "--give-up-after",
+    metavar="SECONDS",
+    type=float,
+    callback=_seconds,
+    help="End searches for an order of operations after so long; what is undecided by then is UNKNOWN, and how far "
+    "each came is told. By default only steps and memory bound them.",
+)
 @vacuity_option
 @execution_options
 @output_options
@@ -98,6 +116,7 @@ def command(
     assume: tuple[str, ...],
     certify: Path | None,
     settings: tuple[str, ...],
+    give_up_after: float | None,
     vacuous: Vacuous,
     runs: Path,
     engine: str,
@@ -136,5 +155,5 @@ def command(
         certify=certify,
         settings=settings,
     )
-    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous)
+    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, give_up_after_s=give_up_after)
     return check_all(paths, options, execution, console_of(as_json, progress, file=certify))

@@ -21,7 +21,7 @@ from harness.cli.candidates import (
     settings_of_check,
 )
 from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
-from harness.cli.usage import OneOf
+from harness.cli.usage import ModelName, OneOf
 from harness.session.resolve import names
 
 EXAMPLES = """
@@ -59,7 +59,12 @@ def _seconds(context: click.Context, option: click.Parameter, value: float | Non
     help=f"What a history without its run is a history of: {', '.join(names('workloads'))}.",
     shell_complete=one_of(named("workloads")),
 )
-@click.option("--model", type=OneOf("model", MODELS), help="The object that it is a history of.")
+@click.option(
+    "--model",
+    type=ModelName(MODELS),
+    metavar="MODEL",
+    help=f"The object that it is a history of: {', '.join(MODELS)}; or module:NAME of a model of one's own.",
+)
 @click.option("--initial", metavar="JSON", help="What that object begins with; null, empty or 0 by default.")
 @click.option(
     "--failed-cas",

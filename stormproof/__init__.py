@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from checkers.findings import Findings as Findings
     from checkers.findings import gathered_findings as gathered_findings
     from checkers.findings import judged as judged
+    from checkers.linearizable.model import ANYTHING as ANYTHING
+    from checkers.linearizable.model import Call as Call
+    from checkers.linearizable.model import Model as Model
+    from checkers.linearizable.model import always as always
+    from checkers.linearizable.model import reading as reading
     from checkers.plan import Checker as Checker
     from checkers.plan import CheckRequest as CheckRequest
     from checkers.plan import Dataset as Dataset
@@ -131,6 +136,7 @@ _NAMES = {
     "checkers.anomaly": ("Anomaly", "Meaning"),
     "checkers.evidence": ("Evidence", "any_ok"),
     "checkers.findings": ("FINDINGS", "Example", "Findings", "gathered_findings", "judged"),
+    "checkers.linearizable.model": ("ANYTHING", "Call", "Model", "always", "reading"),
     "checkers.plan": ("CheckRequest", "Checker", "Dataset", "Engine"),
     "checkers.repeats": ("Repeats", "members"),
     "checkers.verdict": ("AnomalySummary", "CheckerResult", "Verdict"),

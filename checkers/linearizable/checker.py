@@ -129,16 +129,18 @@ class Linearizable:
 
     def _findings(self, request: CheckRequest, engine: Engine) -> Dataset:
         history, rows = engine.history(request.history, COLUMNS), history_rows(request.history)
+        limit, until = self.max_configurations, request.searches_until
         if registers.hold_integers(self.model, history):
-            return registers.findings(engine, history, rows, model=self.model, limit=self.max_configurations)
-        kernel = partial(object_findings, model=self.model, limit=self.max_configurations)
+            return registers.findings(engine, history, rows, model=self.model, limit=limit, until=until)
+        kernel = partial(object_findings, model=self.model, limit=limit, until=until)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, FINDINGS)
 
     def _orders(self, request: CheckRequest, engine: Engine) -> Dataset:
         history, rows = engine.history(request.history, COLUMNS), history_rows(request.history)
+        limit, until = self.max_configurations, request.searches_until
         if registers.hold_integers(self.model, history):
-            return registers.orders(engine, history, rows, model=self.model, limit=self.max_configurations)
-        kernel = partial(object_orders, model=self.model, limit=self.max_configurations)
+            return registers.orders(engine, history, rows, model=self.model, limit=limit, until=until)
+        kernel = partial(object_orders, model=self.model, limit=limit, until=until)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, ORDERS)
 
 

@@ -6,10 +6,11 @@ returns. An object of one's own takes a few lines:
     def light(state, call):
         return [(not state, ANYTHING)] if call.f == "toggle" else [(state, state)]
 
-    Model(
-        name="light", initial=False, functions=("toggle", "read"), apply=light, repeats={},
-        evidence=always(*any_ok("read")),
+    LIGHT = Model(
+        name="light", initial=False, functions=("toggle", "read"), apply=light, evidence=always(*any_ok("read"))
     )
+
+In a module `lights` on Python's path, it is what `stormproof check --model lights:LIGHT` judges histories by.
 
 States, arguments and results are values as `values.frozen` makes them; a model may return True and False all the same.
 What else it says (which calls only read, which overwrite, what needs what) makes the search faster and changes no
@@ -19,7 +20,7 @@ verdict.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -176,6 +177,8 @@ class Columns(Enum):
     """The same, and the decider asks which of two values is less."""
     CONTENTS = "contents"
     """Some calls read all that the object holds (`history.contents`)."""
+    APPENDED = "appended"
+    """Values are put and appended, and calls read what they are together (`history.appended`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +242,7 @@ class Model:
     failed_cas: FailedCas = FailedCas.IGNORED
     evidence: Evidences
     """What could contradict this model, by the state in which it begins: a history without any proves nothing."""
-    repeats: Mapping[str, Repeated]
+    repeats: Mapping[str, Repeated] = field(default_factory=dict)
     """Functions whose ok completion can only repeat the value of the invocation; of the others it is an answer."""
     decided: Decided | None = None
     """None: all objects of this model are searched."""
@@ -257,6 +260,19 @@ class Model:
             for after, result in self.apply(state, call)
             if result is ANYTHING or call.result is INDEFINITE or frozen(result) == call.result
         ]
+
+    def replayed(self, value: Value = None) -> Callable[[str, Value, Value, bool], bool]:
+        """One operation after the other, from this value (None: the model's own): whether each is possible, given its
+        function, argument and result as decoded from JSON, and whether the result is known."""
+        states = {self.initial if value is None else self.begins.state(value)}
+
+        def run(f: str, argument: Value, result: Value, known: bool) -> bool:
+            nonlocal states
+            call = Call(f=f, argument=frozen(argument), result=frozen(result) if known else INDEFINITE)
+            states = {after for state in states for after in self.step(state, call)}
+            return bool(states)
+
+        return run
 
     def says_nothing(self, call: Call) -> bool:
         """A read of null where no null can be was not seen, and what only reads is of no use without its result."""

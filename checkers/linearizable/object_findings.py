@@ -18,6 +18,7 @@ from checkers.linearizable.history.calls import Calls, calls_of
 from checkers.linearizable.history.rows import objects, rows_of
 from checkers.linearizable.model import Model, describe, possible_results
 from checkers.linearizable.question import Question, asked
+from checkers.linearizable.search.deadline import searching_until
 from checkers.linearizable.search.decision import (
     AT_FIRST,
     ENDLESS,
@@ -40,11 +41,12 @@ ORDERS = pa.schema([pa.field("key", pa.string()), pa.field("order", pa.list_(pa.
 SHOWN_STATES = 5
 
 
-def object_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
-    """Kernel over all rows of a bucket of objects: an order for each that has one within the limit."""
+def object_orders(rows: pa.Table, *, model: Model, limit: int, until: float | None = None) -> pa.Table:
+    """Kernel over all rows of a bucket of objects: an order for each that has one within the limit, and the time."""
     keys, orders = [], []
     for key, own in objects(rows):
-        order = _order(model, own, limit)
+        with searching_until(until):
+            order = _order(model, own, limit)
         if order is not None:
             keys.append(key)
             orders.append(order)
@@ -60,7 +62,7 @@ def _order(model: Model, rows: pa.Table, limit: int) -> Sequence[int] | Int64 | 
     return order_of_parts(parts(model, calls_of(model, rows_of(rows))), limit=limit)
 
 
-def object_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
+def object_findings(rows: pa.Table, *, model: Model, limit: int, until: float | None = None) -> pa.Table:
     """Kernel over all rows of a bucket of objects."""
     found: dict[str, list[Example]] = {NONLINEARIZABLE: [], UNDECIDED_OBJECT: [], MALFORMED: []}
     count = 0
@@ -73,7 +75,8 @@ def object_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
             found[MALFORMED].append(Example(key=key, operations=(row["index"],), because=because))
             continue
         try:
-            judged = _judge(key, model, own, limit)
+            with searching_until(until):
+                judged = _judge(key, model, own, limit)
         except (TypeError, ValueError) as error:
             which = f"object {key!r}" if key else "the object"
             because = f"{which} has a value that means nothing to model {model.name}: {error}"
@@ -179,10 +182,11 @@ def _indices(calls: Calls, numbers: Int64) -> tuple[int, ...]:
 
 def _given_up(key: str, calls: Calls, decision: Decision, searched_because: str) -> Example:
     stuck = decision.stuck_at
-    done = int((calls.start < calls.start[stuck]).sum()) if stuck >= 0 else 0
+    done = int((calls.end < decision.fits_until).sum())
     return Example(
         key=key,
         operations=_indices(calls, np.array([stuck] if stuck >= 0 else [], dtype=np.int64)),
-        because=f"{key or 'the object'} is undecided after {done} of its {len(calls.calls)} operations: "
-        f"{decision.reason}" + (f" ({searched_because})" if searched_because else ""),
+        because=f"{key or 'the object'} is undecided after {done} of its {len(calls.calls)} operations"
+        f"{', which have an order' if done else ''}, and {decision.explored:,} configurations: {decision.reason}"
+        + (f" ({searched_because})" if searched_because else ""),
     )

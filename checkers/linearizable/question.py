@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from checkers.kernels.columns import NONE, Bool, Int64
 from checkers.linearizable.deciders.spans import Decider, Open, Outcome, Spans
+from checkers.linearizable.history.appended import appended_of
 from checkers.linearizable.history.columns import says_nothing, spans_of
 from checkers.linearizable.history.contents import content_call, contents_of
 from checkers.linearizable.model import INDEFINITE, Call, Columns, Model
@@ -53,7 +54,7 @@ class Question:
         nothing is known, and of null only the calls that returned it. An object of which reads show all that it holds
         stays whole."""
         spans = self.spans
-        if spans.lists is not None or near >= len(spans):
+        if spans.whole or near >= len(spans):
             return self
         chosen = np.isin(spans.start, starts)
         chosen[-near:] = True
@@ -83,6 +84,8 @@ def asked(model: Model, rows: pa.Table) -> Question | Open:
     try:
         if how.columns is Columns.CONTENTS:
             found = contents_of(model, rows, held)
+        elif how.columns is Columns.APPENDED:
+            found = appended_of(model, rows, held)
         else:
             found = spans_of(model, rows, held, how.columns)
     except TypeError:

@@ -21,7 +21,7 @@ from harness.cli.candidates import (
     settings_of_check,
 )
 from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
-from harness.cli.usage import OneOf
+from harness.cli.usage import ModelName, OneOf
 from harness.session.resolve import names
 
 EXAMPLES = """
@@ -33,6 +33,16 @@ stormproof check queue.edn --workload queue --set delivery=exactly-once
 stormproof check append.edn --workload list-append --consistency-model serializable --json
 stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --engine inprocess
 """
+
+
+LONGEST_S = 1_000_000
+"""Eleven days."""
+
+
+def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 < value <= LONGEST_S:
+        raise click.BadParameter(f"it takes seconds, more than 0 and at most {LONGEST_S}, got {value:g}")
+    return value
 
 
 @click.command("check", epilog=example(EXAMPLES))
@@ -50,7 +60,12 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
     help=f"What a history without its run is a history of: {', '.join(names('workloads'))}.",
     shell_complete=one_of(named("workloads")),
 )
-@click.option("--model", type=OneOf("model", MODELS), help="The object that it is a history of.")
+@click.option(
+    "--model",
+    type=ModelName(MODELS),
+    metavar="MODEL",
+    help=f"The object that it is a history of: {', '.join(MODELS)}; or module:NAME of a model of one's own.",
+)
 @click.option("--initial", metavar="JSON", help="What that object begins with; null, empty or 0 by default.")
 @click.option(
     "--failed-cas",
@@ -86,6 +101,14 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
     help="A setting of that workload.",
     shell_complete=one_of(settings_of_check),
 )
+@click.option(
+    "--give-up-after",
+    metavar="SECONDS",
+    type=float,
+    callback=_seconds,
+    help="End searches for an order of operations after so long; what is undecided by then is UNKNOWN, and how far "
+    "each came is told. By default only steps and memory bound them.",
+)
 @vacuity_option
 @execution_options
 @output_options
@@ -99,6 +122,7 @@ def command(
     assume: tuple[str, ...],
     certify: Path | None,
     settings: tuple[str, ...],
+    give_up_after: float | None,
     vacuous: Vacuous,
     runs: Path,
     engine: str,
@@ -138,5 +162,5 @@ def command(
         certify=certify,
         settings=settings,
     )
-    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous)
+    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, give_up_after_s=give_up_after)
     return check_all(paths, options, execution, console_of(as_json, progress, file=certify))

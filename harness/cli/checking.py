@@ -85,7 +85,12 @@ def check_all(paths: tuple[Path, ...], options: HistoryOptions, execution: Execu
     if paths.count(STANDARD_INPUT) > 1:
         raise UsageError("- is standard input, which can be read only once; name it once")
     options.judgement(len(paths))  # Before anything is read.
-    judge = Judge(engine=execution.engine, master=execution.master, vacuous=execution.vacuous)
+    judge = Judge(
+        engine=execution.engine,
+        master=execution.master,
+        vacuous=execution.vacuous,
+        give_up_after_s=execution.give_up_after_s,
+    )
     engines.require_engine(execution.engine, execution.master)
     reports = execution.runs / "checked" if len(paths) == 1 else None
     codes = []
@@ -165,6 +170,7 @@ def _check_directory(path: Path, judge: Judge, console: Console) -> Checked:
         engine=judge.engine,
         master=judge.master,
         vacuous=judge.vacuous,
+        give_up_after_s=judge.give_up_after_s,
         progress=console.progress,
     )
     say_verdict(outcome.verdict, outcome.reasons, outcome.results, console)

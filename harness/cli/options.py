@@ -29,6 +29,8 @@ class Execution:
     master: str | None
     """Spark's, where one was named."""
     vacuous: Vacuous = Vacuous.UNKNOWN
+    give_up_after_s: float | None = None
+    """How long searches for an order may go on; None: steps and memory alone bound them."""
 
 
 def vacuity_option(command: F) -> F:

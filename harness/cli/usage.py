@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from harness.bounds import shown
 from harness.nearest import did_you_mean, unknown
@@ -68,6 +69,24 @@ class SparkMaster(click.ParamType[str]):
                 f"--master takes local[2], local[*], spark://host:7077, yarn or k8s://…, got {shown(str(value))}", ctx
             )
         return str(value)
+
+
+class ModelName(click.ParamType[str]):
+    """A model that comes with it, or module:NAME of one's own; another one is answered with the nearest."""
+
+    name = "model"
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(names)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if ":" not in value and value not in self.names:
+            more = ", or module:NAME of a model of one's own"
+            raise click.UsageError(unknown("model", str(value), self.names, more=more), ctx)
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
 
 
 class OneOf(click.Choice[str]):

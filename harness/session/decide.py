@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checkers.history_batches import history_rows
@@ -33,6 +33,8 @@ class Judge:
     engine: str = engines.AUTO
     master: str | None = None
     vacuous: Vacuous = Vacuous.UNKNOWN
+    give_up_after_s: float | None = None
+    """How long searches for an order may go on; None: steps and memory alone bound them."""
 
     def decide(
         self, request: CheckRequest, checkers: Mapping[str, Any], *, judged: str, named: str, progress: Progress
@@ -46,6 +48,8 @@ class Judge:
         progress(Moment(f"starting engine {chosen.name}"))
         engine = engines.make_engine(chosen, progress)
         begun = time.monotonic()
+        if self.give_up_after_s is not None:
+            request = replace(request, searches_until=time.time() + self.give_up_after_s)
         results = check_history(
             request,
             checkers,

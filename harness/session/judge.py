@@ -84,6 +84,7 @@ def check_run(
     engine: str = engines.AUTO,
     master: str | None = None,
     vacuous: Vacuous = Vacuous.UNKNOWN,
+    give_up_after_s: float | None = None,
     progress: Progress = unwatched,
     started: float | None = None,
 ) -> Outcome:
@@ -94,7 +95,9 @@ def check_run(
     started = time.monotonic() if started is None else started
     record = read_run_record(directory)
     run = stored_run(RunDirectory(directory), record, parts)
-    judged = judged_run(run, Judge(engine=engine, master=master, vacuous=vacuous), progress)
+    judged = judged_run(
+        run, Judge(engine=engine, master=master, vacuous=vacuous, give_up_after_s=give_up_after_s), progress
+    )
     outcome = Outcome(
         directory=directory,
         scenario=run.scenario,

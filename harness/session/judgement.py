@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from checkers.certified import CertifiedHistory
 from checkers.kernels.columns import NONE
-from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
+from checkers.linearizable import FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.history.repeats import repeats_of
+from checkers.linearizable.own_model import NoModel, model_of
 from checkers.names import TRANSACTIONAL
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.repeats import Repeats
@@ -144,7 +145,7 @@ def of_model(name: str, *, initial: str | None, failed_cas: str | None, certific
     if failed_cas is not None and name != "cas-register":
         raise UsageError(f"--failed-cas is for --model cas-register, {name} has no cas")
     what_failed = FailedCas(failed_cas or FailedCas.IGNORED.value)
-    model = cas_register(what_failed) if name == "cas-register" else MODELS[name]
+    model = cas_register(what_failed) if name == "cas-register" else _model_of(name)
     if initial is not None:
         model = _beginning_with(model, initial)
     checker = Linearizable(model)
@@ -160,6 +161,14 @@ def of_model(name: str, *, initial: str | None, failed_cas: str | None, certific
         return judgement
     integers = Shape(value_type=INTEGERS, functions=model.functions)
     return dataclasses.replace(judgement, shape=integers, otherwise=judgement)
+
+
+def _model_of(name: str) -> Model:
+    """Raises UsageError."""
+    try:
+        return model_of(name)
+    except NoModel as error:
+        raise UsageError(str(error)) from None
 
 
 def _beginning_with(model: Model, initial: str) -> Model:

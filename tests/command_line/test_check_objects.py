@@ -121,3 +121,28 @@ def test_a_queue_begins_with_what_it_is_said_to(stormproof: Stormproof, tmp_path
     assert stormproof("check", history, "--model", "fifo-queue", "--initial", "[5, 6]", *IN_PROCESS).code == 0
     assert stormproof("check", history, "--model", "fifo-queue", "--initial", "[6, 5]", *IN_PROCESS).code == 1
     assert stormproof("check", history, "--model", "unordered-queue", "--initial", "[6, 5]", *IN_PROCESS).code == 0
+
+
+ADDED_AT_ONCE: list[Event] = [
+    *((process, "invoke", "add", 1 << process) for process in range(40)),
+    (40, "invoke", "read", None),
+    (40, "ok", "read", (1 << 40) - 2),
+    *((process, "ok", "add", 1 << process) for process in range(40)),
+]
+"""Each set of these has a sum of its own, so that a search would take forever."""
+
+
+def test_a_search_is_given_up_after_the_time_asked_for(stormproof: Stormproof, tmp_path: Path) -> None:
+    history = as_edn(ADDED_AT_ONCE, tmp_path / "sums.edn")
+    answer = stormproof("check", history, "--model", "counter", "--give-up-after", "0.001", *IN_PROCESS, "--json")
+    [checked] = [json.loads(line) for line in answer.out.splitlines()]
+    assert (answer.code, checked["verdict"]) == (2, "unknown")
+    assert "there was no time left" in checked["reasons"][0]
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_what_is_no_time_is_refused(seconds: str, stormproof: Stormproof, tmp_path: Path) -> None:
+    history = as_edn(TAKEN_IN_ORDER, tmp_path / "queue.edn")
+    answer = stormproof("check", history, "--model", "fifo-queue", "--give-up-after", seconds)
+    assert answer.code == 254
+    assert "--give-up-after" in answer.err

@@ -33,6 +33,21 @@ class Lists:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Paths:
+    """States as the values that made them, one behind the other; state 0 is the one in which nothing was put."""
+
+    before: Int64
+    """By state, the one to which its last value was appended; -1 where nothing leads to it. Behind 0 that value was put
+    or, if the object held nothing, appended."""
+    token: Int64
+    """By state, the number of its last value; NONE if it has none."""
+    of: Int64
+    """By the number of a value that a get showed, its state."""
+    begins: int
+    """The state in which the object begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spans:
     """Operations on one object by ascending start, without those that certainly did not happen or say nothing.
 
@@ -54,6 +69,13 @@ class Spans:
     """What the numbers stand for, where the values are no integers; in ascending order, if the model compares them."""
     lists: Lists | None = None
     """Of objects of which reads show all that they hold."""
+    paths: Paths | None = None
+    """Of objects to which values are appended, and of which reads show all since the last one that was put."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether reads show what several operations left, so that no value stands for itself."""
+        return self.lists is not None or self.paths is not None
 
     def part(self, kept: Bool) -> Spans:
         return replace(

@@ -48,14 +48,14 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
     stuck = int(np.flatnonzero(failed.spans.end == last)[0])
     call = call_of(model, failed.spans, stuck)
     prefix: dict[str, Any] = {}
-    fitting = [] if failed.spans.lists is not None else _fitting(failed, stuck, window)
+    fitting = [] if failed.spans.whole else _fitting(failed, stuck, window)
     for rest in (before.without(int(failed.spans.start[stuck])), before):
         if isinstance(rest.decide(), Ordered):
             order = np.searchsorted(rest.spans.start, rest.order()).tolist()
             prefix, state = longest_prefix(model, model.initial, _operations(model, rest.spans), order)
             if state is not None:
                 prefix["state"] = shown(state)
-                if failed.spans.lists is not None:
+                if failed.spans.whole:
                     # It is the last to complete, so it may come behind all others.
                     fitting = possible_results(model, state, call)
             break

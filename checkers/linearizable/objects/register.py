@@ -32,9 +32,24 @@ LINKS = 16
 """At most so many cas between two operations of a chain are named as witnesses."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """What people call the operations of an object that is decided as a register."""
+
+    read: str = "read"
+    write: str = "write"
+    cas: str = "cas"
+    changed: str = "from {1} to {0}"
+    """What a cas did: the value behind it, and the one before."""
+    unwritten: str = "which was never written"
+    begins: str = "every register begins as"
+
+
 @dataclass(frozen=True)
 class Register:
     """Decides registers. Functions: read, write, cas, and a cas that found another value (`operations.CAS_MISS`)."""
+
+    words: Words = Words()
 
     def decide(self, spans: Spans, initial: tuple[int, ...]) -> Outcome:
         """`initial`: one value; null if left out."""
@@ -43,7 +58,7 @@ class Register:
         if registers.ambiguous[0] != NOBODY:
             return Open(_doubt(spans, begins, int(registers.ambiguous[0])))
         known = clusters(registers)
-        explained = _Explanations(spans, begins, registers)
+        explained = _Explanations(spans, begins, registers, self.words)
         if known.unwritten[0] != NOBODY:
             return explained.unwritten(int(known.unwritten[0]))
         if known.replaced_twice[0, 0] != NOBODY:
@@ -119,10 +134,11 @@ class _Explanations:
     spans: Spans
     initial: int
     registers: Registers
+    words: Words
 
     def unwritten(self, seer: int) -> Contradiction:
         seen = self._expected(seer) if self.spans.f[seer] == CAS else self._value(seer)
-        return self._proven({seer}, f"{self._operation(seer)} saw {seen}, which was never written")
+        return self._proven({seer}, f"{self._operation(seer)} saw {seen}, {self.words.unwritten}")
 
     def replaced_twice(self, one: int, other: int) -> Contradiction:
         value = self._expected(one)
@@ -137,7 +153,8 @@ class _Explanations:
         swaps = swaps[chained.first[value[swaps]] == NOBODY]
         return self._proven(
             {seen, *swaps[:LINKS].tolist()},
-            f"{self._operation(seen)} saw a value of a circle of cas operations, each of which needs the last",
+            f"{self._operation(seen)} saw a value of a circle of {self.words.cas} operations, each of which needs the "
+            "last",
         )
 
     def late(self, late: int, early: int) -> Contradiction:
@@ -159,7 +176,7 @@ class _Explanations:
             witnesses |= self._linked(began, int(chained.ended[found.chain[after]]))
             if name < self.registers.registers:
                 first = self.spans.shown(self.initial)
-                sentences.append(f"{first} came before {self._value(began)}, because every register begins as {first}")
+                sentences.append(f"{first} came before {self._value(began)}, because {self.words.begins} {first}")
                 continue
             sentences.append(
                 f"{self._value(ended)} came before {self._value(began)}, because {self._operation(ended)} had ended "
@@ -168,12 +185,12 @@ class _Explanations:
         return self._proven(witnesses, "; but ".join(sentences))
 
     def _operation(self, position: int) -> str:
-        spans = self.spans
+        spans, words = self.spans, self.words
         value = self._value(position)
         if spans.f[position] == CAS:
-            what = f"cas from {self._expected(position)} to {value}"
+            what = f"{words.cas} {words.changed.format(value, self._expected(position))}"
         else:
-            what = f"{'read' if spans.f[position] == READ else 'write'} of {value}"
+            what = f"{words.read if spans.f[position] == READ else words.write} of {value}"
         return f"the {what} ({spans.when(position)})"
 
     def _value(self, position: int) -> str:

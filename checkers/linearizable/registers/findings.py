@@ -31,6 +31,7 @@ from checkers.linearizable.objects.register import Register, suspects
 from checkers.linearizable.question import Question
 from checkers.linearizable.registers.rows import NAMED, SPANS, all_whole, from_batch, from_table, without_operations
 from checkers.linearizable.registers.vast import decisive_operations, vast_registers
+from checkers.linearizable.search.deadline import searching_until
 from checkers.linearizable.search.parts import order_of_parts, parts
 from checkers.linearizable.values import NEVER
 from checkers.plan import Dataset, Engine
@@ -47,13 +48,15 @@ def hold_integers(model: Model, history: Dataset) -> bool:
     return integers and (model.initial is None or (type(model.initial) is int and NONE < model.initial <= -(NONE + 1)))
 
 
-def findings(engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int) -> Dataset:
+def findings(
+    engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int, until: float | None = None
+) -> Dataset:
     vast = vast_registers(engine, history, rows)
     spans = partial(spans_by_register, failed_cas=model.failed_cas, vast=vast, buckets=bucket_count(rows))
     small = engine.grouped(
         engine.mapped(history, spans, SPANS),
         ("bucket",),
-        partial(register_findings, model=model, limit=limit),
+        partial(register_findings, model=model, limit=limit, until=until),
         FINDINGS,
     )
     if not vast:
@@ -64,10 +67,12 @@ def findings(engine: Engine, history: Dataset, rows: int, *, model: Model, limit
     return engine.union(small, engine.grouped(decisive, ("key",), partial(vast_findings, model=model), FINDINGS))
 
 
-def orders(engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int) -> Dataset:
+def orders(
+    engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int, until: float | None = None
+) -> Dataset:
     """ORDERS of registers of any size; each in one worker's memory."""
     spans = partial(spans_and_names, failed_cas=model.failed_cas, buckets=bucket_count(rows))
-    kernel = partial(register_orders, model=model, limit=limit)
+    kernel = partial(register_orders, model=model, limit=limit, until=until)
     return engine.grouped(engine.mapped(history, spans, SPANS), ("bucket",), kernel, ORDERS)
 
 
@@ -83,7 +88,7 @@ def spans_and_names(batch: pa.Table, *, failed_cas: FailedCas, buckets: int) -> 
     return pa.concat_tables([recorded.by_key(buckets), without_operations(batch, recorded).by_key(buckets)])
 
 
-def register_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
+def register_findings(rows: pa.Table, *, model: Model, limit: int, until: float | None = None) -> pa.Table:
     """Kernel over all operations on the registers of a bucket."""
     recorded = all_whole(from_table(rows))
     suspected = suspects(recorded.registers(_initial(model)))
@@ -95,7 +100,8 @@ def register_findings(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
         if isinstance(outcome, Contradiction):
             contradictions.append((tuple(spans.start[sorted(outcome.operations)].tolist()), key, question))
         elif isinstance(outcome, Open):
-            found = searched(key, model, calls_of_spans(model, spans), limit, outcome.because)
+            with searching_until(until):
+                found = searched(key, model, calls_of_spans(model, spans), limit, outcome.because)
             if found is not None:
                 stuck[found[0]].append(found[1])
     # Only some will be shown, and finding what would have fitted takes longer than finding that nothing does.
@@ -129,7 +135,7 @@ def vast_findings(rows: pa.Table, *, model: Model) -> pa.Table:
     return findings_of_objects(1, found)
 
 
-def register_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
+def register_orders(rows: pa.Table, *, model: Model, limit: int, until: float | None = None) -> pa.Table:
     """Kernel over all operations on the registers of a bucket: an order for each that has one within the limit.
 
     That of a register without operations is empty.
@@ -138,7 +144,8 @@ def register_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
     recorded = all_whole(table.part(table.type != NAMED))
     keys, found = [], []
     for key, spans in recorded.by_register(np.arange(len(recorded.names))):
-        order = _order(model, spans, limit) if len(spans.start) else []
+        with searching_until(until):
+            order = _order(model, spans, limit) if len(spans.start) else []
         if order is not None:
             keys.append(key)
             found.append(order)

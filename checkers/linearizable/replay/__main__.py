@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from checkers.linearizable.replay import __doc__ as about
-from checkers.linearizable.replay.files import Unreadable, certificate, first_line, history
-from checkers.linearizable.replay.objects import FUNCTIONS, OBJECTS, same
+from checkers.linearizable.replay.files import Unreadable, certificate, first_line, history, is_own
+from checkers.linearizable.replay.objects import FUNCTIONS, OBJECTS, Run, same
 from checkers.linearizable.replay.orders import fault
 from harness.printable import printable
 
@@ -31,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("history", type=Path)
     parser.add_argument("certificate", type=Path)
-    parser.add_argument("model", nargs="?", choices=sorted(OBJECTS))
+    parser.add_argument("model", nargs="?", help=f"module:NAME for one's own, or {', '.join(sorted(OBJECTS))}")
     parser.add_argument("--initial", type=_json, default=argparse.SUPPRESS)
     parser.add_argument("--failed-cas", choices=("ignored", "answer"))
     return parser
@@ -62,14 +63,30 @@ def replay(arguments: Sequence[str]) -> tuple[str, str | None]:
             f"by the certificate it begins with {json.dumps(told.initial)}, not with {json.dumps(initial)}: "
             "leave --initial out"
         )
-    foreign = sorted({str(row["f"]) for row in rows if row["process"] >= 0} - FUNCTIONS[model])
+    functions, make = _object(model)
+    foreign = sorted({str(row["f"]) for row in rows if row["process"] >= 0} - functions)
     if foreign:
         raise Unreadable(f"{given.history} is no history of a {model}: nothing such is asked to {foreign[0]}")
     try:
-        wrong = fault(rows, told.orders, lambda: OBJECTS[model](initial), answers)
+        wrong = fault(rows, told.orders, lambda: make(initial), answers)
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise Unreadable(f"the values or the initial value are none of a {model}: {first_line(error)}") from None
     return "1 order holds" if len(told.orders) == 1 else f"{len(told.orders)} orders hold", wrong
+
+
+def _object(model: str) -> tuple[frozenset[str], Callable[[Any], Run]]:
+    """What can be asked of it, and how it behaves from a value on. A model of one's own is what its module says: it is
+    the definition. Raises Unreadable."""
+    if not is_own(model):
+        if model not in OBJECTS:
+            raise Unreadable(f"there is no model {model!r}; known are: {', '.join(sorted(OBJECTS))}")
+        return FUNCTIONS[model], OBJECTS[model]
+    module, _, name = model.partition(":")
+    try:
+        own = getattr(importlib.import_module(module), name)
+        return frozenset(own.functions), own.replayed
+    except Exception as error:  # noqa: BLE001  whatever a user's module raises
+        raise Unreadable(f"model {model} cannot be imported: {type(error).__name__}: {first_line(error)}") from None
 
 
 def _agreed(name: str, told: str | None, given: str | None) -> str | None:

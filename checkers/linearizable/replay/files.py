@@ -18,6 +18,11 @@ LARGEST_BYTES = 1 << 30
 COLUMNS = ("index", "process", "type", "f", "key", "value", "error")
 
 
+def is_own(model: Any) -> bool:
+    """Whether it is a user's, named as module:NAME."""
+    return isinstance(model, str) and ":" in model
+
+
 class Unreadable(Exception):
     """A file is not what this program needs, and why."""
 
@@ -63,7 +68,7 @@ def certificate(path: Path) -> Certificate:
                 raise Unreadable(f"{path}, line {number}: a second order of {key!r}")
             orders[key] = order
     model, failed_cas = head.get("model"), head.get("failed_cas")
-    if head and model not in list(OBJECTS):
+    if head and model not in list(OBJECTS) and not is_own(model):
         raise Unreadable(f"{path} is of a model {model!r}; known are: {', '.join(sorted(OBJECTS))}")
     if failed_cas not in (None, "ignored", "answer"):
         raise Unreadable(f"{path} says of failed cas {failed_cas!r}; known are: ignored, answer")

@@ -18,7 +18,8 @@ Where the sets grow all the same, both answers are sought at less than the price
 Only where both fail, all configurations are followed.
 
 The number of configurations is bounded, and so is what they occupy; an object that needs more is undecided, and how
-far it came is reported. The bounds count steps and cells, not seconds, so that every machine decides alike.
+far it came is reported. The bounds count steps and cells, not seconds, so that every machine decides alike; unless
+a moment is given by which an answer is wanted (`deadline`).
 
 Source: Wing and Gong, Testing and Verifying Concurrent Objects, JPDC 17 (1993); Lowe, Testing for
 Linearizability, CCPE 29 (2017). The free overwrites are ours, and held against a search through all orders.
@@ -32,6 +33,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.kernels.columns import Int64
+from checkers.linearizable.search import deadline
 from checkers.linearizable.search.configurations import NODE, PLACED, STATE, Trail
 from checkers.linearizable.search.events import COMPLETED, Present
 from checkers.linearizable.search.kernel import (
@@ -52,6 +54,13 @@ from checkers.linearizable.values import NEVER
 __all__ = ["Decision", "Problem", "decide", "decide_with_orders"]
 
 LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED = range(3)
+
+TIME = -1
+"""How a search ended that ran out of time; beside how `advance` ends."""
+
+BETWEEN_LOOKS = 50_000
+"""So many configurations are explored before a search that has a deadline looks at the clock; twice as many each time
+that they were not enough for one event."""
 
 CELLS = 50_000_000
 """Configurations of one object may have so many numbers at once: 400 MB."""
@@ -82,6 +91,8 @@ class Decision:
     Otherwise states in which it could have ended, or could have been when the search was given up."""
     explored: int
     reason: str = ""
+    fits_until: int = 0
+    """UNDECIDED: what had completed before this moment has an order."""
     orders: tuple[tuple[int, ...], ...] = ()
     """If asked for: LINEARIZABLE: one order of all operations that took effect. NOT_LINEARIZABLE: for each of the
     possible states the order that led to it."""
@@ -199,16 +210,26 @@ class _Search:
         it began stays as it was: one can go back to it."""
         present = Present(*(column.copy() for column in self.here.present))
         limit = min(self._limit, self.explored + min(effort, self._limit))
-        allowance = Allowance(limit, self.room, kept, cuts)
         until = min(until, len(self._layout.time))
         reached = Reached(
             self.here.at, self.here.current.copy(), self.explored, Trail(self._trail, np.array([self.here.nodes]))
         )
         ended = MISSING
+        looks_after = BETWEEN_LOOKS if deadline.is_bounded() else self._limit
         while ended == MISSING and self._transitions.elements <= ELEMENTS:
+            if deadline.is_over():
+                ended = TIME
+                break
             given = Given(self._layout.line, self._transitions.moves(), present, self._layout.words)
+            allowance = Allowance(min(limit, reached.explored + looks_after), self.room, kept, cuts)
+            begun = reached
             ended, reached = advance(given, allowance, until, reached)
             self._transitions.fill()
+            if ended == LIMIT and allowance.limit < limit:
+                # It goes on with the event at which it looked; what it had explored of it does not count.
+                ended, looks_after = MISSING, 2 * looks_after
+                if reached.at == begun.at:
+                    reached = reached._replace(explored=begun.explored)
         self.explored, self._trail = reached.explored, reached.trail.step
         self.here = _Place(reached.at, reached.current, present, int(reached.trail.size[0]))
         self._furthest = max(self._furthest, reached.at)
@@ -218,6 +239,7 @@ class _Search:
         reasons = {
             LIMIT: f"{self._limit} configurations were not enough",
             FULL: f"more than {self.room} configurations are too many at once",
+            TIME: "there was no time left",
             MISSING: f"its states have more than {ELEMENTS} elements together",
         }
         at = {DONE: -1, STUCK: self.here.at}.get(ended, self._furthest)
@@ -229,6 +251,7 @@ class _Search:
             stuck_at=int(self._layout.line.subject[at]) if at >= 0 else -1,
             possible=self.states,
             explored=self.explored,
+            fits_until=int(self._layout.time[at]) if at >= 0 else NEVER,
             reason=reasons.get(ended, ""),
             orders=tuple(order_of_trail(self._problem, self._trail, heads[number]) for number in chosen)
             if len(self._trail)

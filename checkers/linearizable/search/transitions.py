@@ -7,8 +7,12 @@ from collections.abc import Callable, Hashable, Sequence, Sized
 import numpy as np
 
 from checkers.kernels.columns import Int64
+from checkers.linearizable.search import deadline
 from checkers.linearizable.search.events import ASKED, Moves, find
 from harness.compiled import compiled
+
+BETWEEN_LOOKS = 1_024
+"""So many entries are computed before a look at the clock."""
 
 StatesAfter = Callable[[Hashable, int], Sequence[Hashable]]
 """The states that an operation of this kind may lead to; none if it cannot happen in this state."""
@@ -38,6 +42,8 @@ class Transitions:
         missing = self._missing[: self._asked[0]]
         self._asked[0] = 0
         for entry in sorted(set(missing.tolist())):
+            if self._entries % BETWEEN_LOOKS == 0 and deadline.is_over():
+                break
             state, kind = divmod(entry, self._kinds)
             numbers = [self._numbered(target) for target in self._step(self.states[state], kind)]
             while self._used + len(numbers) > len(self._targets):

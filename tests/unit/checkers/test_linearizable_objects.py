@@ -137,7 +137,10 @@ def test_beyond_its_bound_an_object_is_unknown_with_how_far_it_came(tmp_path: Pa
     assert check(MODELS["counter"], path).verdict is Verdict.VALID
     found = check(MODELS["counter"], path, max_configurations=10)
     assert found.verdict is Verdict.UNKNOWN
-    assert found.reasons == ("k is undecided after 1 of its 14 operations: 10 configurations were not enough",)
+    assert found.reasons == (
+        "k is undecided after 1 of its 14 operations, which have an order, and 11 configurations: "
+        "10 configurations were not enough",
+    )
 
 
 def test_an_initial_value_is_given_as_json(tmp_path: Path) -> None:

@@ -1,0 +1,58 @@
+"""A model of one's own, judged, certified and verified as those that come with Stormproof are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command_line.answers import Stormproof
+
+TICKETS = Path(__file__).parents[2] / "examples" / "tickets"
+MODEL = ("--model", "tickets:TICKETS", "--engine", "inprocess")
+
+
+@pytest.fixture(autouse=True)
+def on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(TICKETS))
+
+
+def test_it_is_certified_and_verified(stormproof: Stormproof, tmp_path: Path) -> None:
+    certificate = tmp_path / "orders.json"
+    checked = stormproof("check", TICKETS / "tickets.edn", *MODEL, "--certify", certificate)
+    assert checked.code == 0, checked.err
+    assert stormproof("verify", certificate).code == 0
+
+    head, order = certificate.read_text().splitlines()
+    wrong = json.loads(order)
+    wrong["order"].sort()
+    certificate.write_text(head + "\n" + json.dumps(wrong) + "\n")
+    assert stormproof("verify", certificate, TICKETS / "tickets.edn").code == 3
+
+
+def test_a_violation_is_explained(stormproof: Stormproof, tmp_path: Path) -> None:
+    history = tmp_path / "twice.edn"
+    history.write_text(
+        (TICKETS / "tickets.edn").read_text().replace("ok, :f :take, :value 2", "ok, :f :take, :value 1")
+    )
+    checked = stormproof("check", history, *MODEL, "--json")
+    assert (checked.code, checked.json["anomalies"]) == (1, {"nonlinearizable": 1})
+    verdict = json.loads((Path(checked.json["directory"]) / "verdict.json").read_text())
+    [example] = verdict["checkers"]["linearizable"]["anomalies"]["nonlinearizable"]["examples"]
+    assert "fits nowhere" in example["because"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tickets:NONE", "it is not there"),
+        ("tickets:tickets", "it is function"),
+        ("nowhere_at_all:MODEL", "no module 'nowhere_at_all'"),
+        ("tickets:", "module:NAME"),
+    ],
+)
+def test_what_is_no_model_is_refused(name: str, words: str, stormproof: Stormproof) -> None:
+    checked = stormproof("check", TICKETS / "tickets.edn", "--model", name)
+    assert checked.code == 254
+    assert words in checked.err

@@ -78,7 +78,7 @@ def converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
 
 
 def read(path: Path, history: Path, judgement: Judgement) -> tuple[Source, Judgement]:
-    """The rows of a foreign history, in memory if it is short and else at `history`; what it turned out to be judged by.
+    """The rows of a foreign history, in memory if it is short, else at `history`; what it turned out to be judged by.
 
     Raises MalformedHistory, HarnessError.
     """

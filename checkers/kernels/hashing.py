@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.kernels.columns import Int64, whole
-from harness.compiled import compiled
+from harness.compiled import compiled, modular
 
 UInt64 = npt.NDArray[np.uint64]
 
@@ -23,14 +23,20 @@ def mixed(values: npt.NDArray[np.integer], seed: UInt64 | int = 0) -> UInt64:
 
 @compiled
 def _mixed(values: Int64, seeds: UInt64) -> UInt64:
-    """`seeds`: one for each value, or one for all."""
-    result = np.empty(len(values), dtype=np.uint64)
-    for i in range(len(values)):
-        z = np.uint64(values[i]) + np.uint64(0x9E3779B97F4A7C15) + seeds[min(i, len(seeds) - 1)]
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        result[i] = z ^ (z >> np.uint64(31))
-    return result
+    """`seeds`: one for each value, or one for all. Of arrays as a whole: only these overflow in silence everywhere."""
+    z = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15) + seeds
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@modular
+def place_of(first: int, second: int, size: int) -> int:
+    """Where a hash table with so many places, a power of 2, is searched first for these two numbers."""
+    z = np.uint64(np.int64(first)) * np.uint64(0x9E3779B97F4A7C15)
+    z += np.uint64(np.int64(second)) * np.uint64(0xC2B2AE3D27D4EB4F)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return int(np.int64((z ^ (z >> np.uint64(31))) & np.uint64(size - 1)))
 
 
 def mixed_column(column: pa.Array | pa.ChunkedArray, seed: UInt64 | int = 0) -> UInt64:

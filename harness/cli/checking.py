@@ -134,7 +134,7 @@ def _check(
             require_writable_directory(reports)  # Before hours of work, not after them.
         return _check_history(history, test, options, judge, console, scratch, reports)
     except MalformedHistory as error:
-        return _failed(ExitCode.WRONG_USAGE, placed(error, path, history, scratch))
+        return _failed(ExitCode.WRONG_USAGE, placed(error, path, history))
     except (UsageError, TooLargeToCertify) as error:
         return _failed(ExitCode.WRONG_USAGE, error)
     except HarnessError as error:

@@ -1,11 +1,12 @@
-"""Hot loops as machine code: plain functions on arrays and numbers, compiled when they are first called.
+"""Hot loops as machine code: plain functions on arrays and numbers, compiled when they are first called on long ones
+(and until then `interpreted`).
 
 What was compiled is kept for later processes under a name made of its content (`content`): of the function, of all
 that it calls in whatever file, of the constants that it reads, of the types that it is called with, and of what
 compiled it for which processor. So a fresh checkout, another worktree and Spark's workers find what any of them
 compiled, and nothing is found once anything changed on which the machine code depends.
 
-numba is imported by the first call, not by the import of a module that has kernels: most commands call none.
+numba is imported by the first such call, not by the import of a module that has kernels: most commands call none.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import FunctionType
 from typing import Any, ClassVar, Generic, ParamSpec, TypeVar, cast
+
+from harness.compiled import interpreted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,6 +32,8 @@ class Kernel(Generic[P, R]):
     """A compiled function; other compiled functions may call it."""
 
     options: ClassVar[Mapping[str, bool]] = {"nogil": True}
+    is_bounded: ClassVar[bool] = True
+    """Whether few numbers mean few steps."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
@@ -36,6 +42,11 @@ class Kernel(Generic[P, R]):
         self._dispatcher: Callable[P, R] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if interpreted.is_interpreting():
+            return cast(R, self.function(*args, **kwargs))
+        if self._dispatcher is None and self.is_bounded and interpreted.are_short((*args, *kwargs.values())):
+            with suppress(interpreted.GivenUp):
+                return cast(R, interpreted.interpret(self.function, args, kwargs))
         return (self._dispatcher or self._built())(*args, **kwargs)
 
     def __reduce__(self) -> str:
@@ -57,6 +68,12 @@ class Kernel(Generic[P, R]):
             return self._dispatcher
 
 
+class Search(Kernel[P, R]):
+    """A compiled function that may take many steps over few numbers."""
+
+    is_bounded = False
+
+
 class Inlined(Kernel[P, R]):
     """A phase of kernels."""
 
@@ -70,9 +87,21 @@ class Inlined(Kernel[P, R]):
             raise TypeError(f"{function.__qualname__} is inlined without counting references: it cannot return arrays")
 
 
+class Modular(Inlined[P, R]):
+    """A phase of kernels whose numbers overflow on purpose."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return cast(R, interpreted.wrapped(self.function, args))
+
+
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Machine code from the first call on, which lets other threads run; later processes load it."""
+    """Machine code, which lets other threads run; later processes load it."""
     return Kernel(function)
+
+
+def searching(function: Callable[P, R]) -> Callable[P, R]:
+    """As `compiled`, of a function that may take many steps over few numbers: it is never interpreted."""
+    return Search(function)
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
@@ -82,6 +111,11 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     loop. This one does not count them, so it can neither make nor return arrays. Raises TypeError if it says it does.
     """
     return Inlined(function)
+
+
+def modular(function: Callable[P, R]) -> Callable[P, R]:
+    """As `inlined`, of a function that reckons modulo 2^64 with numbers of type uint64, as hashes do."""
+    return Modular(function)
 
 
 def on_compiling(listener: Callable[[str], None]) -> None:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from harness.errors import HarnessError
 from harness.jepsen import edn, json_text, scan, source
@@ -27,6 +27,7 @@ from harness.jepsen.operation_columns import MapReader, OperationColumns, Reader
 from harness.jepsen.source import LONGEST_BYTES, BrokenText
 from harness.jepsen.textual import LineReader
 from harness.jepsen.transactions import MICRO_OPERATION, plain_transactions
+from harness.record.history.parquet import parquet_file
 from harness.record.history.schema import MalformedHistory
 
 _BETWEEN = rb"(?:[\s,]|;[^\n]*\n)*"
@@ -54,25 +55,41 @@ def convert(path: Path, parquet: Path, shape: Shape) -> int:
 
     Raises MalformedHistory with place and reason, HarnessError where a file cannot be read or written.
     """
-    partial = parquet.with_name(parquet.name + ".partial")
     batches = Batches(shape.value_type, shape.functions)
+    with _converting(path), parquet_file(parquet, batches.schema) as writer:
+        for batch in _read(path, shape, batches):
+            writer.write_batch(batch)
+    return batches.rows
+
+
+def held(path: Path, shape: Shape) -> pa.Table:
+    """The rows that `convert` writes, in memory. Raises as it does."""
+    batches = Batches(shape.value_type, shape.functions)
+    with _converting(path):
+        rows = pa.Table.from_batches(_read(path, shape, batches), batches.schema)
+    return rows.unify_dictionaries().combine_chunks()
+
+
+@contextmanager
+def _converting(path: Path) -> Iterator[None]:
+    """Raises HarnessError for OSError."""
     try:
-        try:
-            with pq.ParquetWriter(partial, batches.schema, compression="zstd", version="2.6") as writer:
-                for recorded in recorded_in(path, shape.transactions):
-                    before = batches.rows
-                    try:
-                        writer.write_batch(batches.batch(recorded))
-                    except UnicodeEncodeError:
-                        raise _no_text(path, before, recorded) from None
-        except BrokenText as broken:
-            raise malformed(path, batches.rows, broken) from None
-        partial.replace(parquet)
+        yield
     except OSError as error:
         raise HarnessError(f"history {path} cannot be converted: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return batches.rows
+
+
+def _read(path: Path, shape: Shape, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Raises MalformedHistory, OSError."""
+    try:
+        for recorded in recorded_in(path, shape.transactions):
+            before = batches.rows
+            try:
+                yield batches.batch(recorded)
+            except UnicodeEncodeError:
+                raise _no_text(path, before, recorded) from None
+    except BrokenText as broken:
+        raise malformed(path, batches.rows, broken) from None
 
 
 def located(path: Path, found: MalformedHistory) -> MalformedHistory:

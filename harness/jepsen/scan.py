@@ -236,7 +236,7 @@ def _integer(text: Bytes, begin: int, end: int) -> int:
     for place in range(at, end):
         if text[place] < _ZERO or text[place] > _NINE:
             return ABSENT
-        value = value * 10 + text[place] - _ZERO
+        value = value * 10 + int(text[place]) - _ZERO
     return -value if at > begin else value
 
 

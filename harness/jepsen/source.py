@@ -7,6 +7,7 @@ from 0; lines and columns are counted when somebody asks, by reading the text on
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,6 +59,12 @@ class Place:
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column}"
+
+
+def is_short(path: Path) -> bool:
+    """Whether one block holds the text, which is not packed. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(len(_GZIP)) != _GZIP and file.seek(0, os.SEEK_END) <= BLOCK_BYTES
 
 
 @contextmanager

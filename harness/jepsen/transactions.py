@@ -205,7 +205,7 @@ def _number(text: Bytes, at: int) -> tuple[int, int]:
     begun = at + 1 if text[at] == _MINUS else at
     to, value = begun, 0
     while to < len(text) and text[to] >= _ZERO and text[to] <= _NINE and to - begun <= _DIGITS:
-        value = value * 10 + text[to] - _ZERO
+        value = value * 10 + int(text[to]) - _ZERO
         to += 1
     is_odd = to == begun or to - begun > _DIGITS or (text[begun] == _ZERO and (to > begun + 1 or begun > at))
     if is_odd or to == len(text) or not _ENDS_WORD[text[to]]:

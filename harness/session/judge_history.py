@@ -10,7 +10,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+
 from checkers.certified import CertifiedHistory, fingerprint
+from checkers.history_batches import Source
 from checkers.linearizable import require_certifiable
 from checkers.plan import CheckRequest
 from checkers.verdict import CheckerResult, Verdict
@@ -18,10 +21,11 @@ from harness.errors import HarnessError, UsageError
 from harness.jepsen import located
 from harness.progress import Moment, Progress
 from harness.record.history import MalformedHistory, close_torn
+from harness.record.history.parquet import parquet_file
 from harness.record.run_directory import HISTORY, RunDirectory
 from harness.session.decide import Decided, Judge, verdict_of
 from harness.session.given_history import Form, GivenHistory
-from harness.session.judgement import Judgement, converted
+from harness.session.judgement import Judgement, read
 from harness.session.outcome import check_line, operations_of, vacuity_arguments, versions
 from harness.session.output_file import write
 from results.report import write_report
@@ -36,8 +40,8 @@ class JudgedHistory:
     """What a history came to."""
 
     given: GivenHistory
-    history: Path
-    """What was checked, as Parquet: the file itself, or what it was converted to."""
+    history: Source
+    """What was checked: the file itself, or the rows that were read of it."""
     verdict: Verdict
     reasons: tuple[str, ...]
     decided: Decided
@@ -56,7 +60,7 @@ def judge_history(
 
     Raises MalformedHistory, TooLargeToCertify, UsageError, HarnessError.
     """
-    history, judgement, doubts = _as_parquet(given, judgement, scratch, progress)
+    history, judgement, doubts = _rows(given, judgement, scratch, progress)
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
     request = CheckRequest(history=history, repeats=judgement.repeats)
@@ -72,9 +76,9 @@ def judge_history(
     )
 
 
-def _as_parquet(
+def _rows(
     given: GivenHistory, judgement: Judgement, scratch: Path, progress: Progress
-) -> tuple[Path, Judgement, tuple[str, ...]]:
+) -> tuple[Source, Judgement, tuple[str, ...]]:
     """The history, what it turned out to be judged by, and why a verdict of VALID could not be trusted."""
     kept = scratch / HISTORY
     if given.form is Form.STREAM:
@@ -83,7 +87,7 @@ def _as_parquet(
     if given.form is Form.TEXT:
         progress(f"reading {given.path}")
         progress(Moment(f"reading {given.path.name}"))
-        return kept, converted(given.file, kept, judgement), ()
+        return *read(given.file, kept, judgement), ()
     return given.file, judgement, ()
 
 
@@ -96,11 +100,11 @@ def _certified(given: GivenHistory, judgement: Judgement, request: CheckRequest,
     return certifier.certify(request, decided.engine, partial(write, certificate), history)
 
 
-def placed(error: MalformedHistory, path: Path, given: GivenHistory | None, scratch: Path) -> MalformedHistory:
-    """The same with the name that the user gave, and of a text that was converted before, with its line."""
+def placed(error: MalformedHistory, path: Path, given: GivenHistory | None) -> MalformedHistory:
+    """The same with the name that the user gave, and of a text with its line."""
     if given is None:
         path = error.path or path
-    elif given.form is Form.TEXT and (scratch / HISTORY).exists():
+    elif given.form is Form.TEXT and error.line is None:
         error = located(given.file, error)
     return error.of(path)
 
@@ -130,7 +134,10 @@ def keep_verdict(
             command=check_line(again, *judged_as, *vacuity_arguments(judge.vacuous), "--engine", engine),
         ),
     )
-    if judged.history == given.path:
+    if isinstance(judged.history, pa.Table):
+        with parquet_file(directory.history, judged.history.schema) as writer:
+            writer.write_table(judged.history)
+    elif judged.history == given.path:
         directory.history.symlink_to(judged.history.resolve())
     else:
         shutil.move(judged.history, directory.history)

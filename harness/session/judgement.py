@@ -7,11 +7,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
 from checkers.certified import CertifiedHistory
+from checkers.history_batches import Source
 from checkers.kernels.columns import NONE
 from checkers.linearizable import FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.history.repeats import repeats_of
@@ -23,11 +24,14 @@ from checkers.statistics import Statistics
 from checkers.transactions.model.lattice import ALIASES, ConsistencyModel, model_named
 from checkers.vacuity import Vacuity
 from harness.errors import UsageError
-from harness.jepsen import Shape, convert
+from harness.jepsen import Shape, convert, held
+from harness.jepsen.source import is_short
 from harness.nearest import unknown
 from harness.record.history import MalformedHistory
 from harness.session import resolve as registry
 from harness.workload import Workload
+
+T = TypeVar("T")
 
 INTEGERS = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
 ANYTHING = pa.struct([("json", pa.string())])
@@ -71,14 +75,26 @@ def converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
 
     Raises MalformedHistory, HarnessError.
     """
+    return _of_its_shape(judgement, lambda shape: convert(path, history, shape))[1]
+
+
+def read(path: Path, history: Path, judgement: Judgement) -> tuple[Source, Judgement]:
+    """The rows of a foreign history, in memory if it is short, else at `history`; what it turned out to be judged by.
+
+    Raises MalformedHistory, HarnessError.
+    """
+    if is_short(path):
+        return _of_its_shape(judgement, lambda shape: held(path, shape))
+    return history, converted(path, history, judgement)
+
+
+def _of_its_shape(judgement: Judgement, read: Callable[[Shape], T]) -> tuple[T, Judgement]:
     try:
-        convert(path, history, judgement.shape)
+        return read(judgement.shape), judgement
     except MalformedHistory:
         if judgement.otherwise is None:
             raise
-        judgement = judgement.otherwise
-        convert(path, history, judgement.shape)
-    return judgement
+        return read(judgement.otherwise.shape), judgement.otherwise
 
 
 def transactional() -> tuple[str, ...]:

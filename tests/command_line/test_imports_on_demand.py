@@ -92,11 +92,29 @@ SIX_EVENTS = """
 """
 
 
-def test_a_small_check_in_this_process_does_without_spark_and_pandas(tmp_path: Path) -> None:
-    (tmp_path / "six.edn").write_text(SIX_EVENTS)
-    code, heavy = imported("check", "six.edn", "--model", "cas-register", "--engine", "inprocess", cwd=tmp_path)
+THREE_TRANSACTIONS = """
+{:type :invoke, :f :txn, :value [[:append :x 1]], :process 0, :time 1}
+{:type :ok, :f :txn, :value [[:append :x 1]], :process 0, :time 2}
+{:type :invoke, :f :txn, :value [[:r :x nil] [:append :x 2]], :process 1, :time 3}
+{:type :ok, :f :txn, :value [[:r :x [1]] [:append :x 2]], :process 1, :time 4}
+{:type :invoke, :f :txn, :value [[:r :x nil]], :process 0, :time 5}
+{:type :ok, :f :txn, :value [[:r :x [1 2]]], :process 0, :time 6}
+"""
+
+
+@pytest.mark.parametrize(
+    ("judged", "text"),
+    [
+        ("--model cas-register", SIX_EVENTS),
+        ("--workload list-append", THREE_TRANSACTIONS),
+        ("--workload rw-register", THREE_TRANSACTIONS.replace("append", "w").replace("[1]", "1").replace("[1 2]", "2")),
+    ],
+)
+def test_a_small_check_does_without_spark_pandas_and_machine_code(judged: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "small.edn").write_text(text)
+    code, heavy = imported("check", "small.edn", *judged.split(), cwd=tmp_path)
     assert code == 0
-    assert heavy <= {"numpy", "pyarrow", "numba", "llvmlite", "asyncio", "plotly"}
+    assert heavy <= {"numpy", "pyarrow", "asyncio", "plotly", "pysat"}
 
 
 def test_a_storm_judged_in_this_process_does_without_spark_and_pandas(tmp_path: Path) -> None:

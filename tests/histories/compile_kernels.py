@@ -22,7 +22,7 @@ from pathlib import Path
 import checkers
 import harness.jepsen
 from harness.cli import main
-from harness.compiled import Kernel, on_compiling, store
+from harness.compiled import Kernel, interpreted, on_compiling, store
 from harness.compiled.content import digest_of
 from harness.compiled.machine_code import compiler
 from tests.references.history_language import parse_history
@@ -70,6 +70,7 @@ def compile_kernels_of(job: Job) -> int:
     """Returns how many kernels were compiled."""
     compiled: list[str] = []
     on_compiling(compiled.append)
+    interpreted.allowance.left_s = 0.0
     with (
         tempfile.TemporaryDirectory() as scratch,
         open(os.devnull, "w") as nowhere,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
+from harness.compiled import interpreted
 from tests.histories.compile_kernels import FOLDER, compile_kernels_of, jobs
 from tests.references.history_language import parse_history
 
@@ -36,7 +37,7 @@ def test_after_the_set_up_a_first_check_compiles_nothing(judged: tuple[str, str]
     ran = subprocess.run(
         [sys.executable, "-c", CHECK, *job, "history.edn", "--engine", "inprocess"],
         cwd=tmp_path,
-        env=dict(os.environ),
+        env={**os.environ, interpreted.NEVER: "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from checkers.transactions.meanings import NO_ORDER
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Verdict, merge
+from harness.compiled import Kernel, interpreted
 from harness.session.judgement import checker_for
 from harness.session.resolve import names
 from harness.session.resolve import workload as workload_named
@@ -110,6 +112,26 @@ def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) 
         for anomaly in summary.examples:
             assert anomaly.operations == tuple(sorted(set(anomaly.operations)))
             assert all(0 <= operation < len(written.rows) for operation in anomaly.operations)
+
+
+def _interpreted(kernel: Kernel[Any, Any], *args: Any, **kwargs: Any) -> Any:
+    """A call as if the kernel had never been loaded."""
+    if interpreted.is_interpreting():
+        return kernel.function(*args, **kwargs)
+    if kernel.is_bounded:
+        return interpreted.interpret(kernel.function, args, kwargs)
+    return kernel._built()(*args, **kwargs)
+
+
+@pytest.mark.parametrize("folder", sorted({file.parent.name for file in FILES}))
+def test_interpreted_kernels_judge_as_machine_code_does(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [file for file in FILES if file.parent.name == folder]
+    compiled = [judged(parse_history(file.read_text()), tmp_path / f"{file.stem}.parquet") for file in files]
+    monkeypatch.setattr(Kernel, "__call__", _interpreted)
+    for file, expected in zip(files, compiled, strict=True):
+        assert judged(parse_history(file.read_text()), tmp_path / f"{file.stem}.parquet") == expected, file
 
 
 @pytest.mark.parametrize(

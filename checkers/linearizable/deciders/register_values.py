@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import NONE, Bool, Int8, Int64
+from checkers.kernels.hashing import place_of
 from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, READ
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
@@ -95,10 +96,7 @@ def _numbers(
             if mute[i] or (is_expected and f[i] < CAS):
                 continue
             r, v = register[i], expected[i] if is_expected else value[i]
-        mixed = np.uint64(v) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(r) * np.uint64(0xC2B2AE3D27D4EB4F)
-        mixed ^= mixed >> np.uint64(29)
-        mixed *= np.uint64(0xBF58476D1CE4E5B9)
-        at = np.int64((mixed >> np.uint64(20)) & np.uint64(capacity - 1))
+        at = place_of(v, r, capacity)
         while slots[at] >= 0 and (known[slots[at]] != v or owner[slots[at]] != r):
             at = (at + 1) & (capacity - 1)
         if slots[at] < 0:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from harness.compiled import compiled, inlined
+from harness.compiled import compiled, inlined, modular
 
 STATE, NODE, UNREAD, PLACED = range(4)
 """Columns: behind the words of PLACED are those of free, and behind these the counts of used. UNREAD: 1 if an
@@ -87,7 +87,7 @@ def record(trail: Trail, row: Int64, what: int) -> None:
         trail.size[0] = node + 1
 
 
-@inlined
+@modular
 def _hash(row: Int64) -> int:
     h = np.uint64(1469598103934665603) ^ np.uint64(row[STATE])
     for c in range(UNREAD, len(row)):

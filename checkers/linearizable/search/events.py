@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from harness.compiled import inlined
+from harness.compiled import inlined, modular
 
 INVOKED, COMPLETED, MAY_HAPPEN, OVER = range(4)
 """Events. MAY_HAPPEN: an indefinite operation was invoked. OVER: equal indefinite operations do not matter any more."""
@@ -63,9 +63,9 @@ class Present(NamedTuple):
     """By kind how many indefinite operations of it began."""
 
 
-@inlined
+@modular
 def mixed(x: int) -> int:
-    h = np.uint64(x) * np.uint64(0x9E3779B97F4A7C15)
+    h = np.uint64(np.int64(x)) * np.uint64(0x9E3779B97F4A7C15)
     return int((h ^ (h >> np.uint64(29))) & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,6 +43,18 @@ def write_parquet(stream: Path, parquet: Path) -> StreamTail:
         partial.unlink(missing_ok=True)
     sync_directory(parquet.parent)
     return tail
+
+
+@contextmanager
+def parquet_file(parquet: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """A file that is there whole or not at all, for what can be made again. Raises OSError."""
+    partial = parquet.with_name(parquet.name + ".partial")
+    try:
+        with pq.ParquetWriter(partial, schema, compression="zstd", version="2.6") as writer:
+            yield writer
+        partial.replace(parquet)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def sync_directory(directory: Path) -> None:

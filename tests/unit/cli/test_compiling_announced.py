@@ -11,7 +11,7 @@ import pytest
 
 from harness import compiled
 from harness.cli.compiling import announce_compiling
-from harness.compiled import store
+from harness.compiled import interpreted, store
 
 
 def test_each_purpose_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ def test_a_first_check_says_on_standard_error_that_it_compiles_and_a_second_has_
         subprocess.run(
             [sys.executable, "-c", command, *words],
             cwd=tmp_path,
-            env={**os.environ, store.CHOSEN: str(tmp_path / "kernels")},
+            env={**os.environ, store.CHOSEN: str(tmp_path / "kernels"), interpreted.NEVER: "1"},
             capture_output=True,
             text=True,
             check=False,

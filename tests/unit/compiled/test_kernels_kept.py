@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from checkers.spark import session
-from harness.compiled import store
+from harness.compiled import interpreted, store
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -53,6 +53,7 @@ def run(
     (directory / "callee.py").write_text(CALLEE.format(step=step))
     (directory / "caller.py").write_text(CALLER.format(factor=factor, fields=fields))
     environment = {**os.environ, store.CHOSEN: str(kernels), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment[interpreted.NEVER] = "1"
     ran = subprocess.run(
         [sys.executable, "caller.py"], cwd=directory, env=environment, capture_output=True, text=True, check=False
     )
@@ -110,6 +111,7 @@ def test_kernels_travel_with_the_project_to_workers_that_have_none(
 
     def printed(where: Path, kernels: str) -> str:
         environment = {**os.environ, store.CHOSEN: str(tmp_path / kernels), "PYTHONPATH": str(where)}
+        environment[interpreted.NEVER] = "1"
         command = [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {program}"]
         return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True).stdout.strip()
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int8, Int32, Int64, whole
+from checkers.kernels.hashing import place_of
 from checkers.transactions.elle.rw_register.rows import RegisterRole
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, RESOLVED
@@ -114,9 +115,7 @@ def _writers(key: Int32, role: Int8, value: Int64) -> Int64:
         for i in range(length):
             if (role[i] >= RegisterRole.WRITE) != is_write or value[i] == NONE:
                 continue
-            z = np.uint64(value[i]) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key[i]) * np.uint64(0xC2B2AE3D27D4EB4F)
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            at = np.int64((z ^ (z >> np.uint64(31))) & np.uint64(size - 1))
+            at = place_of(value[i], key[i], size)
             while row_of[at] >= 0 and (value[row_of[at]] != value[i] or key[row_of[at]] != key[i]):
                 at = (at + 1) & (size - 1)
             if not is_write or row_of[at] >= 0:

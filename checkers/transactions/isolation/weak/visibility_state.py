@@ -14,12 +14,20 @@ from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses
 from harness.compiled import compiled, inlined
 
 VERSION = np.dtype(
-    [
-        (name, np.int32)
-        for name in ("older", "newer", "chain", "place", "mark", "since", "floor", "previous", "further", "overtaken")
-    ]
-    + [("reached", np.int64), ("is_aside", np.bool_)],
-    align=True,
+    (
+        np.record,
+        np.dtype(
+            [
+                (name, np.int32)
+                for name in (
+                    *("older", "newer", "chain", "place", "mark"),
+                    *("since", "floor", "previous", "further", "overtaken"),
+                )
+            ]
+            + [("reached", np.int64), ("is_aside", np.bool_)],
+            align=True,
+        ),
+    )
 )
 """Of a version: its neighbours in the list of its key; its writer's chain and place there; its mark, and as which one
 lower marks of its session count; below which mark all versions of the key come before this one, or are this one, but

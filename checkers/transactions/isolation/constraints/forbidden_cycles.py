@@ -12,10 +12,15 @@ import numpy as np
 from checkers.kernels.columns import Bool, Int8, Int32, Int64
 from checkers.transactions.isolation.constraints.clauses import Clause
 from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation
+from checkers.transactions.isolation.constraints.strong_components import strong_components
 from harness.compiled import compiled, inlined
 
-CYCLES = 1_000
+CYCLES = 4_000
 """So many cycles are taken from a proposal."""
+
+NEAR = 1_024
+"""Cycles are looked for first among events that are so near to each other, by when their transactions began; where all
+sessions are busy most of what follows an event is too far away to lead back to it."""
 
 KNOWN = -1
 """Label of an edge that no choice has brought; others have 2 * choice + alternative."""
@@ -66,7 +71,12 @@ class AlternativeGraph(NamedTuple):
 
     def cycles(self, taken: Int8) -> list[Clause]:
         """Forbidden ones among what is known and taken, each with as few choices as possible."""
-        ends, edges = _forbidden_cycles(self, taken)
+        size = len(self.first) - 1
+        ends, edges = _forbidden_cycles(self, taken, min(NEAR, size))
+        near = NEAR
+        while not len(ends) and near < size:
+            near *= 2
+            ends, edges = _forbidden_cycles(self, taken, near)
         found: dict[tuple[int, ...], Clause] = {}
         for cycle in np.split(edges, ends)[:-1]:
             labels = tuple(sorted({int(label) for label in self.label[cycle] if label != KNOWN}))
@@ -93,8 +103,9 @@ class _Search(NamedTuple):
 
 
 @compiled
-def _forbidden_cycles(graph: AlternativeGraph, taken: Int8) -> tuple[Int64, Int32]:
-    """(ends of cycles, edges of all of them): from each event that a taken edge leads to, the cheapest way back.
+def _forbidden_cycles(graph: AlternativeGraph, taken: Int8, near: int) -> tuple[Int64, Int32]:
+    """(ends of cycles, edges of all of them): from each event that a taken edge leads to, the cheapest way back through
+    events that are near to it.
 
     known:  a ──► b,  c ──► d         choices 0 and 1, whose taken alternatives bring b ──► c and d ──► a
 
@@ -119,9 +130,11 @@ def _forbidden_cycles(graph: AlternativeGraph, taken: Int8) -> tuple[Int64, Int3
     for start in range(size):
         if not _mark_closing(graph, usable, covered, search, start):
             continue
-        search.cost[:] = edges_of_graph
-        search.done[:] = False
-        last = _cheapest(graph, usable, search, start)
+        for layer in range(graph.layers):
+            low, high = layer * size + max(start - near, 0), layer * size + min(start + near + 1, size)
+            search.cost[low:high] = edges_of_graph
+            search.done[low:high] = False
+        last = _cheapest(graph, usable, search, start, near)
         if last >= 0:
             cycle = _traced(search, last)
             for edge in cycle:
@@ -138,15 +151,23 @@ def _forbidden_cycles(graph: AlternativeGraph, taken: Int8) -> tuple[Int64, Int3
 
 @compiled
 def _usable(graph: AlternativeGraph, taken: Int8) -> Bool:
-    """bool[edges]: known and taken ones; and where all cycles are forbidden, only if they can be on one."""
+    """bool[edges]: known and taken ones, between events that lead to each other."""
+    size = len(graph.first) - 1
     there = np.empty(len(graph.target), dtype=np.bool_)
+    first = np.zeros(size + 1, dtype=np.int64)
+    targets = np.empty(len(graph.target), dtype=np.int32)
+    count = 0
+    for event in range(size):
+        for e in range(graph.first[event], graph.first[event + 1]):
+            label = graph.label[e]
+            there[e] = label < 0 or taken[label >> 1] == label & 1
+            if there[e]:
+                targets[count] = graph.target[e]
+                count += 1
+        first[event + 1] = count
+    component = strong_components(first, targets[:count])
     for e in range(len(graph.target)):
-        label = graph.label[e]
-        there[e] = label < 0 or taken[label >> 1] == label & 1
-    if graph.layers == 1:
-        alive = _on_cycles(graph, there)
-        for e in range(len(graph.target)):
-            there[e] &= alive[graph.source[e]] and alive[graph.target[e]]
+        there[e] &= component[graph.source[e]] == component[graph.target[e]]
     return there
 
 
@@ -173,7 +194,7 @@ def _unmark_closing(graph: AlternativeGraph, search: _Search, start: int) -> Non
 
 
 @inlined
-def _cheapest(graph: AlternativeGraph, usable: Bool, search: _Search, start: int) -> int:
+def _cheapest(graph: AlternativeGraph, usable: Bool, search: _Search, start: int, near: int) -> int:
     """The state from which an edge closes the cheapest cycle at `start`; -1 if there is none."""
     search.cost[start], search.came_by[start], search.reached[0, 0] = 0, -1, start
     price, count, dearer = 0, 1, 0
@@ -186,14 +207,22 @@ def _cheapest(graph: AlternativeGraph, usable: Bool, search: _Search, start: int
             search.done[state] = True
             if search.closing[state] >= 0:
                 return state
-            count, dearer = _expanded(graph, usable, search, state, price, count, dearer)
+            count, dearer = _expanded(graph, usable, search, state, price, count, dearer, start, near)
         price, count, dearer = price + 1, dearer, 0
     return -1
 
 
 @inlined
 def _expanded(
-    graph: AlternativeGraph, usable: Bool, search: _Search, state: int, price: int, count: int, dearer: int
+    graph: AlternativeGraph,
+    usable: Bool,
+    search: _Search,
+    state: int,
+    price: int,
+    count: int,
+    dearer: int,
+    start: int,
+    near: int,
 ) -> tuple[int, int]:
     """Reaches what follows a state. How many states are reached that cost as much, and how many that cost one more."""
     size = len(graph.first) - 1
@@ -201,7 +230,9 @@ def _expanded(
     for e in range(graph.first[event], graph.first[event + 1]):
         follower = (layer + graph.anti[e]) * size + graph.target[e]
         costs_more = graph.label[e] >= 0
-        if not usable[e] or follower >= len(search.cost) or price + costs_more >= search.cost[follower]:
+        if not usable[e] or abs(graph.target[e] - start) > near:
+            continue
+        if follower >= len(search.cost) or price + costs_more >= search.cost[follower]:
             continue
         search.cost[follower] = price + costs_more
         search.came_by[follower], search.came_from[follower] = e, state
@@ -228,37 +259,3 @@ def _traced(search: _Search, last: int) -> Int32:
         cycle[place] = search.came_by[state]
         state = search.came_from[state]
     return cycle
-
-
-@compiled
-def _on_cycles(graph: AlternativeGraph, there: Bool) -> Bool:
-    """Events that are on cycles, or between them."""
-    first, source, target = graph.first, graph.source, graph.target
-    first_in, edges_in = graph.first_in, graph.edges_in
-    size = len(first) - 1
-    alive = np.ones(size, dtype=np.bool_)
-    ready = np.empty(size, dtype=np.int32)
-    for backwards in (False, True):
-        waiting = np.zeros(size, dtype=np.int32)
-        for e in range(len(target)):
-            if there[e] and alive[source[e]] and alive[target[e]]:
-                waiting[source[e] if backwards else target[e]] += 1
-        count = 0
-        for event in range(size):
-            if alive[event] and waiting[event] == 0:
-                ready[count] = event
-                count += 1
-        while count > 0:
-            count -= 1
-            event = ready[count]
-            alive[event] = False
-            low, high = (first_in[event], first_in[event + 1]) if backwards else (first[event], first[event + 1])
-            for i in range(low, high):
-                e = edges_in[i] if backwards else i
-                other = source[e] if backwards else target[e]
-                if there[e] and alive[other]:
-                    waiting[other] -= 1
-                    if waiting[other] == 0:
-                        ready[count] = other
-                        count += 1
-    return alive

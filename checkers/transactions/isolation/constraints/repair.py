@@ -23,6 +23,9 @@ NO_PART = -1
 
 ROUNDS = 64
 """So often an order is tried."""
+MOST = 2
+"""If more than one in so many transactions are to be put in order together, all are: the others would follow one by
+one, and each time all would be solved anew."""
 TRANSACTIONS = 10_000
 CHOICES = 50_000
 """A component with more is left open."""
@@ -175,6 +178,9 @@ class Repair:
             around = surroundings(self.found.events, transactions)
             touched = [part for part in np.unique(self.part_of[around]).tolist() if part != NO_PART]
             around = np.unique(np.concatenate((around, *(self.parts.pop(part).transactions for part in touched))))
+            if len(around) * MOST > len(self.part_of) and len(self.part_of) - 1 <= TRANSACTIONS:
+                self.parts.clear()
+                around = np.arange(1, len(self.part_of), dtype=np.int32)
             number = int(around[0])
             self.part_of[around] = number
             self.parts[number] = _Part(transactions=around, source=nothing, target=nothing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ def _order(model: Model, rows: pa.Table, limit: int) -> Sequence[int] | Int64 | 
 def object_findings(rows: pa.Table, *, model: Model, limit: int, until: float | None = None) -> pa.Table:
     """Kernel over all rows of a bucket of objects."""
     found: dict[str, list[Example]] = {NONLINEARIZABLE: [], UNDECIDED_OBJECT: [], MALFORMED: []}
+    contradictions: list[tuple[tuple[int, ...], str, Question]] = []
     count = 0
     for key, own in objects(rows):
         count += 1
@@ -77,13 +79,21 @@ def object_findings(rows: pa.Table, *, model: Model, limit: int, until: float | 
         try:
             with searching_until(until):
                 judged = _judge(key, model, own, limit)
+            if isinstance(judged, Question):
+                contradictions.append((judged.witnesses, key, judged))
+                judged = None
         except (TypeError, ValueError) as error:
             which = f"object {key!r}" if key else "the object"
             because = f"{which} has a value that means nothing to model {model.name}: {error}"
             judged = MALFORMED, Example(key=key, operations=(own["index"][0].as_py(),), because=because)
         if judged is not None:
             found[judged[0]].append(judged[1])
-    return findings_of_objects(count, {name: (len(examples), examples) for name, examples in found.items()})
+    # Only some will be shown, and finding what would have fitted takes longer than finding that nothing does.
+    smallest = sorted(contradictions, key=lambda one: one[:2])[:EXAMPLES]
+    broken = len(contradictions) + len(found[NONLINEARIZABLE])
+    found[NONLINEARIZABLE] += [contradicted(key, model, question) for _, key, question in smallest]
+    counts = {name: (len(examples), examples) for name, examples in found.items()}
+    return findings_of_objects(count, counts | {NONLINEARIZABLE: (broken, found[NONLINEARIZABLE])})
 
 
 def findings_of_objects(objects: int, found: Mapping[str, tuple[int, Sequence[Example]]]) -> pa.Table:
@@ -95,15 +105,16 @@ def findings_of_objects(objects: int, found: Mapping[str, tuple[int, Sequence[Ex
     return findings.table()
 
 
-def _judge(key: str, model: Model, rows: pa.Table, limit: int) -> tuple[str, Example] | None:
-    """What is to be said of an object: nothing if it is linearizable. By the decider of its kind, else by search."""
+def _judge(key: str, model: Model, rows: pa.Table, limit: int) -> tuple[str, Example] | Question | None:
+    """What is to be said of an object: nothing if it is linearizable; the question, if that contradicts itself. By the
+    decider of its kind, else by search."""
     question = asked(model, rows)
     outcome = question.decide() if isinstance(question, Question) else question
     if isinstance(outcome, Ordered):
         return None
     if isinstance(outcome, Contradiction):
         assert isinstance(question, Question)
-        return NONLINEARIZABLE, contradicted(key, model, question)
+        return replace(question, witnesses=tuple(question.spans.start[sorted(outcome.operations)].tolist()))
     return searched(key, model, calls_of(model, rows_of(rows)), limit, outcome.because)
 
 

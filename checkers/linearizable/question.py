@@ -24,6 +24,8 @@ class Question:
     initial: tuple[int, ...]
     reads: Bool
     """By function: whether it only reads, and says nothing without its result."""
+    witnesses: tuple[int, ...] = ()
+    """Where it was found to contradict itself: starts of the operations that do."""
 
     def decide(self) -> Outcome:
         return self.decider.decide(self.spans, self.initial)

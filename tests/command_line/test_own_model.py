@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ MODEL = ("--model", "tickets:TICKETS", "--engine", "inprocess")
 
 @pytest.fixture(autouse=True)
 def on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of this process, and of the one that verifies."""
     monkeypatch.syspath_prepend(str(TICKETS))
+    monkeypatch.setenv("PYTHONPATH", str(TICKETS), prepend=os.pathsep)
 
 
 def test_it_is_certified_and_verified(stormproof: Stormproof, tmp_path: Path) -> None:

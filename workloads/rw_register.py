@@ -11,7 +11,7 @@ from typing import Annotated
 from checkers.evidence import reading
 from checkers.plan import Checker
 from checkers.repeats import parts
-from checkers.transactions.checker import RwRegister
+from checkers.transactions.checker import Levels, RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel
@@ -28,6 +28,8 @@ class RwRegisterSettings(TransactionSettings):
     keys: Annotated[int, Bounds(1, 10_000)] = 20
     model: ConsistencyModel = ConsistencyModel.STRICT_SERIALIZABLE
     """The consistency model that is demanded."""
+    levels: Levels = Levels.ALL
+    """Which models are decided beside it."""
     assume: frozenset[Assumption] = frozenset()
     """What the system is known to promise of each key."""
 
@@ -41,7 +43,7 @@ def final_generator(settings: RwRegisterSettings, seed: Seed, concurrency: int, 
 
 
 def checkers(settings: RwRegisterSettings) -> dict[str, Checker]:
-    return {"rw-register": RwRegister(model=settings.model, assume=settings.assume)}
+    return {"rw-register": RwRegister(model=settings.model, levels=settings.levels, assume=settings.assume)}
 
 
 WORKLOAD = Workload(

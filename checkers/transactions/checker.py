@@ -28,6 +28,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import ClassVar
 
 import numpy as np
@@ -111,6 +112,15 @@ class Known:
     answers: Sequence[Answer] = ()
 
 
+class Levels(Enum):
+    """Which consistency models a check decides, beside the demanded one."""
+
+    ALL = "all"
+    """Every one up to it, so that the strongest that remain are known; and all cycles of dependencies are named."""
+    DEMANDED = "demanded"
+    """None: what only the others take is left out."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Transactions(ABC):
     """Judges transactions against a model."""
@@ -127,6 +137,10 @@ class _Transactions(ABC):
     @abstractmethod
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]: ...
 
+    def _decides_one(self) -> bool:
+        """Whether the demanded model alone is decided, for which no cycles are sought."""
+        return False
+
     @abstractmethod
     def _kept_without_cycles(self, known: Known) -> frozenset[ConsistencyModel]:
         """Models that are kept if nothing that was found rules them out."""
@@ -137,11 +151,14 @@ class _Transactions(ABC):
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         with self._inferred(request, engine) as inferred:
-            known = _by_dependencies(engine, inferred)
-            if not known.cycles.undecided:
-                kept = self._kept_without_cycles(known) - known.standing.broken
-                known = replace(known, standing=known.standing.keeping(*kept))
-            known = _by_deciders(engine, inferred, known, self.model, self.give_up_after_s)
+            if self._decides_one():
+                known = _by_its_decider(engine, inferred, self.model, self.give_up_after_s)
+            else:
+                known = _by_dependencies(engine, inferred)
+                if not known.cycles.undecided:
+                    kept = self._kept_without_cycles(known) - known.standing.broken
+                    known = replace(known, standing=known.standing.keeping(*kept))
+                known = _by_deciders(engine, inferred, known, self.model, self.give_up_after_s)
             anomalies = {
                 **known.findings,
                 **cycle_anomalies(request, engine, inferred, known.cycles),
@@ -205,6 +222,7 @@ class RwRegister(_Transactions):
 
     meanings: ClassVar[Mapping[str, Meaning]] = OF_REGISTERS
     assume: frozenset[Assumption] = frozenset()
+    levels: Levels = Levels.ALL
     order: Mapping[int, int] = field(default_factory=dict)
     """Of transactions, by the history index of the completion: the place in an order that the system reported."""
 
@@ -214,6 +232,10 @@ class RwRegister(_Transactions):
 
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]:
         return of_registers(request, engine, Assumed(assumptions=self.assume, order=self.order))
+
+    def _decides_one(self) -> bool:
+        # What is believed of versions is not known to deciders.
+        return self.levels is Levels.DEMANDED and not self.assume and not self.order
 
     def _assumed(self) -> Sequence[str]:
         return sorted(assumption.value for assumption in self.assume)
@@ -228,21 +250,38 @@ class RwRegister(_Transactions):
 
 def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
     """Raises MalformedHistory."""
-    findings = dict(gathered_findings(engine, inferred.findings))
-    refuse_malformed(findings)
-    counted = {name: findings.pop(name).count for name in COUNTS if name in findings}
+    known, left_out = _by_reads(engine, inferred)
     found = cycles(engine, inferred.nodes, inferred.links)
-    left_out = sum(counted.get(name, 0) for name in LEFT_OUT)
     if left_out:
         reason = f"{left_out} dependencies on the last versions of crowded keys were left out"
         found = replace(found, undecided=(*found.undecided, reason))
-    return Known(
+    return replace(known, cycles=found, standing=known.standing.showing(found.found))
+
+
+def _by_its_decider(
+    engine: Engine, inferred: Inference, demanded: ConsistencyModel, give_up_after_s: float | None
+) -> Known:
+    """Nothing is known of other models but what findings rule out. Raises MalformedHistory."""
+    known, _ = _by_reads(engine, inferred)
+    if demanded in known.standing.broken:
+        return known
+    given = answer_alone(engine, inferred.resolved, demanded, give_up_after_s)
+    return replace(known, standing=known.standing.deciding(demanded, given.verdict), answers=(given,))
+
+
+def _by_reads(engine: Engine, inferred: Inference) -> tuple[Known, int]:
+    """Without cycles; and how many dependencies are left out of them. Raises MalformedHistory."""
+    findings = dict(gathered_findings(engine, inferred.findings))
+    refuse_malformed(findings)
+    counted = {name: findings.pop(name).count for name in COUNTS if name in findings}
+    known = Known(
         findings=findings,
         read=counted.get(rw_register.READS, 0),
-        cycles=found,
+        cycles=Cycles(),
         unordered=counted.get(list_append.UNORDERED, 0),
-        standing=LatticePosition().showing(findings).showing(found.found),
+        standing=LatticePosition().showing(findings),
     )
+    return known, sum(counted.get(name, 0) for name in LEFT_OUT)
 
 
 def _by_deciders(

@@ -19,6 +19,7 @@ from checkers.recovery import Recovery
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.statistics import Statistics
+from checkers.transactions.checker import Levels, RwRegister
 from checkers.transactions.meanings import NO_ORDER
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.vacuity import Vacuity
@@ -132,6 +133,25 @@ def test_interpreted_kernels_judge_as_machine_code_does(
     monkeypatch.setattr(Kernel, "__call__", _interpreted)
     for file, expected in zip(files, compiled, strict=True):
         assert judged(parse_history(file.read_text()), tmp_path / f"{file.stem}.parquet") == expected, file
+
+
+ALONE = ("read-uncommitted", "PL-2", "read-committed", "read-atomic", "causal", "snapshot-isolation", "serializable")
+
+
+@pytest.mark.parametrize("model", map(ConsistencyModel, ALONE), ids=ALONE)
+def test_a_level_for_itself_gets_the_verdict_that_it_gets_among_all(model: ConsistencyModel, tmp_path: Path) -> None:
+    for file in FILES:
+        written = parse_history(file.read_text())
+        among_all = checker_of(written)
+        if not isinstance(among_all, RwRegister):
+            continue
+        among_all = replace(among_all, model=model)
+        for_itself = replace(among_all, levels=Levels.DEMANDED)
+        request = CheckRequest(history=written.write(tmp_path / f"{file.stem}.parquet"), run=written.run)
+        given = check_history(request, {"all": among_all, "one": for_itself}, InProcessEngine())
+        verdicts = {name: (result.verdict, result.reasons) for name, result in given.items()}
+        if given["all"].verdict is not Verdict.UNKNOWN:
+            assert verdicts["one"] == verdicts["all"], file
 
 
 @pytest.mark.parametrize(

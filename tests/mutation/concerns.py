@@ -129,6 +129,7 @@ CONCERNS = (
     Concern(
         modules=("checkers/transactions/isolation",),
         histories=_OF_TRANSACTIONS,
+        tests=("unit/checkers/test_cycles_of_precedence.py",),
         definitions=(
             "test_smallest_histories_against_commit_orders.py",
             "test_weak_levels_against_commit_orders.py",

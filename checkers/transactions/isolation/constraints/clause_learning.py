@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from threading import Timer
-
-from pysat.solvers import Glucose4
+from typing import TYPE_CHECKING
 
 from checkers.transactions.isolation.constraints.clauses import CONFLICTS, Clause, literal
 from checkers.transactions.isolation.constraints.component import Refutation
 from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
+
+if TYPE_CHECKING:
+    from pysat.solvers import Glucose4
 
 CASES = 1_000
 """A refutation has at most so many cycles, and the search for it at most so many conflicts."""
@@ -58,6 +60,8 @@ def _core(clauses: Sequence[Clause], deadline: Deadline) -> list[Clause]:
     after the other."""
     needed = list(clauses)
     variables = max(label // 2 + 1 for clause in needed for label in clause.labels)
+    from pysat.solvers import Glucose4  # most checks need none
+
     with Glucose4() as solver:
         for number, clause in enumerate(needed, start=variables + 1):
             solver.add_clause([-number, *(-literal(label) for label in clause.labels)])

@@ -12,7 +12,6 @@ deadline was asked for.
 from __future__ import annotations
 
 import numpy as np
-from pysat.solvers import Glucose4
 
 from checkers.transactions.isolation.constraints.clause_learning import interrupted, refuted
 from checkers.transactions.isolation.constraints.clauses import CONFLICTS, Clause, literal
@@ -31,6 +30,8 @@ def solved(component: Component, deadline: Deadline = NEVER_GIVEN_UP) -> Solutio
     taken = np.where(component.writers[:, 0] < component.writers[:, 1], 0, 1).astype(np.int8)
     clauses: list[Clause] = []
     conflicts = 0
+    from pysat.solvers import Glucose4  # most checks need none
+
     with Glucose4() as solver, interrupted(solver, deadline):
         solver.set_phases([literal(2 * i + int(taken[i])) for i in range(len(component))])
         for _ in range(ROUNDS):

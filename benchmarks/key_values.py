@@ -2,11 +2,11 @@
 
     python benchmarks/key_values.py [LOG…] [--porcupine PROGRAM] [--rounds 5]
 
-LOG is a history as Porcupine's test data has them (test_data/kv), or any that `check --model map` reads; where none is
-given, one of 50 clients is made up. PROGRAM is one of one's own around Porcupine that takes a log, prints true or
-false, and then the seconds that its check took. Both are asked in turns, and the least of some rounds counts, so that
-the ratio holds on a busy machine. Ours is all that a check does beyond the start of the command: reading, converting,
-checking, with the evidence. Processor seconds.
+LOG is a history as Porcupine's test data has them (test_data/kv), or any that `check --model map` reads; where none
+is given, one of 50 clients is made up. PROGRAM is one of one's own around Porcupine that takes a log, prints true
+or false, and then the seconds that its check took. Both are asked in turns, and the least of some rounds counts, so
+that the ratio holds on a busy machine. Ours is all that a check does beyond the start of the command: reading,
+converting, checking, with the evidence. Processor seconds.
 """
 
 from __future__ import annotations

@@ -126,9 +126,6 @@ class _Transactions(ABC):
     """Judges transactions against a model."""
 
     model: ConsistencyModel = ConsistencyModel.STRICT_SERIALIZABLE
-    give_up_after_s: float | None = None
-    """So long an order is sought; then the verdict is UNKNOWN, and tells what was known. None: steps are counted alone.
-    """
 
     @property
     @abstractmethod
@@ -152,13 +149,13 @@ class _Transactions(ABC):
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         with self._inferred(request, engine) as inferred:
             if self._decides_one():
-                known = _by_its_decider(engine, inferred, self.model, self.give_up_after_s)
+                known = _by_its_decider(engine, inferred, self.model, request.searches_until)
             else:
                 known = _by_dependencies(engine, inferred)
                 if not known.cycles.undecided:
                     kept = self._kept_without_cycles(known) - known.standing.broken
                     known = replace(known, standing=known.standing.keeping(*kept))
-                known = _by_deciders(engine, inferred, known, self.model, self.give_up_after_s)
+                known = _by_deciders(engine, inferred, known, self.model, request.searches_until)
             anomalies = {
                 **known.findings,
                 **cycle_anomalies(request, engine, inferred, known.cycles),
@@ -259,13 +256,13 @@ def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
 
 
 def _by_its_decider(
-    engine: Engine, inferred: Inference, demanded: ConsistencyModel, give_up_after_s: float | None
+    engine: Engine, inferred: Inference, demanded: ConsistencyModel, searches_until: float | None
 ) -> Known:
     """Nothing is known of other models but what findings rule out. Raises MalformedHistory."""
     known, _ = _by_reads(engine, inferred)
     if demanded in known.standing.broken:
         return known
-    given = answer_alone(engine, inferred.resolved, demanded, give_up_after_s)
+    given = answer_alone(engine, inferred.resolved, demanded, searches_until)
     return replace(known, standing=known.standing.deciding(demanded, given.verdict), answers=(given,))
 
 
@@ -285,11 +282,11 @@ def _by_reads(engine: Engine, inferred: Inference) -> tuple[Known, int]:
 
 
 def _by_deciders(
-    engine: Engine, inferred: Inference, known: Known, demanded: ConsistencyModel, give_up_after_s: float | None
+    engine: Engine, inferred: Inference, known: Known, demanded: ConsistencyModel, searches_until: float | None
 ) -> Known:
     if not known.standing.undecided(demanded):
         return known
-    given = answers(engine, inferred.resolved, demanded, known.standing, give_up_after_s)
+    given = answers(engine, inferred.resolved, demanded, known.standing, searches_until)
     standing = known.standing
     for one in given:
         standing = standing.deciding(one.model, one.verdict)

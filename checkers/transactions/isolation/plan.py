@@ -61,14 +61,14 @@ def answers(
     resolved: Dataset,
     demanded: ConsistencyModel,
     position: LatticePosition,
-    give_up_after_s: float | None = None,
+    searches_until: float | None = None,
 ) -> tuple[Answer, ...]:
-    """Of every model that was asked for, in the order in which they were. The seconds count from where all rows are
-    together; after them nothing is begun that may take long."""
+    """Of every model that was asked for, in the order in which they were. `searches_until`, as in `CheckRequest`: then
+    nothing is begun any more that may take long."""
     asked = engine.grouped(
         engine.mapped(resolved, together, TOGETHER),
         ("all",),
-        partial(answered, demanded=demanded, position=position, give_up_after_s=give_up_after_s),
+        partial(answered, demanded=demanded, position=position, searches_until=searches_until),
         ANSWERS,
     )
     return tuple(map(_answer, engine.gather(asked, len(ConsistencyModel)).to_pylist()))
@@ -99,11 +99,11 @@ def answered(
     *,
     demanded: ConsistencyModel,
     position: LatticePosition,
-    give_up_after_s: float | None = None,
+    searches_until: float | None = None,
 ) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
-    _, decisions = decide(transactions, demanded, position, Deadline.after(give_up_after_s))
+    _, decisions = decide(transactions, demanded, position, Deadline.until(searches_until))
     return _answers(decisions, transactions, keys)
 
 
@@ -130,13 +130,13 @@ def _events(model: ConsistencyModel) -> int:
 
 
 def answer_alone(
-    engine: Engine, resolved: Dataset, model: ConsistencyModel, give_up_after_s: float | None = None
+    engine: Engine, resolved: Dataset, model: ConsistencyModel, searches_until: float | None = None
 ) -> Answer:
     """Of one model, whatever else is known."""
     asked = engine.grouped(
         engine.mapped(resolved, together, TOGETHER),
         ("all",),
-        partial(answered_alone, model=model, give_up_after_s=give_up_after_s),
+        partial(answered_alone, model=model, searches_until=searches_until),
         ANSWERS,
     )
     rows = engine.gather(asked, 1).to_pylist()
@@ -145,10 +145,10 @@ def answer_alone(
     return _answer(rows[0])
 
 
-def answered_alone(rows: pa.Table, *, model: ConsistencyModel, give_up_after_s: float | None = None) -> pa.Table:
+def answered_alone(rows: pa.Table, *, model: ConsistencyModel, searches_until: float | None = None) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
-    return _answers({model: answer(transactions, model, Deadline.after(give_up_after_s))}, transactions, keys)
+    return _answers({model: answer(transactions, model, Deadline.until(searches_until))}, transactions, keys)
 
 
 def order_of(engine: Engine, resolved: Dataset, model: ConsistencyModel, limit: int) -> pa.Table:

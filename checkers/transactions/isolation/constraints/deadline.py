@@ -22,6 +22,11 @@ class Deadline:
         """None: there is none."""
         return cls() if seconds is None else cls(at_s=time.monotonic() + seconds)
 
+    @classmethod
+    def until(cls, time_s: float | None) -> Deadline:
+        """On the clock of the day, which other processes have as well; None: there is none."""
+        return cls.after(None if time_s is None else time_s - time.time())
+
     @property
     def left_s(self) -> float:
         return min(max(self.at_s - time.monotonic(), 0.0), LONGEST_WAIT_S)

@@ -140,6 +140,38 @@ def test_a_search_is_given_up_after_the_time_asked_for(stormproof: Stormproof, t
     assert "there was no time left" in checked["reasons"][0]
 
 
+NEITHER_ORDER = (
+    ("w x 1", "w p 1"),
+    ("w x 2", "w q 1"),
+    ("w y 1", "w s 1"),
+    ("w y 2", "w t 1"),
+    ("r x 1", "r s 1", "r t 1"),
+    ("r x 2", "r s 1", "r t 1"),
+    ("r y 1", "r p 1", "r q 1"),
+    ("r y 2", "r p 1", "r q 1"),
+)
+"""Transactions, all at once. Nothing is forced before one assumes something of x, and then something of y."""
+
+
+def test_a_search_for_an_order_of_transactions_is_given_up_as_well_and_tells_what_is_left(
+    stormproof: Stormproof, tmp_path: Path
+) -> None:
+    history = tmp_path / "neither.edn"
+    steps = ["[" + " ".join(f"[:{step}]".replace(" ", " :", 1) for step in steps) + "]" for steps in NEITHER_ORDER]
+    history.write_text(
+        "\n".join(
+            f"{{:process {process}, :type :{type_}, :f :txn, :value {value}}}"
+            for type_ in ("invoke", "ok")
+            for process, value in enumerate(steps)
+        )
+    )
+    judged = ("check", history, "--workload", "rw-register", "--set", "model=serializable", *IN_PROCESS)
+    assert stormproof(*judged).code == 1
+    answer = stormproof(*judged, "--give-up-after", "0.000001")
+    assert answer.code == 2
+    assert "the time given had passed; left are 4 transactions" in answer.out
+
+
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
 def test_what_is_no_time_is_refused(seconds: str, stormproof: Stormproof, tmp_path: Path) -> None:
     history = as_edn(TAKEN_IN_ORDER, tmp_path / "queue.edn")

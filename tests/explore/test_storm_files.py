@@ -95,7 +95,7 @@ brokers = 3
         ("for 0.5", "for x", ", line 9: schedule, line 2: expected the fault's length"),
         ("power off b1", "power off b9", ", line 9: schedule, line 2: "),
         ("brokers = 3", "brokers = 0", ", line 12: setting brokers takes a whole number from 1 to 100"),
-        ("brokers = 3", "brikers = 3", ", line 12: unknown setting 'brikers'; did you mean brokers?"),
+        ("brokers = 3", "brokrs = 3", ", line 12: unknown setting 'brokrs'; did you mean brokers?"),
         (
             "[settings]",
             "nemesis = ['kill']\n[settings]",

@@ -339,7 +339,7 @@ def test_a_stored_history_is_exported_and_judged_as_before(tmp_path: Path, capsy
             ["--workload", "bank", "--set", "total=much"],
             "setting total takes a whole number of 64 bits or nothing, got 'much'",
         ),
-        ([], "say what it is one of with --workload"),
+        ([], "which may be --model cas-register or --workload causal-reverse; say which"),
     ],
 )
 def test_a_wrong_question_is_refused_in_one_line(

@@ -196,7 +196,7 @@ def test_orders_that_hold_need_no_option_again_and_contradictions_are_named(repl
         (["--initial", "null"], "by the certificate it begins with 7, not with null: leave --initial out"),
         (["--failed-cas", "answer"], "the certificate is of failed-cas ignored, not of answer: leave --failed-cas out"),
         (["--initial", "{"], "takes a value as JSON, e.g. 0 or null, got '{'"),
-        (["light"], "invalid choice: 'light'"),
+        (["light"], "the certificate is of model cas-register, not of light: leave model out"),
     ):
         code, line = replaying([history, certificate, *options])
         assert (code, words in line) == (WRONG_USAGE, True), line

@@ -151,7 +151,7 @@ TRANSACTIONS: tuple[tuple[Content, str], ...] = (
         "micro-operation 0 (r) reads one value, where a list has several",
     ),
     ("{:process 0, :type :invoke, :f :txn, :value 5}", "value must be a map with txn, it is 5"),
-    ("{:process 0, :type :invoke, :f :read, :value 5}", "f must be txn, it is read"),
+    ("{:process 0, :type :invoke, :f :read, :value 5}", "value must be a map with txn, it is 5"),
 )
 
 EXPORTED = """

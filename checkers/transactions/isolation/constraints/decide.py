@@ -35,7 +35,7 @@ from checkers.transactions.isolation.constraints.events import (
     chained,
     events,
 )
-from checkers.transactions.isolation.constraints.rehearsal import order_of_a_store
+from checkers.transactions.isolation.constraints.rehearsal import FEW_STEPS, MANY_STEPS, order_of_a_store
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
     Repair,
@@ -65,6 +65,9 @@ ADDED = {
 }
 """Reasons that a model does not know, but stronger ones do."""
 
+CHEAP_CLOCKS = 1 << 21
+"""With more numbers in clocks, an order is rehearsed at length before any is made."""
+
 
 def decided(committed: Committed, model: str | Enum, deadline: Deadline = NEVER_GIVEN_UP) -> Decision:
     """Stronger models are asked first, for they leave less open: whatever order they find will do, and so will a proof
@@ -73,7 +76,6 @@ def decided(committed: Committed, model: str | Enum, deadline: Deadline = NEVER_
     After the deadline no step begins that may take long; what has begun is finished.
     """
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
-    decision = Decision(verdict=Verdict.UNKNOWN)
     left: list[Events] = []
     for kept in STRONGEST_FIRST[: STRONGEST_FIRST.index(wanted) + 1]:
         known = events(committed, isolation, kept)
@@ -83,10 +85,16 @@ def decided(committed: Committed, model: str | Enum, deadline: Deadline = NEVER_
             if _refutes(decision, wanted):
                 return decision
             continue
-        guessed = order_of_a_store(known, deadline)
+        guessed = order_of_a_store(known, FEW_STEPS, deadline)
         if guessed is not None:
             return guessed
         left.append(known)
+    if _clocks(committed) > CHEAP_CLOCKS:
+        for known in left:
+            guessed = order_of_a_store(known, MANY_STEPS, deadline)
+            if guessed is not None:
+                return guessed
+    decision = Decision(verdict=Verdict.UNKNOWN)
     for known in left:
         decision = Repair(saturated(chained(known), Orders.ONE, deadline), ONE_ORDER, deadline).decision()
         if known.kept is wanted or decision.verdict is Verdict.VALID or _refutes(decision, wanted):
@@ -94,6 +102,11 @@ def decided(committed: Committed, model: str | Enum, deadline: Deadline = NEVER_
         if deadline.has_passed:
             return given_up_before(decision)
     return decision
+
+
+def _clocks(committed: Committed) -> int:
+    """About how many numbers they would be."""
+    return len(committed) * (1 + int(committed.session.max(initial=0)))
 
 
 def _refutes(decision: Decision, wanted: Kept) -> bool:

@@ -32,9 +32,10 @@ from checkers.transactions.isolation.constraints.windows import Windows, windows
 from checkers.verdict import Verdict
 from harness.compiled import compiled, inlined
 
-STEPS_AN_EVENT = 200
-"""So many are run, over and over, for each that there is."""
-TURNS = 1000
+FEW_STEPS, MANY_STEPS = 4, 200
+"""So many events are run, over and over, for each that there is; then it is given up. Few are enough where few sessions
+are busy at once."""
+TURNS = 200
 """A choice that was turned round so often is taken for one that has no right way."""
 NOBODY = -1
 CHOICES_AN_EVENT = 8
@@ -55,7 +56,9 @@ MANNERS = (Manner(4, True), Manner(1, False))
 """Each finds orders that others do not."""
 
 
-def order_of_a_store(known: Events, deadline: Deadline = NEVER_GIVEN_UP) -> Decision | None:
+def order_of_a_store(
+    known: Events, steps_an_event: int = MANY_STEPS, deadline: Deadline = NEVER_GIVEN_UP
+) -> Decision | None:
     """VALID with an order that a store may have gone by, or None if none was found.
 
     The reads of a store that does not keep real time may be late, as little as the history allows."""
@@ -64,7 +67,7 @@ def order_of_a_store(known: Events, deadline: Deadline = NEVER_GIVEN_UP) -> Deci
         if narrowed is None:
             continue
         for manner in MANNERS:
-            decision = None if deadline.has_passed else rehearsed(known, *narrowed, manner)
+            decision = None if deadline.has_passed else rehearsed(known, *narrowed, manner, steps_an_event)
             if decision is not None:
                 return decision
         break
@@ -76,7 +79,9 @@ def _delays(transactions: int) -> list[int]:
     return [0, *(1 << power for power in range(4, (4 * transactions).bit_length()))]
 
 
-def rehearsed(events: Events, of_events: Windows, forced: Int32, manner: Manner) -> Decision | None:
+def rehearsed(
+    events: Events, of_events: Windows, forced: Int32, manner: Manner, steps_an_event: int
+) -> Decision | None:
     """VALID, or None if no order was found."""
     source = np.concatenate((events.base.source, forced[0]))
     target = np.concatenate((events.base.target, forced[1]))
@@ -100,7 +105,7 @@ def rehearsed(events: Events, of_events: Windows, forced: Int32, manner: Manner)
         known.readers_first,
         known.reader[known.by_version],
     )
-    order = _rehearsed(script, of_events, manner, events.width, known.keys, STEPS_AN_EVENT * events.size)
+    order = _rehearsed(script, of_events, manner, events.width, known.keys, steps_an_event * events.size)
     if len(order) < events.size:
         return None
     order = order[order < len(of_events.high)]

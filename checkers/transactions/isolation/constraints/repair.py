@@ -26,6 +26,8 @@ ROUNDS = 64
 MOST = 2
 """If more than one in so many transactions are to be put in order together, all are: the others would follow one by
 one, and each time all would be solved anew."""
+WHOLE = 2_000
+"""But no more than so many: what is larger and has an order is for `rehearsal`."""
 TRANSACTIONS = 10_000
 CHOICES = 50_000
 """A component with more is left open."""
@@ -178,7 +180,7 @@ class Repair:
             around = surroundings(self.found.events, transactions)
             touched = [part for part in np.unique(self.part_of[around]).tolist() if part != NO_PART]
             around = np.unique(np.concatenate((around, *(self.parts.pop(part).transactions for part in touched))))
-            if len(around) * MOST > len(self.part_of) and len(self.part_of) - 1 <= TRANSACTIONS:
+            if len(around) * MOST > len(self.part_of) and len(self.part_of) - 1 <= WHOLE:
                 self.parts.clear()
                 around = np.arange(1, len(self.part_of), dtype=np.int32)
             number = int(around[0])

@@ -11,7 +11,7 @@ from harness.record.scenario import Scenario
 from harness.record.usage_log import read_usage
 from harness.session.run import run_scenario
 
-pytestmark = [pytest.mark.docker, pytest.mark.gate]
+pytestmark = [pytest.mark.docker, pytest.mark.thorough]
 
 
 def test_workloads_run_at_once_through_faults_while_it_is_measured_what_nodes_hold(tmp_path: Path) -> None:

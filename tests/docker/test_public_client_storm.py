@@ -12,7 +12,7 @@ from harness.record.scenario import Scenario
 from harness.session.run import run_scenario
 from workloads.systems.rocketmq.clients.public.process import PROGRAM
 
-pytestmark = [pytest.mark.docker, pytest.mark.gate]
+pytestmark = [pytest.mark.docker, pytest.mark.thorough]
 
 SMALL = {"client": "grpc", "controllers": 1, "brokers": 2, "min_in_sync_replicas": 1, "longest_fault_s": 3.0}
 

@@ -22,7 +22,7 @@ PLACES = {"m1": BROKER, "m2": BROKER, "m3": BROKER, "m4": CONTROLLER, "m5": CONT
     ("workload", "settings"),
     [
         pytest.param("log", {}, marks=pytest.mark.thorough),
-        pytest.param("log+pop", {"installed": DIRECTORY}, marks=pytest.mark.gate),
+        pytest.param("log+pop", {"installed": DIRECTORY}, marks=pytest.mark.thorough),
     ],
 )
 def test_the_healthy_system_is_valid_on_machines(

@@ -45,7 +45,7 @@ def test_without_faults_it_keeps_what_it_acknowledged(tmp_path: Path, workload: 
 @pytest.mark.parametrize(
     ("strict", "verdict"),
     [
-        pytest.param(True, Verdict.INVALID, marks=pytest.mark.gate),
+        pytest.param(True, Verdict.INVALID, marks=pytest.mark.thorough),
         pytest.param(False, Verdict.VALID, marks=pytest.mark.thorough),
     ],
 )

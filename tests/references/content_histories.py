@@ -12,6 +12,7 @@ from checkers.kernels.columns import NONE
 from checkers.linearizable.deciders.spans import Lists, Spans
 from checkers.linearizable.model import ANYTHING, INDEFINITE, Call, Model
 from checkers.linearizable.values import NEVER, Truth, frozen
+from tests.references.interleaving import Open, interleave
 
 Rows = list[dict[str, Any]]
 Asked = tuple[str, int | None]
@@ -58,7 +59,7 @@ def made_up_contents(
     asks = ASKS[model.name](rng, initial)
     answered_often = rng.choice((0.0, 0.3, 0.8))
     rows: Rows = []
-    opened: dict[int, tuple[str, int | None, list[Any]]] = {}
+    opened: dict[int, Open] = {}
 
     def row(process: int, kind: str, f: str, value: Any) -> None:
         rows.append(
@@ -86,18 +87,8 @@ def made_up_contents(
         take_effect(f, argument, answers)
         row(process, "ok", f, lie(f, answers[0], rng) if rng.random() < lies else answers[0])
 
-    for process in range(operations):
-        f, argument = next(asks)
-        row(process, "invoke", f, argument)
-        opened[process] = (f, argument, [])
-        while opened and (rng.random() < 0.4 or len(opened) > 3):
-            one = rng.choice(sorted(opened))
-            if rng.random() < 0.5:
-                take_effect(*opened[one])
-            else:
-                complete(one)
-    for process in sorted(opened):
-        complete(process)
+    asked = ((process, *next(asks)) for process in range(operations))
+    interleave(asked, row=row, take_effect=take_effect, complete=complete, opened=opened, rng=rng)
     return rows
 
 

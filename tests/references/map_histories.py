@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from checkers.linearizable.model import INDEFINITE, Call, Model
 from checkers.linearizable.values import NEVER, frozen
+from tests.references.interleaving import Open, interleave
 
 Rows = list[dict[str, Any]]
 
@@ -28,7 +29,7 @@ def made_up_entry(
     """Rows of a history; the entry takes effect somewhere between begin and end, or lies."""
     state: Any = initial
     rows: Rows = []
-    opened: dict[int, tuple[str, Any, list[Any]]] = {}
+    opened: dict[int, Open] = {}
     shown: list[Any] = [initial]
     changes = rng.choice((("put", "append", "append"), ("append",), ("put",)))
     gets = rng.uniform(0.3, 0.7)
@@ -68,19 +69,12 @@ def made_up_entry(
             answer = "" if f == "get" and values != "lists" else None
         row(process, "ok", f, answer)
 
-    for process in range(operations):
-        f = "get" if rng.random() < gets else rng.choice(changes)
-        argument = None if f == "get" else VALUES[values](process, rng)
-        row(process, "invoke", f, argument)
-        opened[process] = (f, argument, [])
-        while opened and (rng.random() < 0.4 or len(opened) > 3):
-            one = rng.choice(sorted(opened))
-            if rng.random() < 0.5:
-                take_effect(*opened[one])
-            else:
-                complete(one)
-    for process in sorted(opened):
-        complete(process)
+    def asked() -> Iterator[tuple[int, str, Any]]:
+        for process in range(operations):
+            f = "get" if rng.random() < gets else rng.choice(changes)
+            yield process, f, None if f == "get" else VALUES[values](process, rng)
+
+    interleave(asked(), row=row, take_effect=take_effect, complete=complete, opened=opened, rng=rng)
     return rows
 
 

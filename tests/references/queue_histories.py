@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from checkers.kernels.columns import NONE
 from checkers.linearizable.deciders.spans import Spans
 from checkers.linearizable.model import INDEFINITE, Call, Model
 from checkers.linearizable.values import NEVER
+from tests.references.interleaving import Open, interleave
 
 Rows = list[dict[str, Any]]
 
@@ -26,8 +27,7 @@ def made_up_rows(
     rows: Rows = []
     values = [value for value in range(len(initial) + operations) if value not in initial]
     fresh = iter(rng.sample(values, len(values)))
-    opened: dict[int, tuple[str, int | None, list[Any]]] = {}
-    processes = iter(range(operations))
+    opened: dict[int, Open] = {}
     asks = rng.uniform(0.3, 0.8)
 
     def row(process: int, kind: str, f: str, value: Any) -> None:
@@ -59,19 +59,11 @@ def made_up_rows(
             answer = rng.choice([None, rng.randrange(len(initial) + operations), *never_taken(), *never_taken()])
         row(process, "ok", f, answer)
 
-    for _ in range(operations):
-        f, argument = (take, None) if rng.random() < asks else (put, next(fresh))
-        process = next(processes)
-        row(process, "invoke", f, argument)
-        opened[process] = (f, argument, [])
-        while opened and (rng.random() < 0.4 or len(opened) > 3):
-            one = rng.choice(sorted(opened))
-            if rng.random() < 0.5:
-                take_effect(*opened[one])
-            else:
-                complete(one)
-    for process in sorted(opened):
-        complete(process)
+    def asked() -> Iterator[tuple[int, str, int | None]]:
+        for process in range(operations):
+            yield process, *((take, None) if rng.random() < asks else (put, next(fresh)))
+
+    interleave(asked(), row=row, take_effect=take_effect, complete=complete, opened=opened, rng=rng)
     return rows
 
 

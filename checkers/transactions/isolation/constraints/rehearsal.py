@@ -27,7 +27,7 @@ from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.events import Events, Kept
-from checkers.transactions.isolation.constraints.schedule import explains
+from checkers.transactions.isolation.constraints.schedule import explains, unread_by_others
 from checkers.transactions.isolation.constraints.windows import Windows, windows
 from checkers.verdict import Verdict
 from harness.compiled import compiled, inlined
@@ -64,13 +64,8 @@ def order_of_a_store(
     The reads of a store that does not keep real time may be late, as little as the history allows."""
     for behind in (0,) if known.kept is Kept.REALTIME else _delays(len(known.committed)):
         narrowed = windows(known, behind=behind)
-        if narrowed is None:
-            continue
-        for manner in MANNERS:
-            decision = None if deadline.has_passed else rehearsed(known, *narrowed, manner, steps_an_event)
-            if decision is not None:
-                return decision
-        break
+        if narrowed is not None:
+            return _rehearsed_in(known, *narrowed, steps_an_event, deadline)
     return None
 
 
@@ -79,10 +74,10 @@ def _delays(transactions: int) -> list[int]:
     return [0, *(1 << power for power in range(4, (4 * transactions).bit_length()))]
 
 
-def rehearsed(
-    events: Events, of_events: Windows, forced: Int32, manner: Manner, steps_an_event: int
+def _rehearsed_in(
+    events: Events, of_events: Windows, forced: Int32, steps_an_event: int, deadline: Deadline
 ) -> Decision | None:
-    """VALID, or None if no order was found."""
+    """VALID, or None if no order was found in one manner or another."""
     source = np.concatenate((events.base.source, forced[0]))
     target = np.concatenate((events.base.target, forced[1]))
     moments = events.size - len(of_events.high)
@@ -105,12 +100,15 @@ def rehearsed(
         known.readers_first,
         known.reader[known.by_version],
     )
-    order = _rehearsed(script, of_events, manner, events.width, known.keys, steps_an_event * events.size)
-    if len(order) < events.size:
-        return None
-    order = order[order < len(of_events.high)]
-    assert explains(known, events.width, order), "an order in which nobody was made to run explains everything"
-    return Decision(verdict=Verdict.VALID, order=order)
+    for manner in MANNERS:
+        if deadline.has_passed:
+            break
+        order = _rehearsed(script, of_events, manner, events.width, known.keys, steps_an_event * events.size)
+        if len(order) == events.size:
+            order = order[order < len(of_events.high)]
+            assert explains(known, events.width, order), "an order in which nobody was made to run explains everything"
+            return Decision(verdict=Verdict.VALID, order=order)
+    return None
 
 
 class _Script(NamedTuple):
@@ -308,11 +306,8 @@ def _hindering_key(script: _Script, course: _Course, event: int, transactions: i
     if _commits(event, transactions, width):
         for i in range(script.write_first[t], script.write_first[t + 1]):
             key: int = script.write_key[i]
-            left = course.outstanding[course.current[key]]
-            if left > 0 and width == 1:
-                for j in range(script.read_first[t], script.read_first[t + 1]):
-                    left -= script.read_version[j] == course.current[key]
-            if left > 0:
+            version = course.current[key]
+            if unread_by_others(course.outstanding, script.read_first, script.read_version, version, t, width) > 0:
                 return key
     return NOBODY
 
@@ -492,8 +487,8 @@ def _turned(
         for place in range(done - 1, course.place[begin] - 1, -1):
             _undone(script, course, choices, course.order[place], transactions, width)
         done = int(course.place[begin])
-    for event in (other, other + width - 1) if width > 1 else (other, NOBODY):
-        choice = choices.head_to[event] if event != NOBODY else NOBODY
+    for event in range(other, other + width):
+        choice = choices.head_to[event]
         while choice != NOBODY:
             if choices.holds[choice] and choices.earlier[choice] == earlier and choices.later[choice] == later:
                 choices.holds[choice] = False

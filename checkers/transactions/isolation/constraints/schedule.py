@@ -176,13 +176,22 @@ def _hindering_key(operations: _Operations, course: _Course, t: int, begins: boo
             if course.held[key] > 0:
                 return key
             continue
-        left = course.outstanding[course.current[key]]
-        if left > 0 and width == 1:
-            for j in range(operations.read_first[t], operations.read_first[t + 1]):
-                left -= operations.read_version[j] == course.current[key]
-        if left > 0:
+        version = course.current[key]
+        if unread_by_others(course.outstanding, operations.read_first, operations.read_version, version, t, width) > 0:
             return key
     return NOBODY
+
+
+@inlined
+def unread_by_others(
+    outstanding: Int32, read_first: Int64, read_version: Int32, version: int, t: int, width: int
+) -> int:
+    """How many reads of a version have not run, but for those of t itself where it reads and writes in one event."""
+    left: int = outstanding[version]
+    if left > 0 and width == 1:
+        for i in range(read_first[t], read_first[t + 1]):
+            left -= read_version[i] == version
+    return left
 
 
 @inlined

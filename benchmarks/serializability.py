@@ -17,7 +17,7 @@ import time
 
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, committed
 
-from checkers.transactions.isolation.constraints.deadline import Deadline
+from checkers.searching import Effort, searching_until
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
 from checkers.transactions.isolation.constraints.events import Isolation
 
@@ -62,7 +62,8 @@ def main() -> None:
                 # The first one loads what numba has compiled.
                 decided(histories[0], model)
                 begun = time.process_time()
-                decision = decided(histories[1], model, Deadline.after(arguments.give_up_after))
+                with searching_until(Effort(give_up_after_s=arguments.give_up_after).until):
+                    decision = decided(histories[1], model)
                 taken = time.process_time() - begun
                 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
                 steps = f", a proof of {len(decision.proof.steps)} steps" if decision.proof else ""

@@ -18,6 +18,7 @@ import pyarrow as pa
 from checkers.anomaly import Meaning
 from checkers.history_batches import Source
 from checkers.repeats import Repeats
+from checkers.searching import Searches
 from checkers.verdict import CheckerResult
 from harness.record.excuse import Excuse
 from harness.record.facts import RunFacts
@@ -136,6 +137,7 @@ class CheckRequest:
     """None for a history that came without its run."""
     searches_until: float | None = None
     """When searches for an order are given up, in seconds since the epoch; None: steps and memory alone bound them."""
+    searches: Searches = Searches.UNTIL_INVALID
 
 
 class Checker(Protocol):

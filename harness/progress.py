@@ -30,6 +30,8 @@ class Moment(NamedTuple):
     """Operations that completed so far."""
     faults: tuple[str, ...] = ()
     """Those that stand, in words."""
+    detail: str = ""
+    """How far it is, in words; where it is the same that is being done, the time goes on."""
 
 
 class Remark(NamedTuple):

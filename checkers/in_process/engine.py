@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -149,7 +150,8 @@ class InProcessEngine:
             running: deque[Future[T]] = deque()
             try:
                 for call in chain(begin, calls):
-                    running.append(pool.submit(call))
+                    # What holds here of searches holds there as well.
+                    running.append(pool.submit(copy_context().run, call))
                     if len(running) > AHEAD * self.threads:
                         yield running.popleft().result()
                 while running:

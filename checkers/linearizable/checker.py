@@ -11,7 +11,8 @@ taken effect at any time after its invocation, or never.
 
 What breaks it: `nonlinearizable`, one anomaly a key, with the shortest window found that cannot be ordered, and for
 each longest valid order what the operation behind it would have had to return. An object that could not be decided
-within bounds makes the result UNKNOWN, with how far it came.
+within bounds makes the result UNKNOWN, with how far it came. Once one is found that cannot be ordered, no search begins
+for another one of its bucket unless all are asked for, and the result names those that were left.
 
 It does not establish anything about operations on several objects at once (but a multi-register is one object).
 
@@ -40,17 +41,12 @@ from checkers.history_batches import Source, history_rows
 from checkers.linearizable.evidence.failed_attempts import with_failed_attempts
 from checkers.linearizable.history.rows import COLUMNS, ROWS, object_rows
 from checkers.linearizable.model import Model
-from checkers.linearizable.object_findings import (
-    MALFORMED,
-    OBJECTS,
-    ORDERS,
-    UNDECIDED_OBJECT,
-    object_findings,
-    object_orders,
-)
+from checkers.linearizable.object_findings import OBJECTS, ORDERS, object_findings, object_orders
 from checkers.linearizable.registers import findings as registers
+from checkers.linearizable.searches import MALFORMED, NONLINEARIZABLE, UNDECIDED_OBJECT, UNSEARCHED
 from checkers.plan import CheckRequest, Dataset, Engine
-from checkers.verdict import CheckerResult
+from checkers.searching import Searches
+from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.history import MalformedHistory
 
 CONFIGURATIONS = 3_000_000
@@ -100,6 +96,7 @@ class Linearizable:
         reasons = [anomaly.because for anomaly in undecided.examples] if undecided else []
         if undecided and undecided.count > len(reasons):
             reasons.append(f"{undecided.count - len(reasons)} more objects are undecided")
+        reasons += _unsearched(found.pop(UNSEARCHED, None))
         history = engine.history(request.history, COLUMNS)
         return judged(
             with_failed_attempts(engine, history, found),
@@ -129,10 +126,12 @@ class Linearizable:
 
     def _findings(self, request: CheckRequest, engine: Engine) -> Dataset:
         history, rows = engine.history(request.history, COLUMNS), history_rows(request.history)
-        limit, until = self.max_configurations, request.searches_until
-        if registers.hold_integers(self.model, history):
-            return registers.findings(engine, history, rows, model=self.model, limit=limit, until=until)
-        kernel = partial(object_findings, model=self.model, limit=limit, until=until)
+        limit, until, model = self.max_configurations, request.searches_until, self.model
+        # Where it is legal throughout, no finding makes the verdict certain.
+        which = Searches.ALL if NONLINEARIZABLE in request.legal else request.searches
+        if registers.hold_integers(model, history):
+            return registers.findings(engine, history, rows, model=model, limit=limit, until=until, which=which)
+        kernel = partial(object_findings, model=model, limit=limit, until=until, which=which)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, FINDINGS)
 
     def _orders(self, request: CheckRequest, engine: Engine) -> Dataset:
@@ -142,6 +141,14 @@ class Linearizable:
             return registers.orders(engine, history, rows, model=self.model, limit=limit, until=until)
         kernel = partial(object_orders, model=self.model, limit=limit, until=until)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, ORDERS)
+
+
+def _unsearched(left: AnomalySummary | None) -> list[str]:
+    if left is None:
+        return []
+    named = ", ".join(one.key or "the object" for one in left.examples)
+    more = f" and {left.count - len(left.examples)} more" if left.count > len(left.examples) else ""
+    return [f"not searched, for the verdict was certain: {named}{more} (--all-findings searches them as well)"]
 
 
 def require_certifiable(history: Source) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from checkers.names import ASSUMPTIONS, MODELS
+from checkers.searching import Effort
 from checkers.verdict import Vacuous
 from harness.cli.arrow import start_arrow
 from harness.cli.candidates import (
@@ -20,7 +21,15 @@ from harness.cli.candidates import (
     run_directories,
     settings_of_check,
 )
-from harness.cli.options import Execution, console_of, example, execution_options, output_options, vacuity_option
+from harness.cli.options import (
+    Execution,
+    console_of,
+    example,
+    execution_options,
+    output_options,
+    search_options,
+    vacuity_option,
+)
 from harness.cli.usage import ModelName, OneOf
 from harness.session.resolve import names
 
@@ -33,16 +42,6 @@ stormproof check queue.edn --workload queue --set delivery=exactly-once
 stormproof check append.edn --workload list-append --consistency-model serializable --json
 stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --engine inprocess
 """
-
-
-LONGEST_S = 1_000_000
-"""Eleven days."""
-
-
-def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not 0 < value <= LONGEST_S:
-        raise click.BadParameter(f"it takes seconds, more than 0 and at most {LONGEST_S}, got {value:g}")
-    return value
 
 
 @click.command("check", epilog=example(EXAMPLES))
@@ -101,14 +100,7 @@ def _seconds(context: click.Context, option: click.Parameter, value: float | Non
     help="A setting of that workload.",
     shell_complete=one_of(settings_of_check),
 )
-@click.option(
-    "--give-up-after",
-    metavar="SECONDS",
-    type=float,
-    callback=_seconds,
-    help="End searches for an order of operations after so long; what is undecided by then is UNKNOWN, and how far "
-    "each came is told. By default only steps and memory bound them.",
-)
+@search_options
 @vacuity_option
 @execution_options
 @output_options
@@ -122,7 +114,7 @@ def command(
     assume: tuple[str, ...],
     certify: Path | None,
     settings: tuple[str, ...],
-    give_up_after: float | None,
+    effort: Effort,
     vacuous: Vacuous,
     runs: Path,
     engine: str,
@@ -162,5 +154,5 @@ def command(
         certify=certify,
         settings=settings,
     )
-    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, give_up_after_s=give_up_after)
+    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, effort=effort)
     return check_all(paths, options, execution, console_of(as_json, progress, file=certify))

@@ -89,7 +89,7 @@ def check_all(paths: tuple[Path, ...], options: HistoryOptions, execution: Execu
         engine=execution.engine,
         master=execution.master,
         vacuous=execution.vacuous,
-        give_up_after_s=execution.give_up_after_s,
+        effort=execution.effort,
     )
     engines.require_engine(execution.engine, execution.master)
     reports = execution.runs / "checked" if len(paths) == 1 else None
@@ -170,7 +170,7 @@ def _check_directory(path: Path, judge: Judge, console: Console) -> Checked:
         engine=judge.engine,
         master=judge.master,
         vacuous=judge.vacuous,
-        give_up_after_s=judge.give_up_after_s,
+        effort=judge.effort,
         progress=console.progress,
     )
     say_verdict(outcome.verdict, outcome.reasons, outcome.results, console)

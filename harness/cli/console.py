@@ -36,13 +36,16 @@ class Watching(Enum):
     """Whether progress is shown, on standard error."""
 
     YES = "yes"
+    NOW_AND_THEN = "now and then"
+    """Only what takes long is told, every few seconds: how far it is."""
     NO = "no"
 
     @classmethod
     def when(cls, asked: bool | None) -> Watching:
-        """As asked for by --progress or --quiet; otherwise exactly if a terminal is there."""
-        shown = sys.stderr.isatty() if asked is None else asked
-        return cls.YES if shown else cls.NO
+        """As asked for by --progress or --quiet; otherwise all on a terminal, and elsewhere little."""
+        if asked is None:
+            return cls.YES if sys.stderr.isatty() else cls.NOW_AND_THEN
+        return cls.YES if asked else cls.NO
 
 
 class Tone(Enum):
@@ -73,7 +76,7 @@ class Console:
             return
         if isinstance(news, Moment):
             _live_line(self.started).report(news)
-        else:
+        elif self.watching is Watching.YES:
             settle()
             _print(f"{time.monotonic() - self.started:7.1f} s  {news}", sys.stderr)
 

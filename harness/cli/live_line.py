@@ -104,6 +104,8 @@ class LiveLine:
         else:
             # Where nothing completes nothing is reported, and time goes on all the same.
             words[0] += f", {max(moment.left_s - (now - reported_at), 0.0):.0f} s left"
+        if moment.detail:
+            words.append(moment.detail)
         if any((moment.ok, moment.failed, moment.unknown)):
             words.append(self._rates(moment))
         if moment.faults:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
+from checkers.searching import USUAL, Effort, Searches
 from checkers.verdict import Vacuous
 from harness.cli.console import Console, Output, Watching
 from harness.cli.usage import OneOf, SparkMaster
@@ -29,8 +31,7 @@ class Execution:
     master: str | None
     """Spark's, where one was named."""
     vacuous: Vacuous = Vacuous.UNKNOWN
-    give_up_after_s: float | None = None
-    """How long searches for an order may go on; None: steps and memory alone bound them."""
+    effort: Effort = USUAL
 
 
 def vacuity_option(command: F) -> F:
@@ -44,6 +45,44 @@ def vacuity_option(command: F) -> F:
         default=Vacuous.UNKNOWN,
         help="Take a pass that nothing could have contradicted for VALID, and say so; it is unknown otherwise.",
     )(command)
+
+
+LONGEST_S = 1_000_000
+"""Eleven days."""
+
+
+def search_options(command: F) -> F:
+    """--give-up-after and --all-findings, as an Effort called `effort`."""
+
+    @functools.wraps(command)
+    def with_effort(*, give_up_after: float | None, searches: Searches, **others: Any) -> Any:
+        return command(effort=Effort(give_up_after_s=give_up_after, searches=searches), **others)
+
+    of_searches = click.option(
+        "--all-findings",
+        "searches",
+        is_flag=True,
+        flag_value=Searches.ALL,
+        type=click.UNPROCESSED,
+        default=Searches.UNTIL_INVALID,
+        help="Search every object that has to be searched; otherwise no search begins once one object was found not to "
+        "be linearizable, and those that were left are named.",
+    )(with_effort)
+    of_both = click.option(
+        "--give-up-after",
+        metavar="SECONDS",
+        type=float,
+        callback=_seconds,
+        help="End searches for an order of operations after so long; what is undecided by then is UNKNOWN, and how far "
+        "each came is told. By default only steps and memory bound them.",
+    )(of_searches)
+    return cast(F, of_both)
+
+
+def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 < value <= LONGEST_S:
+        raise click.BadParameter(f"it takes seconds, more than 0 and at most {LONGEST_S}, got {value:g}")
+    return value
 
 
 def capture_option(command: F) -> F:
@@ -100,7 +139,8 @@ def output_options(command: F) -> F:
         "--progress/--quiet",
         "progress",
         default=None,
-        help="Show progress on standard error.  [default: only on a terminal]",
+        help="Show progress on standard error, or nothing at all.  [default: on a terminal; elsewhere what takes long "
+        "says every ten seconds how far it is]",
     )(command)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from checkers.searching import Effort
 from checkers.verdict import Vacuous
 from harness.cli.arrow import start_arrow
 from harness.cli.candidates import mutants, named, nemeses, one_of, settings_of_run
@@ -21,6 +22,7 @@ from harness.cli.options import (
     example,
     execution_options,
     output_options,
+    search_options,
     vacuity_option,
 )
 from harness.errors import UsageError
@@ -159,6 +161,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
     "environment ssh.",
 )
 @capture_option
+@search_options
 @vacuity_option
 @execution_options
 @output_options
@@ -183,6 +186,7 @@ def command(
     settings: tuple[str, ...],
     real_clock: bool,
     capture: bool,
+    effort: Effort,
     vacuous: Vacuous,
     runs: Path,
     engine: str,
@@ -219,9 +223,8 @@ def command(
     )
     if workload is None:
         scenario = with_usual_workload(scenario)
-    return run_one(
-        scenario, Execution(runs=runs, engine=engine, master=master, vacuous=vacuous), console_of(as_json, progress)
-    )
+    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, effort=effort)
+    return run_one(scenario, execution, console_of(as_json, progress))
 
 
 def schedule_lines(path: Path) -> tuple[str, ...]:
@@ -264,6 +267,7 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
         engine=execution.engine,
         master=execution.master,
         vacuous=execution.vacuous,
+        effort=execution.effort,
         progress=console.progress,
     )
     tell_outcome(outcome, console)

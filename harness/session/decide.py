@@ -10,6 +10,7 @@ from typing import Any
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
+from checkers.searching import USUAL, Effort, Searches, heard_by
 from checkers.verdict import CheckerResult, Vacuous, Verdict, judged_as, merge
 from harness.progress import Moment, Progress
 from harness.session import engines
@@ -33,8 +34,7 @@ class Judge:
     engine: str = engines.AUTO
     master: str | None = None
     vacuous: Vacuous = Vacuous.UNKNOWN
-    give_up_after_s: float | None = None
-    """How long searches for an order may go on; None: steps and memory alone bound them."""
+    effort: Effort = USUAL
 
     def decide(
         self, request: CheckRequest, checkers: Mapping[str, Any], *, judged: str, named: str, progress: Progress
@@ -48,16 +48,30 @@ class Judge:
         progress(Moment(f"starting engine {chosen.name}"))
         engine = engines.make_engine(chosen, progress)
         begun = time.monotonic()
-        if self.give_up_after_s is not None:
-            request = replace(request, searches_until=time.time() + self.give_up_after_s)
-        results = check_history(
-            request,
-            checkers,
-            engine,
-            begins=lambda checker: progress(Moment(f"checking: {checker} ({engine.name})")),
-        )
+        if self.effort.searches is Searches.ALL:
+            request = replace(request, searches=Searches.ALL)
+        request = replace(request, searches_until=self.effort.until)
+        doing = Doing(engine.name, progress)
+        with heard_by(doing.hears):
+            results = check_history(request, checkers, engine, begins=doing.begins)
         progress(f"checked in {time.monotonic() - begun:.1f} s")
         return Decided(results=judged_as(results, self.vacuous), chosen=chosen, engine=engine)
+
+
+@dataclass
+class Doing:
+    """Reports which checker is at work, and what it says."""
+
+    engine: str
+    progress: Progress
+    what: str = ""
+
+    def begins(self, checker: str) -> None:
+        self.what = f"checking: {checker} ({self.engine})"
+        self.progress(Moment(self.what))
+
+    def hears(self, words: str) -> None:
+        self.progress(Moment(self.what, detail=words))
 
 
 def verdict_of(results: Mapping[str, CheckerResult], doubts: Sequence[str]) -> tuple[Verdict, tuple[str, ...]]:

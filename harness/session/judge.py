@@ -16,6 +16,7 @@ from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.recovery import Recovery
 from checkers.replication import ReplicationChecker
+from checkers.searching import USUAL, Effort, Searches
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Vacuous, Verdict, with_nothing_promised
@@ -84,7 +85,7 @@ def check_run(
     engine: str = engines.AUTO,
     master: str | None = None,
     vacuous: Vacuous = Vacuous.UNKNOWN,
-    give_up_after_s: float | None = None,
+    effort: Effort = USUAL,
     progress: Progress = unwatched,
     started: float | None = None,
 ) -> Outcome:
@@ -95,9 +96,7 @@ def check_run(
     started = time.monotonic() if started is None else started
     record = read_run_record(directory)
     run = stored_run(RunDirectory(directory), record, parts)
-    judged = judged_run(
-        run, Judge(engine=engine, master=master, vacuous=vacuous, give_up_after_s=give_up_after_s), progress
-    )
+    judged = judged_run(run, Judge(engine=engine, master=master, vacuous=vacuous, effort=effort), progress)
     outcome = Outcome(
         directory=directory,
         scenario=run.scenario,
@@ -184,6 +183,8 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
         repeats=parts.workload.repeats,
         legal={name: legal.reason for name in (*legal.anomalies, *_legal_in(parts.workload, legal))},
         excuses=legal.excuses,
+        # Where everything is legal, no finding makes the verdict certain.
+        searches=Searches.ALL if legal.anything else Searches.UNTIL_INVALID,
         run=RunUnderCheck(
             facts=run.facts,
             faults=run.faults,

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from checkers.searching import USUAL, Effort
 from checkers.verdict import Vacuous, Verdict
 from harness.errors import HarnessError, UsageError
 from harness.progress import Moment, Progress, unwatched
@@ -30,6 +31,7 @@ def run_scenario(
     engine: str = engines.AUTO,
     master: str | None = None,
     vacuous: Vacuous = Vacuous.UNKNOWN,
+    effort: Effort = USUAL,
     progress: Progress = unwatched,
     recording: Path | None = None,
 ) -> Outcome:
@@ -56,6 +58,7 @@ def run_scenario(
             engine=engine,
             master=master,
             vacuous=vacuous,
+            effort=effort,
             progress=progress,
             started=started,
         )

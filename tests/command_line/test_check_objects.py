@@ -140,6 +140,36 @@ def test_a_search_is_given_up_after_the_time_asked_for(stormproof: Stormproof, t
     assert "there was no time left" in checked["reasons"][0]
 
 
+def of_three_counters(folder: Path, *shown: int) -> Path:
+    """Each of three counters gets 1, and shows that."""
+    path = folder / "counters.edn"
+    path.write_text(
+        "".join(
+            f"{{:process 0, :type :{kind}, :f :{f}, :value [:{key} {value}]}}\n"
+            for key, total in zip("abc", shown, strict=True)
+            for kind, f, value in (
+                ("invoke", "add", 1),
+                ("ok", "add", 1),
+                ("invoke", "read", "nil"),
+                ("ok", "read", total),
+            )
+        )
+    )
+    return path
+
+
+@pytest.mark.parametrize(("options", "found", "left"), [((), 1, ["b", "c"]), (("--all-findings",), 2, [])])
+def test_once_an_object_is_invalid_no_search_begins_for_others_unless_all_are_asked_for(
+    options: tuple[str, ...], found: int, left: list[str], stormproof: Stormproof, tmp_path: Path
+) -> None:
+    history = of_three_counters(tmp_path, 5, 5, 1)
+    answer = stormproof("check", history, "--model", "counter", *options, *IN_PROCESS, "--json")
+    [checked] = [json.loads(line) for line in answer.out.splitlines()]
+    assert (answer.code, checked["anomalies"]) == (1, {"nonlinearizable": found})
+    said = f"not searched, for the verdict was certain: {', '.join(left)} (--all-findings searches them as well)"
+    assert checked["reasons"] == [f"nonlinearizable: {found} found", *([said] if left else [])]
+
+
 NEITHER_ORDER = (
     ("w x 1", "w p 1"),
     ("w x 2", "w q 1"),

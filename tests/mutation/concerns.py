@@ -100,6 +100,7 @@ CONCERNS = (
             "checkers/linearizable/search",
             "checkers/linearizable/question.py",
             "checkers/linearizable/object_findings.py",
+            "checkers/linearizable/searches.py",
         ),
         histories=("object", "register", "lock"),
         tests=(

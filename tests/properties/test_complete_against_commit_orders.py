@@ -12,10 +12,10 @@ import pytest
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
+from checkers.searching import searching_until
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
 from checkers.transactions.isolation.constraints import decide, repair, saturation, short_paths
-from checkers.transactions.isolation.constraints.deadline import Deadline
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
 from checkers.transactions.isolation.constraints.events import Isolation, Kept
 from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
@@ -230,13 +230,15 @@ def test_what_is_too_much_for_the_solver_is_named(monkeypatch: pytest.MonkeyPatc
 
 def test_what_was_established_until_a_decision_was_given_up_is_told() -> None:
     text = "w(z,1)\n" + NEITHER_ORDER
-    decision = decided(written(text), "serializable", Deadline.after(0.0))
+    with searching_until(0.0):
+        decision = decided(written(text), "serializable")
     assert decision.verdict is Verdict.UNKNOWN and decision.established is not None
     assert decision.established.bound is Bound.TIME
     assert decision.established.orders == 1 and decision.established.components == 1
     assert decision.established.transactions >= 4, "the writers of x and y"
     assert decision.established.prefix >= 1, "the writer of z"
-    assert decided(written(text), "serializable", Deadline.after(1_000.0)).verdict is Verdict.INVALID
+    with searching_until(1e12):
+        assert decided(written(text), "serializable").verdict is Verdict.INVALID
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -252,7 +254,8 @@ def test_a_decision_that_was_given_up_is_never_wrong_about_its_prefix(
             level=level, values=Values.REGISTERS, transactions=400, sessions=100, keys=Keys(alive=30), seed=seed
         )
         committed = store_committed(store)
-        decision = decided(committed, model, Deadline.after(0.0))
+        with searching_until(0.0):
+            decision = decided(committed, model)
         if decision.established is not None:
             prefixes.append(decision.established.prefix)
             first = np.arange(decision.established.prefix + 1, dtype=np.int32)

@@ -9,9 +9,9 @@ import pytest
 from checkers.linearizable.history.calls import calls_of
 from checkers.linearizable.objects import MODELS
 from checkers.linearizable.search import decision
-from checkers.linearizable.search.deadline import searching_until
 from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED, decide
 from checkers.linearizable.search.problem import problem_of
+from checkers.searching import searching_until
 from tests.properties.test_objects_against_brute_force import rows_of
 from tests.references.object_histories import made_up
 

@@ -14,9 +14,10 @@ import pytest
 from checkers.linearizable import replay
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered
 from checkers.linearizable.history.rows import object_rows
-from checkers.linearizable.object_findings import NONLINEARIZABLE, object_findings, object_orders
+from checkers.linearizable.object_findings import object_findings, object_orders
 from checkers.linearizable.objects import MODELS
 from checkers.linearizable.question import Question, asked
+from checkers.linearizable.searches import NONLINEARIZABLE
 from harness.record.history import history_schema
 from tests.references.map_histories import VALUES, Rows, as_witnesses, beginning, made_up_entry, operations_in
 from tests.references.queue_histories import has_order

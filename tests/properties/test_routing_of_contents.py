@@ -15,9 +15,10 @@ from checkers.linearizable import replay
 from checkers.linearizable.deciders.spans import Contradiction
 from checkers.linearizable.history.rows import object_rows
 from checkers.linearizable.model import Model
-from checkers.linearizable.object_findings import NONLINEARIZABLE, object_findings, object_orders
+from checkers.linearizable.object_findings import object_findings, object_orders
 from checkers.linearizable.objects import MODELS
 from checkers.linearizable.question import Question, asked
+from checkers.linearizable.searches import NONLINEARIZABLE
 from harness.record.history import history_schema
 from tests.references.content_histories import Rows, made_up_contents, operations_in, spans_of_contents
 from tests.references.queue_histories import has_order

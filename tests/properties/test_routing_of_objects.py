@@ -16,9 +16,10 @@ from checkers.linearizable.deciders.spans import Contradiction
 from checkers.linearizable.evidence import contradicted
 from checkers.linearizable.history.rows import object_rows
 from checkers.linearizable.model import Model
-from checkers.linearizable.object_findings import NONLINEARIZABLE, object_findings, object_orders
+from checkers.linearizable.object_findings import object_findings, object_orders
 from checkers.linearizable.objects import MODELS
 from checkers.linearizable.question import Question, asked
+from checkers.linearizable.searches import NONLINEARIZABLE
 from harness.record.history import history_schema
 from tests.references.queue_histories import Rows, linearizable, made_up_rows, spans_of
 

@@ -19,22 +19,17 @@ from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, S
 from checkers.linearizable.evidence.contradicted import contradicted
 from checkers.linearizable.history.calls import Calls
 from checkers.linearizable.model import FAILED, INDEFINITE, Call, FailedCas, Model
-from checkers.linearizable.object_findings import (
-    NONLINEARIZABLE,
-    ORDERS,
-    UNDECIDED_OBJECT,
-    findings_of_objects,
-    searched,
-)
+from checkers.linearizable.object_findings import ORDERS, findings_of_objects
 from checkers.linearizable.objects import register
 from checkers.linearizable.objects.register import Register, suspects
 from checkers.linearizable.question import Question
 from checkers.linearizable.registers.rows import NAMED, SPANS, all_whole, from_batch, from_table, without_operations
 from checkers.linearizable.registers.vast import decisive_operations, vast_registers
-from checkers.linearizable.search.deadline import searching_until
 from checkers.linearizable.search.parts import order_of_parts, parts
+from checkers.linearizable.searches import NONLINEARIZABLE, UNDECIDED_OBJECT, Bounds, OpenObject, searches
 from checkers.linearizable.values import NEVER
 from checkers.plan import Dataset, Engine
+from checkers.searching import Searches, searching_until
 from checkers.verdict import EXAMPLES
 
 
@@ -49,14 +44,21 @@ def hold_integers(model: Model, history: Dataset) -> bool:
 
 
 def findings(
-    engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int, until: float | None = None
+    engine: Engine,
+    history: Dataset,
+    rows: int,
+    *,
+    model: Model,
+    limit: int,
+    until: float | None = None,
+    which: Searches = Searches.UNTIL_INVALID,
 ) -> Dataset:
     vast = vast_registers(engine, history, rows)
     spans = partial(spans_by_register, failed_cas=model.failed_cas, vast=vast, buckets=bucket_count(rows))
     small = engine.grouped(
         engine.mapped(history, spans, SPANS),
         ("bucket",),
-        partial(register_findings, model=model, limit=limit, until=until),
+        partial(register_findings, model=model, limit=limit, until=until, which=which),
         FINDINGS,
     )
     if not vast:
@@ -88,32 +90,45 @@ def spans_and_names(batch: pa.Table, *, failed_cas: FailedCas, buckets: int) -> 
     return pa.concat_tables([recorded.by_key(buckets), without_operations(batch, recorded).by_key(buckets)])
 
 
-def register_findings(rows: pa.Table, *, model: Model, limit: int, until: float | None = None) -> pa.Table:
-    """Kernel over all operations on the registers of a bucket."""
+def register_findings(
+    rows: pa.Table,
+    *,
+    model: Model,
+    limit: int,
+    until: float | None = None,
+    which: Searches = Searches.UNTIL_INVALID,
+) -> pa.Table:
+    """Kernel over all operations on the registers of a bucket: all are decided that can be, then of the others some
+    searched."""
     recorded = all_whole(from_table(rows))
     suspected = suspects(recorded.registers(_initial(model)))
     contradictions: list[tuple[tuple[int, ...], str, Question]] = []
-    stuck: dict[str, list[Example]] = {NONLINEARIZABLE: [], UNDECIDED_OBJECT: []}
+    left: list[OpenObject] = []
     for key, spans in recorded.by_register(suspected):
         question = _question(model, spans)
         outcome = question.decide()
         if isinstance(outcome, Contradiction):
             contradictions.append((tuple(spans.start[sorted(outcome.operations)].tolist()), key, question))
         elif isinstance(outcome, Open):
-            with searching_until(until):
-                found = searched(key, model, calls_of_spans(model, spans), limit, outcome.because)
-            if found is not None:
-                stuck[found[0]].append(found[1])
+            left.append(_left(key, model, spans, outcome))
     # Only some will be shown, and finding what would have fitted takes longer than finding that nothing does.
     smallest = sorted(contradictions, key=lambda found: found[:2])[:EXAMPLES]
     shown = [contradicted(key, model, question) for _, key, question in smallest]
-    broken = len(contradictions) + len(stuck[NONLINEARIZABLE])
-    return findings_of_objects(
-        len(np.unique(recorded.register)),
-        {
-            NONLINEARIZABLE: (broken, shown + stuck[NONLINEARIZABLE]),
-            UNDECIDED_OBJECT: (len(stuck[UNDECIDED_OBJECT]), stuck[UNDECIDED_OBJECT]),
-        },
+    bounds = Bounds(configurations=limit, until=until, which=which)
+    found = searches(model, left, bounds, is_broken=bool(contradictions))
+    counts = {name: (len(examples), examples) for name, examples in found.items()}
+    broken = found[NONLINEARIZABLE]
+    counts[NONLINEARIZABLE] = len(contradictions) + len(broken), shown + broken
+    return findings_of_objects(len(np.unique(recorded.register)), counts)
+
+
+def _left(key: str, model: Model, spans: Spans, outcome: Open) -> OpenObject:
+    return OpenObject(
+        key=key,
+        why=outcome.because,
+        size=len(spans),
+        first=int(spans.start[0]),
+        calls=lambda: calls_of_spans(model, spans),
     )
 
 

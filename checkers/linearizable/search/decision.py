@@ -19,7 +19,7 @@ Only where both fail, all configurations are followed.
 
 The number of configurations is bounded, and so is what they occupy; an object that needs more is undecided, and how
 far it came is reported. The bounds count steps and cells, not seconds, so that every machine decides alike; unless
-a moment is given by which an answer is wanted (`deadline`).
+a moment is given by which an answer is wanted (`checkers.searching`).
 
 Source: Wing and Gong, Testing and Verifying Concurrent Objects, JPDC 17 (1993); Lowe, Testing for
 Linearizability, CCPE 29 (2017). The free overwrites are ours, and held against a search through all orders.
@@ -29,11 +29,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from checkers import searching
 from checkers.kernels.columns import Int64
-from checkers.linearizable.search import deadline
 from checkers.linearizable.search.configurations import NODE, PLACED, STATE, Trail
 from checkers.linearizable.search.events import COMPLETED, Present
 from checkers.linearizable.search.kernel import (
@@ -61,6 +62,9 @@ TIME = -1
 BETWEEN_LOOKS = 50_000
 """So many configurations are explored before a search that has a deadline looks at the clock; twice as many each time
 that they were not enough for one event."""
+
+BETWEEN_WORDS = 1_000_000
+"""And so many before one that has none says how far it is."""
 
 CELLS = 50_000_000
 """Configurations of one object may have so many numbers at once: 400 MB."""
@@ -212,14 +216,19 @@ class _Search:
         limit = min(self._limit, self.explored + min(effort, self._limit))
         until = min(until, len(self._layout.time))
         reached = Reached(
-            self.here.at, self.here.current.copy(), self.explored, Trail(self._trail, np.array([self.here.nodes]))
+            self.here.at,
+            self.here.current.copy(),
+            self.explored,
+            Trail(self._trail, np.array([self.here.nodes])),
+            self.explored,
         )
         ended = MISSING
-        looks_after = BETWEEN_LOOKS if deadline.is_bounded() else self._limit
+        between = looks_after = BETWEEN_LOOKS if searching.is_bounded() else BETWEEN_WORDS
         while ended == MISSING and self._transitions.elements <= ELEMENTS:
-            if deadline.is_over():
+            if searching.is_over():
                 ended = TIME
                 break
+            searching.say(partial(self._words, reached))
             given = Given(self._layout.line, self._transitions.moves(), present, self._layout.words)
             allowance = Allowance(min(limit, reached.explored + looks_after), self.room, kept, cuts)
             begun = reached
@@ -227,13 +236,16 @@ class _Search:
             self._transitions.fill()
             if ended == LIMIT and allowance.limit < limit:
                 # It goes on with the event at which it looked; what it had explored of it does not count.
-                ended, looks_after = MISSING, 2 * looks_after
-                if reached.at == begun.at:
-                    reached = reached._replace(explored=begun.explored)
+                ended, looks_after = MISSING, 2 * looks_after if reached.at == begun.at else between
+                reached = reached._replace(explored=reached.settled)
         self.explored, self._trail = reached.explored, reached.trail.step
         self.here = _Place(reached.at, reached.current, present, int(reached.trail.size[0]))
         self._furthest = max(self._furthest, reached.at)
         return ended
+
+    def _words(self, reached: Reached) -> str:
+        events, left = len(self._layout.time), len(reached.current)
+        return f"{reached.explored:,} configurations, {left:,} left after {reached.at:,} of {events:,} events"
 
     def decision(self, ended: int) -> Decision:
         reasons = {

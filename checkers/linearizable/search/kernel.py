@@ -66,10 +66,11 @@ def advance(given: Given, allowance: Allowance, until: int, reached: Reached) ->
 
     Returns how it ended, and how far it came: before the event at which it stopped.
     """
-    at, current, explored, trail = reached
+    at, current, explored, trail, settled = reached
     line, present = given.line, given.present
     tried = np.full(len(line.does), -1, dtype=np.int64)
     while at < until:
+        settled = explored
         what = line.subject[at]
         if line.event[at] == MAY_HAPPEN:
             present.available[what] += 1
@@ -79,7 +80,7 @@ def advance(given: Given, allowance: Allowance, until: int, reached: Reached) ->
         elif line.event[at] == INVOKED:
             trail = with_steps(trail, len(current))
             if not _fits_where_known(given, what, current, trail):
-                return MISSING, Reached(at, current, explored, trail)
+                return MISSING, Reached(at, current, explored, trail, settled)
             present.open_in[line.slot_of[what]] = what
         else:
             completion = _completion(given, line.slot_of[what], tried, current.shape[1])
@@ -94,11 +95,11 @@ def advance(given: Given, allowance: Allowance, until: int, reached: Reached) ->
             if ended != DONE:
                 # What is explored again when it is known counts again: it takes as long as the first time.
                 trail.size[0] = noted
-                return ended, Reached(at, current, explored, trail)
+                return ended, Reached(at, current, explored, trail, settled)
             current = left[: allowance.kept]
             present.open_in[completion.slot] = -1
         at += 1
-    return DONE, Reached(at, current.copy(), explored, trail)
+    return DONE, Reached(at, current.copy(), explored, trail, explored)
 
 
 # An operation is invoked.

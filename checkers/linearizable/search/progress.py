@@ -31,6 +31,8 @@ class Reached(NamedTuple):
     """The configurations before it, of shape (count, width)."""
     explored: int
     trail: Trail
+    settled: int
+    """How many of those had been explored before it began with the next event."""
 
 
 class Given(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Sequence, Sized
 
 import numpy as np
 
+from checkers import searching
 from checkers.kernels.columns import Int64
-from checkers.linearizable.search import deadline
 from checkers.linearizable.search.events import ASKED, Moves, find
 from harness.compiled import compiled
 
@@ -42,7 +42,7 @@ class Transitions:
         missing = self._missing[: self._asked[0]]
         self._asked[0] = 0
         for entry in sorted(set(missing.tolist())):
-            if self._entries % BETWEEN_LOOKS == 0 and deadline.is_over():
+            if self._entries % BETWEEN_LOOKS == 0 and searching.is_over():
                 break
             state, kind = divmod(entry, self._kinds)
             numbers = [self._numbered(target) for target in self._step(self.states[state], kind)]

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from checkers import searching
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import WRITES, Committed
 from checkers.transactions.isolation.constraints.cursor import cursor_stability_decided
-from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.decide import decided
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS as OF_MANY_ORDERS
 from checkers.transactions.isolation.constraints.parallel_snapshot import parallel_snapshot_decided
@@ -40,31 +40,30 @@ def decide(
     committed: Committed,
     demanded: ConsistencyModel,
     position: LatticePosition,
-    deadline: Deadline = NEVER_GIVEN_UP,
 ) -> tuple[LatticePosition, Mapping[ConsistencyModel, Decision]]:
     """The position after the deciders have been asked, and their decisions; VALID comes without an order or with one.
 
-    Models that are left open without an entry were not asked: see COSTLY_TRANSACTIONS. Once the deadline has passed
+    Models that are left open without an entry were not asked: see COSTLY_TRANSACTIONS. Once searches are over
     only weak levels are.
     """
     decisions: dict[ConsistencyModel, Decision] = {}
     while left := [model for model in position.undecided(demanded) if model not in decisions]:
-        affordable = [model for model in left if model is demanded or _is_cheap(model, committed, deadline)]
+        affordable = [model for model in left if model is demanded or _is_cheap(model, committed)]
         if not affordable:
             break
         model = strongest(affordable)[0]
         weak = [other for other in affordable if other.value in LEVELS]
-        answers = _weak(committed, weak) if model in weak else {model: answer(committed, model, deadline)}
+        answers = _weak(committed, weak) if model in weak else {model: answer(committed, model)}
         for answered, decision in answers.items():
             decisions[answered] = decision
             position = position.deciding(answered, decision.verdict)
     return position, decisions
 
 
-def _is_cheap(model: ConsistencyModel, committed: Committed, deadline: Deadline) -> bool:
+def _is_cheap(model: ConsistencyModel, committed: Committed) -> bool:
     if model.value in LEVELS or model in OF_WRITES:
         return True
-    return len(committed) <= COSTLY_TRANSACTIONS and not deadline.has_passed
+    return len(committed) <= COSTLY_TRANSACTIONS and not searching.is_over()
 
 
 def _weak(committed: Committed, models: Sequence[ConsistencyModel]) -> Mapping[ConsistencyModel, Decision]:
@@ -73,7 +72,7 @@ def _weak(committed: Committed, models: Sequence[ConsistencyModel]) -> Mapping[C
     return {model: decisions[model.value] for model in models}
 
 
-def answer(committed: Committed, model: ConsistencyModel, deadline: Deadline = NEVER_GIVEN_UP) -> Decision:
+def answer(committed: Committed, model: ConsistencyModel) -> Decision:
     """The decision on one model. Where it is VALID it has an order if the model has one of transactions or events."""
     if model in OF_WRITES:
         if not len(committed.known):
@@ -82,10 +81,10 @@ def answer(committed: Committed, model: ConsistencyModel, deadline: Deadline = N
     if model.value in LEVELS:
         return weak_levels(committed, [model.value])[model.value]
     if model is ConsistencyModel.CURSOR_STABILITY:
-        return cursor_stability_decided(committed, deadline)
+        return cursor_stability_decided(committed)
     if model in SERIALIZABLE_OF_ITEMS:
-        return decided(committed, ConsistencyModel.SERIALIZABLE, deadline)
-    return (parallel_snapshot_decided if model in OF_MANY_ORDERS else decided)(committed, model, deadline)
+        return decided(committed, ConsistencyModel.SERIALIZABLE)
+    return (parallel_snapshot_decided if model in OF_MANY_ORDERS else decided)(committed, model)
 
 
 def ordered(committed: Committed, model: ConsistencyModel) -> Decision:

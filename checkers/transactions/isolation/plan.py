@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from checkers.kernels.columns import Int64
 from checkers.plan import Dataset, Engine
+from checkers.searching import searching_until
 from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.encoded_proof import CompactProof, decoded_proof, encoded_proof
 from checkers.transactions.evidence.proof import Bound, Decision, Established
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.history.committed_rows import RESOLVED, committed
-from checkers.transactions.isolation.constraints.deadline import Deadline
 from checkers.transactions.isolation.deciders import answer, decide, ordered
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
@@ -61,14 +61,14 @@ def answers(
     resolved: Dataset,
     demanded: ConsistencyModel,
     position: LatticePosition,
-    searches_until: float | None = None,
+    until: float | None = None,
 ) -> tuple[Answer, ...]:
-    """Of every model that was asked for, in the order in which they were. `searches_until`, as in `CheckRequest`: then
-    nothing is begun any more that may take long."""
+    """Of every model that was asked for, in the order in which they were. `until`: as in `CheckRequest`; then nothing
+    is begun any more that may take long."""
     asked = engine.grouped(
         engine.mapped(resolved, together, TOGETHER),
         ("all",),
-        partial(answered, demanded=demanded, position=position, searches_until=searches_until),
+        partial(answered, demanded=demanded, position=position, until=until),
         ANSWERS,
     )
     return tuple(map(_answer, engine.gather(asked, len(ConsistencyModel)).to_pylist()))
@@ -99,11 +99,12 @@ def answered(
     *,
     demanded: ConsistencyModel,
     position: LatticePosition,
-    searches_until: float | None = None,
+    until: float | None = None,
 ) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
-    _, decisions = decide(transactions, demanded, position, Deadline.until(searches_until))
+    with searching_until(until):
+        _, decisions = decide(transactions, demanded, position)
     return _answers(decisions, transactions, keys)
 
 
@@ -129,14 +130,12 @@ def _events(model: ConsistencyModel) -> int:
     return Names(model=model.value, workload="", start=np.zeros(0, dtype=np.int64), keys=()).events
 
 
-def answer_alone(
-    engine: Engine, resolved: Dataset, model: ConsistencyModel, searches_until: float | None = None
-) -> Answer:
+def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel, until: float | None = None) -> Answer:
     """Of one model, whatever else is known."""
     asked = engine.grouped(
         engine.mapped(resolved, together, TOGETHER),
         ("all",),
-        partial(answered_alone, model=model, searches_until=searches_until),
+        partial(answered_alone, model=model, until=until),
         ANSWERS,
     )
     rows = engine.gather(asked, 1).to_pylist()
@@ -145,10 +144,12 @@ def answer_alone(
     return _answer(rows[0])
 
 
-def answered_alone(rows: pa.Table, *, model: ConsistencyModel, searches_until: float | None = None) -> pa.Table:
+def answered_alone(rows: pa.Table, *, model: ConsistencyModel, until: float | None = None) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
-    return _answers({model: answer(transactions, model, Deadline.until(searches_until))}, transactions, keys)
+    with searching_until(until):
+        decision = answer(transactions, model)
+    return _answers({model: decision}, transactions, keys)
 
 
 def order_of(engine: Engine, resolved: Dataset, model: ConsistencyModel, limit: int) -> pa.Table:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from checkers.anomaly import Anomaly
+from checkers.searching import USUAL, Effort
 from checkers.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict
 from harness.record.run_directory import RunDirectory
 from harness.record.run_record import RunRecord, write_run_record
@@ -29,6 +30,7 @@ class FakePipeline:
 
     answers: dict[int, Verdict | BaseException] = field(default_factory=dict)
     asked: list[Scenario] = field(default_factory=list)
+    efforts: list[Effort] = field(default_factory=list)
     trace_hash: str = "abc"
 
     def run_scenario(
@@ -40,10 +42,12 @@ class FakePipeline:
         engine: str,
         master: str,
         vacuous: Vacuous = Vacuous.UNKNOWN,
+        effort: Effort = USUAL,
         progress: Callable[[str], None],
         recording: Path | None = None,
     ) -> Outcome:
         self.asked.append(scenario)
+        self.efforts.append(effort)
         progress("the storm begins")
         directory = runs / scenario.system / f"{len(self.asked)}-{scenario.seed}"
         directory.mkdir(parents=True)

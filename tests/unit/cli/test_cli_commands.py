@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from checkers.searching import Effort, Searches
 from checkers.verdict import Verdict
 from harness.cli import checking, main, replay, run, suite
 from harness.errors import HarnessError
@@ -84,6 +85,12 @@ def test_a_seed_that_is_not_given_is_drawn_and_printed(
 ) -> None:
     stormproof("run", "rocketmq")
     assert capsys.readouterr().out.splitlines()[0] == f"seed      {pipeline.asked[0].seed}"
+
+
+def test_how_far_searches_go_is_said_of_a_run_as_of_a_history(stormproof: Stormproof, pipeline: FakePipeline) -> None:
+    stormproof("run", "rocketmq")
+    stormproof("run", "rocketmq", "--give-up-after", "3", "--all-findings")
+    assert pipeline.efforts == [Effort(), Effort(give_up_after_s=3.0, searches=Searches.ALL)]
 
 
 def test_json_is_one_object_and_nothing_else_on_standard_output(

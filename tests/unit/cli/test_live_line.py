@@ -239,6 +239,19 @@ def test_quiet_is_quiet(terminals: tuple[TextIO, int]) -> None:
     assert seen_on(stream, terminal).seen == ["said", ""]
 
 
+def test_where_nobody_asked_only_what_takes_long_is_told() -> None:
+    stream = io.StringIO()
+    with standing_for_ours(stream):
+        console = Console(watching=Watching.when(None))
+        console.progress("began")
+        console.progress(Moment("searching", detail="7 configurations"))
+        assert console_module._live is not None
+        console_module._live.draw()
+        settle()
+    [line] = stream.getvalue().splitlines()
+    assert line.endswith("searching, 0 s · 7 configurations")
+
+
 @pytest.mark.parametrize(("tone", "colour"), [(Tone.GOOD, "1;32"), (Tone.BAD, "1;31"), (Tone.DOUBT, "1;33")])
 def test_a_terminal_shows_a_verdict_in_its_colour_and_the_text_in_it_acts_on_nothing(
     terminals: tuple[TextIO, int], tone: Tone, colour: str

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from math import inf
 from threading import Timer
 from typing import TYPE_CHECKING
 
+from checkers import searching
 from checkers.transactions.isolation.constraints.clauses import CONFLICTS, Clause, literal
 from checkers.transactions.isolation.constraints.component import Refutation
-from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 
 if TYPE_CHECKING:
     from pysat.solvers import Glucose4
@@ -27,11 +26,11 @@ LEAVING_OUT = 300
 """So many clauses are tried to do without."""
 
 
-def refuted(clauses: Sequence[Clause], deadline: Deadline = NEVER_GIVEN_UP) -> Refutation | None:
+def refuted(clauses: Sequence[Clause]) -> Refutation | None:
     """A refutation out of clauses that cannot all be kept."""
-    search = _Learning(_core(clauses, deadline))
+    search = _Learning(_core(clauses))
     for _ in range(CASES):
-        if deadline.has_passed:
+        if searching.is_over():
             break
         learned = search.learned()
         if learned is None or not learned.labels:
@@ -40,12 +39,12 @@ def refuted(clauses: Sequence[Clause], deadline: Deadline = NEVER_GIVEN_UP) -> R
 
 
 @contextmanager
-def interrupted(solver: Glucose4, deadline: Deadline) -> Iterator[None]:
-    """At the deadline the solver stops, if it is asked then: it answers None."""
-    if deadline.at_s == inf:
+def interrupted(solver: Glucose4) -> Iterator[None]:
+    """When searches are over the solver stops, if it is asked then: it answers None."""
+    if not searching.is_bounded():
         yield
         return
-    timer = Timer(deadline.left_s, solver.interrupt)
+    timer = Timer(searching.left_s(), solver.interrupt)
     timer.daemon = True
     timer.start()
     try:
@@ -55,7 +54,7 @@ def interrupted(solver: Glucose4, deadline: Deadline) -> Iterator[None]:
         timer.join()
 
 
-def _core(clauses: Sequence[Clause], deadline: Deadline) -> list[Clause]:
+def _core(clauses: Sequence[Clause]) -> list[Clause]:
     """A part of them that cannot all be kept: what the solver needed when it was asked, and asked again without one
     after the other."""
     needed = list(clauses)
@@ -70,7 +69,7 @@ def _core(clauses: Sequence[Clause], deadline: Deadline) -> list[Clause]:
         numbers = sorted(solver.get_core() or ())
         left = 0
         for _ in range(LEAVING_OUT):
-            if left == len(numbers) or deadline.has_passed:
+            if left == len(numbers) or searching.is_over():
                 break
             solver.conf_budget(CONFLICTS)
             fewer = numbers[:left] + numbers[left + 1 :]

@@ -6,17 +6,17 @@ into a clause, and the first proposal follows the numbers of transactions, which
 systems. Clauses that contradict each other are made into a refutation (`clause_learning`).
 
 The same component gets the same answer everywhere: bounds count conflicts, cycles and cases, and time only where a
-deadline was asked for.
+moment was given by which an answer is wanted.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from checkers import searching
 from checkers.transactions.isolation.constraints.clause_learning import interrupted, refuted
 from checkers.transactions.isolation.constraints.clauses import CONFLICTS, Clause, literal
 from checkers.transactions.isolation.constraints.component import Component, Solution
-from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.forbidden_cycles import AlternativeGraph
 from checkers.verdict import Verdict
 
@@ -24,7 +24,7 @@ ROUNDS = 500
 """So often the solver proposes."""
 
 
-def solved(component: Component, deadline: Deadline = NEVER_GIVEN_UP) -> Solution:
+def solved(component: Component) -> Solution:
     """An alternative for each choice, or a refutation; UNKNOWN where a bound was reached."""
     graph = AlternativeGraph.of(component)
     taken = np.where(component.writers[:, 0] < component.writers[:, 1], 0, 1).astype(np.int8)
@@ -32,14 +32,14 @@ def solved(component: Component, deadline: Deadline = NEVER_GIVEN_UP) -> Solutio
     conflicts = 0
     from pysat.solvers import Glucose4  # most checks need none
 
-    with Glucose4() as solver, interrupted(solver, deadline):
+    with Glucose4() as solver, interrupted(solver):
         solver.set_phases([literal(2 * i + int(taken[i])) for i in range(len(component))])
         for _ in range(ROUNDS):
             solver.conf_budget(CONFLICTS - conflicts)
             proposed = solver.solve_limited(expect_interrupt=True)  # otherwise it takes Ctrl-C for a failure of its own
             conflicts = solver.accum_stats()["conflicts"]
             if proposed is False:
-                refutation = refuted(clauses, deadline)
+                refutation = refuted(clauses)
                 return Solution(verdict=Verdict.INVALID, taken=taken, refutation=refutation, conflicts=conflicts)
             if proposed is None:
                 break
@@ -48,7 +48,7 @@ def solved(component: Component, deadline: Deadline = NEVER_GIVEN_UP) -> Solutio
             found = graph.cycles(taken)
             if not found:
                 return Solution(verdict=Verdict.VALID, taken=taken, conflicts=conflicts)
-            if conflicts >= CONFLICTS or deadline.has_passed:
+            if conflicts >= CONFLICTS or searching.is_over():
                 break
             for clause in found:
                 solver.add_clause([-literal(label) for label in clause.labels])

@@ -22,11 +22,11 @@ from enum import Enum
 
 import numpy as np
 
+from checkers import searching
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Decision
 from checkers.transactions.history.committed import Committed
 from checkers.transactions.isolation.constraints.choices import component, implied, on_cycles, refuted_by_cases
-from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.events import (
     STRONGEST_FIRST,
     Events,
@@ -69,11 +69,11 @@ CHEAP_CLOCKS = 1 << 21
 """With more numbers in clocks, an order is rehearsed at length before any is made."""
 
 
-def decided(committed: Committed, model: str | Enum, deadline: Deadline = NEVER_GIVEN_UP) -> Decision:
+def decided(committed: Committed, model: str | Enum) -> Decision:
     """Stronger models are asked first, for they leave less open: whatever order they find will do, and so will a proof
     that needs nothing of what they add.
 
-    After the deadline no step begins that may take long; what has begun is finished.
+    When searches are over no step begins that may take long; what has begun is finished.
     """
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
     left: list[Events] = []
@@ -85,21 +85,21 @@ def decided(committed: Committed, model: str | Enum, deadline: Deadline = NEVER_
             if _refutes(decision, wanted):
                 return decision
             continue
-        guessed = order_of_a_store(known, FEW_STEPS, deadline)
+        guessed = order_of_a_store(known, FEW_STEPS)
         if guessed is not None:
             return guessed
         left.append(known)
     if _clocks(committed) > CHEAP_CLOCKS:
         for known in left:
-            guessed = order_of_a_store(known, MANY_STEPS, deadline)
+            guessed = order_of_a_store(known, MANY_STEPS)
             if guessed is not None:
                 return guessed
     decision = Decision(verdict=Verdict.UNKNOWN)
     for known in left:
-        decision = Repair(saturated(chained(known), Orders.ONE, deadline), ONE_ORDER, deadline).decision()
+        decision = Repair(saturated(chained(known), Orders.ONE), ONE_ORDER).decision()
         if known.kept is wanted or decision.verdict is Verdict.VALID or _refutes(decision, wanted):
             break
-        if deadline.has_passed:
+        if searching.is_over():
             return given_up_before(decision)
     return decision
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from checkers import searching
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.evidence.proof import (
@@ -33,7 +34,6 @@ from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.cases import Case, around, proof_by_cases
 from checkers.transactions.isolation.constraints.choices import component, implied
 from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation
-from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.events import (
     Accesses,
     Events,
@@ -76,33 +76,32 @@ CONFLICTS = 1_000
 """So many readers that see too much are looked at, an order."""
 
 
-def parallel_snapshot_decided(
-    committed: Committed, model: ConsistencyModel, deadline: Deadline = NEVER_GIVEN_UP
-) -> Decision:
+def parallel_snapshot_decided(committed: Committed, model: ConsistencyModel) -> Decision:
     """With sessions first, which leaves less open: an order will do without them as well, and so will a proof in which
     none of their steps is."""
-    decision = _decided(committed, Kept.SESSION, deadline)
+    decision = _decided(committed, Kept.SESSION)
     if MODELS[model] is Kept.SESSION or decision.verdict is Verdict.VALID:
         return decision
     if decision.proof and Because.SESSION not in rests_on(decision.proof):
         return decision
-    if deadline.has_passed:
+    if searching.is_over():
         return given_up_before(decision)
-    return _decided(committed, Kept.NOTHING, deadline)
+    return _decided(committed, Kept.NOTHING)
 
 
-def _decided(committed: Committed, kept: Kept, deadline: Deadline) -> Decision:
+def _decided(committed: Committed, kept: Kept) -> Decision:
     known = events(committed, Isolation.SERIALIZABLE, kept)
     found = forced_by_short_paths(known, Orders.MANY)
     if found.cyclic:
         return contradiction(found)
     updates = _lost_update(known.accesses)
     if len(updates) and len(updates) < len(committed):
-        decision = _decided(excerpt(committed, updates), kept, NEVER_GIVEN_UP)
+        with searching.searching_until(None):
+            decision = _decided(excerpt(committed, updates), kept)
         assert decision.proof is not None, "of two updates of one version one is lost"
         return replace(decision, proof=of_the_whole(decision.proof, updates, known.width))
     manner = Manner(tried=_tried, component=_component, refuted=_refuted)
-    return Repair(saturated(chained(known), Orders.MANY, deadline), manner, deadline).decision()
+    return Repair(saturated(chained(known), Orders.MANY), manner).decision()
 
 
 def _lost_update(accesses: Accesses) -> Int32:

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from checkers import searching
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Decision
-from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.events import Events, Kept
 from checkers.transactions.isolation.constraints.schedule import explains, unread_by_others
 from checkers.transactions.isolation.constraints.windows import Windows, windows
@@ -56,16 +56,14 @@ MANNERS = (Manner(4, True), Manner(1, False))
 """Each finds orders that others do not."""
 
 
-def order_of_a_store(
-    known: Events, steps_an_event: int = MANY_STEPS, deadline: Deadline = NEVER_GIVEN_UP
-) -> Decision | None:
+def order_of_a_store(known: Events, steps_an_event: int = MANY_STEPS) -> Decision | None:
     """VALID with an order that a store may have gone by, or None if none was found.
 
     The reads of a store that does not keep real time may be late, as little as the history allows."""
     for behind in (0,) if known.kept is Kept.REALTIME else _delays(len(known.committed)):
         narrowed = windows(known, behind=behind)
         if narrowed is not None:
-            return _rehearsed_in(known, *narrowed, steps_an_event, deadline)
+            return _rehearsed_in(known, *narrowed, steps_an_event)
     return None
 
 
@@ -74,9 +72,7 @@ def _delays(transactions: int) -> list[int]:
     return [0, *(1 << power for power in range(4, (4 * transactions).bit_length()))]
 
 
-def _rehearsed_in(
-    events: Events, of_events: Windows, forced: Int32, steps_an_event: int, deadline: Deadline
-) -> Decision | None:
+def _rehearsed_in(events: Events, of_events: Windows, forced: Int32, steps_an_event: int) -> Decision | None:
     """VALID, or None if no order was found in one manner or another."""
     source = np.concatenate((events.base.source, forced[0]))
     target = np.concatenate((events.base.target, forced[1]))
@@ -101,7 +97,7 @@ def _rehearsed_in(
         known.reader[known.by_version],
     )
     for manner in MANNERS:
-        if deadline.has_passed:
+        if searching.is_over():
             break
         order = _rehearsed(script, of_events, manner, events.width, known.keys, steps_an_event * events.size)
         if len(order) == events.size:

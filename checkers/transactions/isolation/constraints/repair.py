@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from checkers import searching
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Established, Proof
 from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.choices import on_cycles, surroundings
 from checkers.transactions.isolation.constraints.component import Component, Refutation
 from checkers.transactions.isolation.constraints.components import solved
-from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.events import Events
 from checkers.transactions.isolation.constraints.saturation import Saturated
 from checkers.verdict import EXAMPLES, Verdict
@@ -88,10 +88,9 @@ class _Part:
 class Repair:
     """Orders are tried; where one fails, the versions there are put in order before the next one is."""
 
-    def __init__(self, found: Saturated, manner: Manner, deadline: Deadline = NEVER_GIVEN_UP) -> None:
+    def __init__(self, found: Saturated, manner: Manner) -> None:
         self.found = found
         self.manner = manner
-        self.deadline = deadline
         self.orders = self.conflicts = self.prefix = 0
         """As Established has them."""
         self.parts: dict[int, _Part] = {}
@@ -112,7 +111,7 @@ class Repair:
                 wrong = list(answer.components)
                 if answer.is_all:
                     self.prefix = max(self.prefix, min(int(some[0]) for some in wrong) - 1)
-            if self.deadline.has_passed:
+            if searching.is_over():
                 return self._given_up(Bound.TIME, wrong)
             decision = self._solve(wrong)
             if decision:
@@ -133,8 +132,8 @@ class Repair:
         bound = Bound.TIME
         for number in self._joined(wrong):
             transactions = self.parts[number].transactions
-            if self.deadline.has_passed or len(transactions) > TRANSACTIONS:
-                bound = Bound.TIME if self.deadline.has_passed else Bound.TRANSACTIONS
+            if searching.is_over() or len(transactions) > TRANSACTIONS:
+                bound = Bound.TIME if searching.is_over() else Bound.TRANSACTIONS
                 undecided.append(transactions)
                 continue
             open_ = self.manner.component(self.found, transactions)
@@ -142,10 +141,10 @@ class Repair:
                 bound, choices = Bound.CHOICES, choices + len(open_)
                 undecided.append(transactions)
                 continue
-            solution = solved(open_, self.deadline)
+            solution = solved(open_)
             self.conflicts += solution.conflicts
             if solution.verdict is Verdict.UNKNOWN:
-                bound = Bound.TIME if self.deadline.has_passed else Bound.CONFLICTS
+                bound = Bound.TIME if searching.is_over() else Bound.CONFLICTS
                 choices += len(open_)
                 undecided.append(transactions)
                 continue

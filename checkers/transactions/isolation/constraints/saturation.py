@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from checkers import searching
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.isolation.constraints.candidates import Reads, Writes, reads_and_writes
-from checkers.transactions.isolation.constraints.deadline import NEVER_GIVEN_UP, Deadline
 from checkers.transactions.isolation.constraints.events import CODE, Edges, Events
 from checkers.transactions.isolation.constraints.strong_components import has_cycle
 from harness.compiled import compiled, inlined
@@ -88,8 +88,9 @@ class Saturated:
         return self.clocks.clock
 
 
-def saturated(events: Events, orders: Orders, deadline: Deadline = NEVER_GIVEN_UP) -> Saturated:
-    """Stops at the first contradiction: then the edges make a cycle. At the deadline it leaves out further sweeps."""
+def saturated(events: Events, orders: Orders) -> Saturated:
+    """Stops at the first contradiction: then the edges make a cycle. Once searches are over it leaves out further
+    sweeps."""
     reads, writes = reads_and_writes(events)
     edges = [events.base]
     clock = np.full((events.size, max(events.chains, 1)), NOTHING, dtype=np.int32)
@@ -105,7 +106,7 @@ def saturated(events: Events, orders: Orders, deadline: Deadline = NEVER_GIVEN_U
             source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer
         )
         edges = [known, new]
-        if ended != AGAIN or deadline.has_passed:
+        if ended != AGAIN or searching.is_over():
             break
     known = Edges.joined(edges)
     # What the last sweep added has not been carried everywhere, and two such edges may make a cycle.

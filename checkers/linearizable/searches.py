@@ -1,0 +1,182 @@
+"""What is searched of the objects that no decider of their kind decides, and what is said of them after it.
+
+Searches are dear, and one broken promise settles the verdict. So unless all are asked for, none begins once an object
+was found not to be linearizable; those that were left are named. The objects with the fewest operations come first:
+what can be found soon is not found late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from checkers.findings import Example, said_of
+from checkers.kernels.columns import Int64
+from checkers.linearizable.evidence.surroundings import Operations, longest_prefix, surroundings
+from checkers.linearizable.evidence.window import UnorderableWindow, window
+from checkers.linearizable.history.calls import Calls
+from checkers.linearizable.model import Model, describe, possible_results
+from checkers.linearizable.search.decision import (
+    AT_FIRST,
+    ENDLESS,
+    NOT_LINEARIZABLE,
+    UNDECIDED,
+    Decision,
+    decide_with_orders,
+)
+from checkers.linearizable.search.parts import Part, decide_parts, parts
+from checkers.linearizable.values import NEVER, shown
+from checkers.searching import Searches, saying_of, searching_until
+
+NONLINEARIZABLE = "nonlinearizable"
+UNDECIDED_OBJECT = "undecided"
+UNSEARCHED = "unsearched"
+MALFORMED = "malformed"
+
+SHOWN_STATES = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenObject:
+    """One that was not decided by the decider of its kind."""
+
+    key: str
+    why: str
+    """The reason for which no decider could say it; empty where there is none for such objects."""
+    size: int
+    """Rows or operations."""
+    first: int
+    """The index of one of its operations."""
+    calls: Callable[[], Calls]
+    """Raises TypeError or ValueError for values that mean nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """How far the searches of a history go."""
+
+    configurations: int
+    """At most so many are explored for one object."""
+    until: float | None = None
+    """When they are given up, in seconds since the epoch; None: steps and memory alone bound them."""
+    which: Searches = Searches.UNTIL_INVALID
+
+
+def searches(
+    model: Model, objects: Iterable[OpenObject], bounds: Bounds, *, is_broken: bool
+) -> dict[str, list[Example]]:
+    """What is to be said of objects after they were searched, by name. `is_broken`: a promise is broken already."""
+    found: dict[str, list[Example]] = {NONLINEARIZABLE: [], UNDECIDED_OBJECT: [], UNSEARCHED: [], MALFORMED: []}
+    ordered = sorted(objects, key=lambda one: (one.size, one.key))
+    for number, one in enumerate(ordered, start=1):
+        is_certain = is_broken or bool(found[NONLINEARIZABLE])
+        try:
+            calls = one.calls()
+            of_it = parts(model, calls)
+            if is_certain and bounds.which is Searches.UNTIL_INVALID:
+                judged: tuple[str, Example] | None = UNSEARCHED, Example(key=one.key, operations=(), because=one.why)
+            else:
+                subject = f"{one.key or 'the object'}, {number} of {len(ordered)} to be searched"
+                with saying_of(subject), searching_until(bounds.until):
+                    judged = _searched(one, model, calls, of_it, bounds.configurations)
+        except (TypeError, ValueError) as error:
+            judged = MALFORMED, meaningless(one.key, model, one.first, error)
+        if judged is not None:
+            found[judged[0]].append(judged[1])
+    return found
+
+
+def meaningless(key: str, model: Model, first: int, error: Exception) -> Example:
+    """Of an object whose values could not be taken for what the model expects; `first`: one of its operations."""
+    which = f"object {key!r}" if key else "the object"
+    because = f"{which} has a value that means nothing to model {model.name}: {error}"
+    return Example(key=key, operations=(first,), because=because)
+
+
+def _searched(
+    one: OpenObject, model: Model, calls: Calls, of_it: Sequence[Part], limit: int
+) -> tuple[str, Example] | None:
+    """What is to be said of an object after a search: nothing if it is linearizable."""
+    part, decision = decide_parts(of_it, limit=limit)
+    if decision.outcome == NOT_LINEARIZABLE:
+        return NONLINEARIZABLE, _broken(one.key, model, calls, part, decision, limit)
+    if decision.outcome == UNDECIDED:
+        return UNDECIDED_OBJECT, _given_up(one.key, part.calls, decision, one.why)
+    return None
+
+
+def _broken(key: str, model: Model, recorded: Calls, part: Part, decision: Decision, limit: int) -> Example:
+    """What could not be ordered, and which results would have fitted. `recorded` are all calls on the object."""
+    calls, problem = part.calls, part.problem
+    found = window(problem, decision, limit=limit)
+    call = calls.calls[found.stuck]
+    prefixes = _longest_prefixes(model, part, decision, found, limit)
+    stuck = int(np.searchsorted(recorded.start, calls.start[found.stuck]))
+    around = surroundings(model, _operations(recorded), stuck, range(len(recorded.calls)), next(iter(prefixes), {}))
+    states = " or ".join(sorted({shown(state) for state in decision.possible})[:SHOWN_STATES])
+    was = f"with all that had completed before, the state was {states}, and " if states else ""
+    return Example(
+        key=key,
+        operations=_indices(calls, found.numbers),
+        because=said_of(
+            key,
+            f"{describe(call)} (operation {calls.start[found.stuck]}, completed by {calls.end[found.stuck]}) fits "
+            f"nowhere: {was}nothing that was open meanwhile explains what it returned",
+        ),
+        details={"longest_prefixes": prefixes} | around,
+    )
+
+
+def _operations(calls: Calls) -> Operations:
+    return Operations(start=calls.start, end=calls.end, call=calls.calls.__getitem__)
+
+
+def _longest_prefixes(
+    model: Model, part: Part, decision: Decision, found: UnorderableWindow, limit: int
+) -> list[dict[str, Any]]:
+    """From the beginning, if that takes not much more than the decision took; else from where the window begins."""
+    problem = part.problem
+    begun = np.flatnonzero(problem.start < problem.end[found.stuck])
+    whole = decide_with_orders(
+        problem.part(begun, problem.initial), limit=min(limit, AT_FIRST + ENDLESS * decision.explored)
+    )
+    tried = [(begun, problem.initial, whole)]
+    if whole.outcome != NOT_LINEARIZABLE or not any(whole.orders):
+        tried = [
+            (found.numbers, state, decide_with_orders(problem.part(found.numbers, state), limit=limit))
+            for state in found.before[:SHOWN_STATES]
+        ]
+    prefixes = []
+    for numbers, before, ended in tried:
+        stuck = part.calls.calls[int(numbers[ended.stuck_at])]
+        for after, order in list(zip(ended.possible, ended.orders, strict=True))[:SHOWN_STATES]:
+            prefix, _ = longest_prefix(model, before, _operations(part.calls), numbers[list(order)].tolist())
+            prefixes.append(
+                prefix
+                | {
+                    "state": shown(after),
+                    "stuck": describe(stuck),
+                    "would_have_told": [shown(result) for result in possible_results(model, after, stuck)],
+                }
+            )
+    return prefixes
+
+
+def _indices(calls: Calls, numbers: Int64) -> tuple[int, ...]:
+    indices = {*calls.start[numbers].tolist(), *calls.end[numbers].tolist()}
+    return tuple(sorted(indices - {NEVER}))
+
+
+def _given_up(key: str, calls: Calls, decision: Decision, searched_because: str) -> Example:
+    stuck = decision.stuck_at
+    done = int((calls.end < decision.fits_until).sum())
+    return Example(
+        key=key,
+        operations=_indices(calls, np.array([stuck] if stuck >= 0 else [], dtype=np.int64)),
+        because=f"{key or 'the object'} is undecided after {done} of its {len(calls.calls)} operations"
+        f"{', which have an order' if done else ''}, and {decision.explored:,} configurations: {decision.reason}"
+        + (f" ({searched_because})" if searched_because else ""),
+    )

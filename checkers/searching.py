@@ -1,0 +1,108 @@
+"""Which searches begin, until when they may go on, and what they say of themselves meanwhile.
+
+A kernel sets until when, for all that it leads to; whoever takes long asks now and then, between pieces of its work
+that take a second or so. Whatever had been decided by then stands; what was not decided is UNKNOWN. No other bound
+depends on a clock: where no moment is given, every machine decides alike.
+
+Whoever listens gets to know what is searched, and how far that is. Nobody has to: nothing hangs on it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import Enum
+
+LONGEST_WAIT_S = 1e6
+"""What a timer takes for ever."""
+
+
+class Searches(Enum):
+    """Which searches are begun for what no decider decides."""
+
+    UNTIL_INVALID = "until-invalid"
+    """None once something was found that breaks a promise: the verdict is certain then."""
+    ALL = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much a user wants to be searched."""
+
+    give_up_after_s: float | None = None
+    """How long searches may go on; None: steps and memory alone bound them."""
+    searches: Searches = Searches.UNTIL_INVALID
+
+    @property
+    def until(self) -> float | None:
+        """As `searching_until` takes it, where they begin now."""
+        return None if self.give_up_after_s is None else time.time() + self.give_up_after_s
+
+
+USUAL = Effort()
+"""Where nobody says otherwise."""
+
+_until: ContextVar[float | None] = ContextVar("searches_until", default=None)
+
+
+@contextmanager
+def searching_until(moment: float | None) -> Iterator[None]:
+    """In seconds since the epoch, which all workers of an engine agree on; None for as long as it takes."""
+    token = _until.set(None if moment is None else time.monotonic() + moment - time.time())
+    try:
+        yield
+    finally:
+        _until.reset(token)
+
+
+def is_bounded() -> bool:
+    return _until.get() is not None
+
+
+def is_over() -> bool:
+    until = _until.get()
+    return until is not None and time.monotonic() >= until
+
+
+def left_s() -> float:
+    """How long searches may still go on; a long time where no moment is given."""
+    until = _until.get()
+    return LONGEST_WAIT_S if until is None else min(max(until - time.monotonic(), 0.0), LONGEST_WAIT_S)
+
+
+Listener = Callable[[str], None]
+
+
+_listener: ContextVar[Listener | None] = ContextVar("listens_to_searches", default=None)
+
+
+@contextmanager
+def heard_by(listener: Listener) -> Iterator[None]:
+    """What searches say meanwhile, in few words, each time in place of what was said before."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
+def saying_of(subject: str) -> Iterator[None]:
+    """What is said meanwhile is said of this."""
+    listener = _listener.get()
+    if listener is None:
+        yield
+        return
+    listener(subject)
+    with heard_by(lambda words: listener(f"{subject}: {words}")):
+        yield
+
+
+def say(words: Callable[[], str]) -> None:
+    """Made up only where somebody listens."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(words())

@@ -1,0 +1,39 @@
+"""Searches end when they are told to, and say what they do to whoever listens."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+
+from checkers import searching
+from checkers.searching import Effort, heard_by, saying_of, searching_until
+
+
+def test_a_search_is_over_once_the_moment_has_passed_and_without_one_never() -> None:
+    assert not searching.is_bounded() and not searching.is_over()
+    with searching_until(time.time() + 1_000):
+        assert searching.is_bounded() and not searching.is_over() and 900 < searching.left_s() <= 1_000
+        with searching_until(0.0):
+            assert searching.is_over() and searching.left_s() == 0.0
+        with searching_until(None):
+            assert not searching.is_bounded() and searching.left_s() == searching.LONGEST_WAIT_S
+        assert not searching.is_over()
+
+
+def test_time_begins_when_an_effort_is_begun() -> None:
+    assert Effort().until is None
+    until = Effort(give_up_after_s=50.0).until
+    assert until is not None and 0 < until - time.time() <= 50
+
+
+def test_what_is_said_is_said_of_its_subject_also_on_other_threads() -> None:
+    heard: list[str] = []
+    with heard_by(heard.append), saying_of("x, 1 of 2"), ThreadPoolExecutor(1) as pool:
+        pool.submit(copy_context().run, searching.say, lambda: "7 configurations").result()
+    assert heard == ["x, 1 of 2", "x, 1 of 2: 7 configurations"]
+
+
+def test_where_nobody_listens_nothing_is_made_up() -> None:
+    with saying_of("x"):
+        searching.say(lambda: "7"[8])

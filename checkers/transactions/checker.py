@@ -33,6 +33,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from checkers import searching
 from checkers.anomaly import Meaning
 from checkers.certified import CertifiedHistory
 from checkers.findings import gathered_findings
@@ -248,6 +249,7 @@ class RwRegister(_Transactions):
 def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
     """Raises MalformedHistory."""
     known, left_out = _by_reads(engine, inferred)
+    searching.say(lambda: "cycles of dependencies")
     found = cycles(engine, inferred.nodes, inferred.links)
     if left_out:
         reason = f"{left_out} dependencies on the last versions of crowded keys were left out"
@@ -268,6 +270,7 @@ def _by_its_decider(
 
 def _by_reads(engine: Engine, inferred: Inference) -> tuple[Known, int]:
     """Without cycles; and how many dependencies are left out of them. Raises MalformedHistory."""
+    searching.say(lambda: "what reads show by themselves")
     findings = dict(gathered_findings(engine, inferred.findings))
     refuse_malformed(findings)
     counted = {name: findings.pop(name).count for name in COUNTS if name in findings}

@@ -53,7 +53,8 @@ def decide(
             break
         model = strongest(affordable)[0]
         weak = [other for other in affordable if other.value in LEVELS]
-        answers = _weak(committed, weak) if model in weak else {model: answer(committed, model)}
+        with searching.saying_of(f"{model.value}, of {len(left)} models that are left"):
+            answers = _weak(committed, weak) if model in weak else {model: answer(committed, model)}
         for answered, decision in answers.items():
             decisions[answered] = decision
             position = position.deciding(answered, decision.verdict)

@@ -91,11 +91,13 @@ def decided(committed: Committed, model: str | Enum) -> Decision:
         left.append(known)
     if _clocks(committed) > CHEAP_CLOCKS:
         for known in left:
+            searching.say(lambda: "an order that a store may have gone by")
             guessed = order_of_a_store(known, MANY_STEPS)
             if guessed is not None:
                 return guessed
     decision = Decision(verdict=Verdict.UNKNOWN)
     for known in left:
+        searching.say(lambda: "what is forced in every order")
         decision = Repair(saturated(chained(known), Orders.ONE), ONE_ORDER).decision()
         if known.kept is wanted or decision.verdict is Verdict.VALID or _refutes(decision, wanted):
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -101,6 +102,7 @@ class Repair:
             return contradiction(self.found)
         known = self.found.events
         for _ in range(ROUNDS):
+            searching.say(partial(self._words, len(self.parts)))
             source, target = self._edges()
             wrong = on_cycles(known, source, target) if self.parts else []
             if not wrong:
@@ -118,6 +120,12 @@ class Repair:
                 return decision
         return self._given_up(Bound.ORDERS, wrong)
 
+    def _words(self, parts: int, place: int = 0, transactions: int = 0) -> str:
+        tried = f"{self.orders} orders tried, an order for the first {self.prefix} transactions"
+        if not place:
+            return f"{tried}, {parts} components in order by themselves"
+        return f"{tried}, component {place} of {parts} with {transactions} transactions, {self.conflicts} conflicts"
+
     def _edges(self) -> tuple[Int32, Int32]:
         edges, parts = self.found.edges, self.parts.values()
         return (
@@ -130,8 +138,10 @@ class Repair:
         undecided = []
         choices = 0
         bound = Bound.TIME
-        for number in self._joined(wrong):
+        fresh = self._joined(wrong)
+        for place, number in enumerate(fresh, start=1):
             transactions = self.parts[number].transactions
+            searching.say(partial(self._words, len(fresh), place, len(transactions)))
             if searching.is_over() or len(transactions) > TRANSACTIONS:
                 bound = Bound.TIME if searching.is_over() else Bound.TRANSACTIONS
                 undecided.append(transactions)

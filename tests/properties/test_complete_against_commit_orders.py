@@ -15,10 +15,14 @@ from transaction_stores import committed as store_committed
 from checkers.searching import searching_until
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
-from checkers.transactions.isolation.constraints import decide, repair, saturation, short_paths
+from checkers.transactions.isolation import deciders
+from checkers.transactions.isolation.constraints import decide, saturation, short_paths
+from checkers.transactions.isolation.constraints.bounds import DEMANDED
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
 from checkers.transactions.isolation.constraints.events import Isolation, Kept
 from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
+from checkers.transactions.model.lattice import ConsistencyModel
+from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.thousands import thousands
@@ -221,11 +225,21 @@ def test_a_store_that_lags_breaks_realtime_alone(model: str) -> None:
     assert held_up(committed, strict).verdict is Verdict.INVALID
 
 
-def test_what_is_too_much_for_the_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repair, "CHOICES", 0)
-    decision = decided(written(NEITHER_ORDER), "serializable")
+def test_what_is_too_much_for_the_solver_is_named() -> None:
+    decision = decided(written(NEITHER_ORDER), "serializable", replace(DEMANDED, choices=0))
     assert decision.verdict is Verdict.UNKNOWN
     assert set(decision.open[0]) >= {1, 2, 3, 4}, "the writers of x and y"
+
+
+def test_a_model_that_nobody_demanded_gets_less_work_once_the_demanded_one_is_broken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deciders, "BESIDE", replace(DEMANDED, choices=0))
+    history = written(NEITHER_ORDER)
+    demanded = ConsistencyModel.SERIALIZABLE
+    position, decisions = deciders.decide(history, demanded, LatticePosition())
+    assert decisions[demanded].verdict is Verdict.INVALID and demanded in position.broken
+    assert decisions[ConsistencyModel.REPEATABLE_READ].verdict is Verdict.UNKNOWN, "asked after the demanded one"
 
 
 def test_what_was_established_until_a_decision_was_given_up_is_told() -> None:

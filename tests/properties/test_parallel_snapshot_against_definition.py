@@ -211,8 +211,24 @@ def test_a_violation_among_busy_sessions_is_found_in_its_surroundings(violation:
         assert decision.proof and convinces(model, rows, decision.proof)
 
 
-def test_without_short_paths_decisions_are_those_of_all_orders_of_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_what_is_tried_first_decisions_are_those_of_all_orders_of_versions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(short_paths, "PASSES", 0)
     monkeypatch.setattr(parallel_snapshot, "_lost_update", lambda accesses: np.zeros(0, dtype=np.int32))
+    monkeypatch.setattr(parallel_snapshot, "order_of_a_store", lambda *_: None)
     seen = judge(range(400, 800))
     assert len(seen) == 6 and min(seen.values()) >= 2, seen
+
+
+@pytest.mark.parametrize("model", [PLAIN, SESSIONS])
+def test_an_order_of_snapshots_of_many_busy_sessions_is_one_of_parallel_snapshots(
+    model: ConsistencyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel_snapshot, "chained", None)
+    store = Store(
+        level=Level.SNAPSHOT, values=Values.REGISTERS, transactions=300, sessions=60, keys=Keys(alive=10), lag=20
+    )
+    rows = store_committed(store)
+    decision = parallel_snapshot_decided(rows, model)
+    assert decision.order is not None and explains(model, rows, decision.order.tolist())

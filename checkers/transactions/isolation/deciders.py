@@ -15,6 +15,7 @@ import numpy as np
 from checkers import searching
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import WRITES, Committed
+from checkers.transactions.isolation.constraints.bounds import BESIDE, DEMANDED, Bounds
 from checkers.transactions.isolation.constraints.cursor import cursor_stability_decided
 from checkers.transactions.isolation.constraints.decide import decided
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS as OF_MANY_ORDERS
@@ -52,9 +53,10 @@ def decide(
         if not affordable:
             break
         model = strongest(affordable)[0]
+        bounds = BESIDE if demanded in position.broken else DEMANDED
         weak = [other for other in affordable if other.value in LEVELS]
         with searching.saying_of(f"{model.value}, of {len(left)} models that are left"):
-            answers = _weak(committed, weak) if model in weak else {model: answer(committed, model)}
+            answers = _weak(committed, weak) if model in weak else {model: answer(committed, model, bounds)}
         for answered, decision in answers.items():
             decisions[answered] = decision
             position = position.deciding(answered, decision.verdict)
@@ -73,7 +75,7 @@ def _weak(committed: Committed, models: Sequence[ConsistencyModel]) -> Mapping[C
     return {model: decisions[model.value] for model in models}
 
 
-def answer(committed: Committed, model: ConsistencyModel) -> Decision:
+def answer(committed: Committed, model: ConsistencyModel, bounds: Bounds = DEMANDED) -> Decision:
     """The decision on one model. Where it is VALID it has an order if the model has one of transactions or events."""
     if model in OF_WRITES:
         if not len(committed.known):
@@ -82,10 +84,10 @@ def answer(committed: Committed, model: ConsistencyModel) -> Decision:
     if model.value in LEVELS:
         return weak_levels(committed, [model.value])[model.value]
     if model is ConsistencyModel.CURSOR_STABILITY:
-        return cursor_stability_decided(committed)
+        return cursor_stability_decided(committed, bounds)
     if model in SERIALIZABLE_OF_ITEMS:
-        return decided(committed, ConsistencyModel.SERIALIZABLE)
-    return (parallel_snapshot_decided if model in OF_MANY_ORDERS else decided)(committed, model)
+        return decided(committed, ConsistencyModel.SERIALIZABLE, bounds)
+    return (parallel_snapshot_decided if model in OF_MANY_ORDERS else decided)(committed, model, bounds)
 
 
 def ordered(committed: Committed, model: ConsistencyModel) -> Decision:

@@ -15,17 +15,18 @@ import numpy as np
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, WRITES, Committed
+from checkers.transactions.isolation.constraints.bounds import DEMANDED, Bounds
 from checkers.transactions.isolation.constraints.decide import decided
 from harness.compiled import compiled
 
 
-def cursor_stability_decided(committed: Committed) -> Decision:
+def cursor_stability_decided(committed: Committed, bounds: Bounds = DEMANDED) -> Decision:
     """The order of a decision is one of transactions; between a version that was read and the reader's own there is no
     other, but other reads may be of earlier versions."""
     updates = _updates(committed.first, committed.key, committed.writer)
     plain = np.flatnonzero((committed.writer > INITIAL) & ~updates)
     keys = int(committed.key.max(initial=-1)) + 1
-    decision = decided(_loosened(committed, updates, plain, keys), "serializable")
+    decision = decided(_loosened(committed, updates, plain, keys), "serializable", bounds)
     if decision.proof is None:
         return decision
     return replace(decision, proof=_with_keys(decision.proof, keys, committed.key[plain]))

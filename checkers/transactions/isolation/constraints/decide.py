@@ -26,6 +26,7 @@ from checkers import searching
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Decision
 from checkers.transactions.history.committed import Committed
+from checkers.transactions.isolation.constraints.bounds import DEMANDED, Bounds
 from checkers.transactions.isolation.constraints.choices import component, implied, on_cycles, refuted_by_cases
 from checkers.transactions.isolation.constraints.events import (
     STRONGEST_FIRST,
@@ -35,7 +36,12 @@ from checkers.transactions.isolation.constraints.events import (
     chained,
     events,
 )
-from checkers.transactions.isolation.constraints.rehearsal import FEW_STEPS, MANY_STEPS, order_of_a_store
+from checkers.transactions.isolation.constraints.rehearsal import (
+    FEW_STEPS,
+    MANY_STEPS,
+    has_costly_clocks,
+    order_of_a_store,
+)
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
     Repair,
@@ -65,11 +71,8 @@ ADDED = {
 }
 """Reasons that a model does not know, but stronger ones do."""
 
-CHEAP_CLOCKS = 1 << 21
-"""With more numbers in clocks, an order is rehearsed at length before any is made."""
 
-
-def decided(committed: Committed, model: str | Enum) -> Decision:
+def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) -> Decision:
     """Stronger models are asked first, for they leave less open: whatever order they find will do, and so will a proof
     that needs nothing of what they add.
 
@@ -89,7 +92,7 @@ def decided(committed: Committed, model: str | Enum) -> Decision:
         if guessed is not None:
             return guessed
         left.append(known)
-    if _clocks(committed) > CHEAP_CLOCKS:
+    if has_costly_clocks(committed):
         for known in left:
             searching.say(lambda: "an order that a store may have gone by")
             guessed = order_of_a_store(known, MANY_STEPS)
@@ -98,17 +101,12 @@ def decided(committed: Committed, model: str | Enum) -> Decision:
     decision = Decision(verdict=Verdict.UNKNOWN)
     for known in left:
         searching.say(lambda: "what is forced in every order")
-        decision = Repair(saturated(chained(known), Orders.ONE), ONE_ORDER).decision()
+        decision = Repair(saturated(chained(known, bounds.cells), Orders.ONE), ONE_ORDER, bounds).decision()
         if known.kept is wanted or decision.verdict is Verdict.VALID or _refutes(decision, wanted):
             break
         if searching.is_over():
             return given_up_before(decision)
     return decision
-
-
-def _clocks(committed: Committed) -> int:
-    """About how many numbers they would be."""
-    return len(committed) * (1 + int(committed.session.max(initial=0)))
 
 
 def _refutes(decision: Decision, wanted: Kept) -> bool:

@@ -23,10 +23,6 @@ from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
 from harness.compiled import compiled
 
-CELLS = 1 << 27
-"""A clock has at most so many numbers, of 4 bytes each. Where that is not enough, some events are on no chain, and
-less is found to be forced."""
-
 CANDIDATES = 1 << 28
 """So many pairs of a read and another writer of its key are looked at in a sweep, those nearest to each other."""
 
@@ -240,10 +236,10 @@ def events(committed: Committed, isolation: Isolation, kept: Kept) -> Events:
     )
 
 
-def chained(known: Events) -> Events:
-    """The same with chains."""
+def chained(known: Events, cells: int) -> Events:
+    """The same with chains, few enough that clocks have so many numbers together."""
     committed, base, width, size = known.committed, known.base, known.width, known.size
-    limit = max(CELLS // max(size, 1) - 1, 1)
+    limit = max(cells // max(size, 1) - 1, 1)
     if known.kept is Kept.REALTIME:
         chain, place = _chains_of_spans(committed.start, known.settled, limit)
     else:

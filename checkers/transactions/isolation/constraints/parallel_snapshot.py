@@ -31,6 +31,7 @@ from checkers.transactions.evidence.proof import (
 )
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.isolation.constraints.argument import Argument
+from checkers.transactions.isolation.constraints.bounds import DEMANDED, Bounds
 from checkers.transactions.isolation.constraints.cases import Case, around, proof_by_cases
 from checkers.transactions.isolation.constraints.choices import component, implied
 from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation
@@ -43,6 +44,12 @@ from checkers.transactions.isolation.constraints.events import (
     events,
 )
 from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
+from checkers.transactions.isolation.constraints.rehearsal import (
+    FEW_STEPS,
+    MANY_STEPS,
+    has_costly_clocks,
+    order_of_a_store,
+)
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
     Repair,
@@ -76,20 +83,20 @@ CONFLICTS = 1_000
 """So many readers that see too much are looked at, an order."""
 
 
-def parallel_snapshot_decided(committed: Committed, model: ConsistencyModel) -> Decision:
+def parallel_snapshot_decided(committed: Committed, model: ConsistencyModel, bounds: Bounds = DEMANDED) -> Decision:
     """With sessions first, which leaves less open: an order will do without them as well, and so will a proof in which
     none of their steps is."""
-    decision = _decided(committed, Kept.SESSION)
+    decision = _decided(committed, Kept.SESSION, bounds)
     if MODELS[model] is Kept.SESSION or decision.verdict is Verdict.VALID:
         return decision
     if decision.proof and Because.SESSION not in rests_on(decision.proof):
         return decision
     if searching.is_over():
         return given_up_before(decision)
-    return _decided(committed, Kept.NOTHING)
+    return _decided(committed, Kept.NOTHING, bounds)
 
 
-def _decided(committed: Committed, kept: Kept) -> Decision:
+def _decided(committed: Committed, kept: Kept, bounds: Bounds) -> Decision:
     known = events(committed, Isolation.SERIALIZABLE, kept)
     found = forced_by_short_paths(known, Orders.MANY)
     if found.cyclic:
@@ -97,11 +104,25 @@ def _decided(committed: Committed, kept: Kept) -> Decision:
     updates = _lost_update(known.accesses)
     if len(updates) and len(updates) < len(committed):
         with searching.searching_until(None):
-            decision = _decided(excerpt(committed, updates), kept)
+            decision = _decided(excerpt(committed, updates), kept, DEMANDED)
         assert decision.proof is not None, "of two updates of one version one is lost"
         return replace(decision, proof=of_the_whole(decision.proof, updates, known.width))
+    guessed = _order_of_one_snapshot_store(committed, kept)
+    if guessed is not None:
+        return guessed
     manner = Manner(tried=_tried, component=_component, refuted=_refuted)
-    return Repair(saturated(chained(known), Orders.MANY), manner).decision()
+    return Repair(saturated(chained(known, bounds.cells), Orders.MANY), manner, bounds).decision()
+
+
+def _order_of_one_snapshot_store(committed: Committed, kept: Kept) -> Decision | None:
+    """VALID if the history is one of snapshot isolation, which is stronger, and such an order was found: that of its
+    commits will do, for reads, sessions and versions go along with it."""
+    at_length = has_costly_clocks(committed)
+    guessed = order_of_a_store(events(committed, Isolation.SNAPSHOT, kept), MANY_STEPS if at_length else FEW_STEPS)
+    if guessed is None or guessed.order is None:
+        return None
+    width = Isolation.SNAPSHOT.value
+    return replace(guessed, order=guessed.order[guessed.order % width == width - 1] // width)
 
 
 def _lost_update(accesses: Accesses) -> Int32:

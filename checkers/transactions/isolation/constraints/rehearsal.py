@@ -26,6 +26,7 @@ from checkers import searching
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Decision
+from checkers.transactions.history.committed import Committed
 from checkers.transactions.isolation.constraints.events import Events, Kept
 from checkers.transactions.isolation.constraints.schedule import explains, unread_by_others
 from checkers.transactions.isolation.constraints.windows import Windows, windows
@@ -35,6 +36,8 @@ from harness.compiled import compiled, inlined
 FEW_STEPS, MANY_STEPS = 4, 200
 """So many events are run, over and over, for each that there is; then it is given up. Few are enough where few sessions
 are busy at once."""
+CHEAP_CLOCKS = 1 << 21
+"""With more numbers in clocks, an order is rehearsed at length before any is made."""
 TURNS = 200
 """A choice that was turned round so often is taken for one that has no right way."""
 NOBODY = -1
@@ -54,6 +57,11 @@ class Manner(NamedTuple):
 
 MANNERS = (Manner(4, True), Manner(1, False))
 """Each finds orders that others do not."""
+
+
+def has_costly_clocks(committed: Committed) -> bool:
+    """By about how many numbers they would be."""
+    return len(committed) * (1 + int(committed.session.max(initial=0))) > CHEAP_CLOCKS
 
 
 def order_of_a_store(known: Events, steps_an_event: int = MANY_STEPS) -> Decision | None:

@@ -13,6 +13,7 @@ from checkers import searching
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Established, Proof
 from checkers.transactions.isolation.constraints.argument import Argument
+from checkers.transactions.isolation.constraints.bounds import Bounds
 from checkers.transactions.isolation.constraints.choices import on_cycles, surroundings
 from checkers.transactions.isolation.constraints.component import Component, Refutation
 from checkers.transactions.isolation.constraints.components import solved
@@ -22,16 +23,11 @@ from checkers.verdict import EXAMPLES, Verdict
 
 NO_PART = -1
 
-ROUNDS = 64
-"""So often an order is tried."""
 MOST = 2
 """If more than one in so many transactions are to be put in order together, all are: the others would follow one by
 one, and each time all would be solved anew."""
 WHOLE = 2_000
 """But no more than so many: what is larger and has an order is for `rehearsal`."""
-TRANSACTIONS = 10_000
-CHOICES = 50_000
-"""A component with more is left open."""
 
 
 def rests_on(proof: Proof) -> set[Because]:
@@ -89,8 +85,9 @@ class _Part:
 class Repair:
     """Orders are tried; where one fails, the versions there are put in order before the next one is."""
 
-    def __init__(self, found: Saturated, manner: Manner) -> None:
+    def __init__(self, found: Saturated, manner: Manner, bounds: Bounds) -> None:
         self.found = found
+        self.bounds = bounds
         self.manner = manner
         self.orders = self.conflicts = self.prefix = 0
         """As Established has them."""
@@ -101,7 +98,7 @@ class Repair:
         if self.found.cyclic:
             return contradiction(self.found)
         known = self.found.events
-        for _ in range(ROUNDS):
+        for _ in range(self.bounds.orders):
             searching.say(partial(self._words, len(self.parts)))
             source, target = self._edges()
             wrong = on_cycles(known, source, target) if self.parts else []
@@ -142,12 +139,12 @@ class Repair:
         for place, number in enumerate(fresh, start=1):
             transactions = self.parts[number].transactions
             searching.say(partial(self._words, len(fresh), place, len(transactions)))
-            if searching.is_over() or len(transactions) > TRANSACTIONS:
+            if searching.is_over() or len(transactions) > self.bounds.transactions:
                 bound = Bound.TIME if searching.is_over() else Bound.TRANSACTIONS
                 undecided.append(transactions)
                 continue
             open_ = self.manner.component(self.found, transactions)
-            if len(open_) > CHOICES:
+            if len(open_) > self.bounds.choices:
                 bound, choices = Bound.CHOICES, choices + len(open_)
                 undecided.append(transactions)
                 continue

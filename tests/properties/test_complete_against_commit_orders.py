@@ -242,6 +242,16 @@ def test_what_was_established_until_a_decision_was_given_up_is_told() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_no_order_is_begun_of_many_sessions_once_searches_are_over(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repair, "CHEAP_CLOCKS", 0)
+    with searching_until(0.0):
+        decision = decided(written(NEITHER_ORDER), model)
+    assert decision.verdict is Verdict.UNKNOWN and decision.established is not None
+    assert (decision.established.bound, decision.established.orders) == (Bound.TIME, 0)
+    assert decision.established.transactions == len(written(NEITHER_ORDER)) - 1 == len(decision.open[0])
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_a_decision_that_was_given_up_is_never_wrong_about_its_prefix(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

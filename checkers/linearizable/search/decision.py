@@ -225,7 +225,7 @@ class _Search:
         ended = MISSING
         between = looks_after = BETWEEN_LOOKS if searching.is_bounded() else BETWEEN_WORDS
         while ended == MISSING and self._transitions.elements <= ELEMENTS:
-            if searching.is_over():
+            if searching.is_over() and reached.at < until:
                 ended = TIME
                 break
             given = Given(self._layout.line, self._transitions.moves(), present, self._layout.words)

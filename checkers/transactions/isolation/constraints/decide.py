@@ -41,7 +41,9 @@ from checkers.transactions.isolation.constraints.repair import (
     Repair,
     Wrong,
     contradiction,
+    given_up_at_once,
     given_up_before,
+    have_dear_clocks,
     rests_on,
 )
 from checkers.transactions.isolation.constraints.saturation import Orders, saturated
@@ -65,19 +67,19 @@ ADDED = {
 }
 """Reasons that a model does not know, but stronger ones do."""
 
-CHEAP_CLOCKS = 1 << 21
-"""With more numbers in clocks, an order is rehearsed at length before any is made."""
-
 
 def decided(committed: Committed, model: str | Enum) -> Decision:
     """Stronger models are asked first, for they leave less open: whatever order they find will do, and so will a proof
     that needs nothing of what they add.
 
-    When searches are over no step begins that may take long; what has begun is finished.
+    Once searches are over no step begins that may take long; of few transactions and sessions none does.
     """
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
+    is_dear = have_dear_clocks(committed)
     left: list[Events] = []
     for kept in STRONGEST_FIRST[: STRONGEST_FIRST.index(wanted) + 1]:
+        if is_dear and searching.is_over():
+            return given_up_at_once(committed)
         known = events(committed, isolation, kept)
         found = forced_by_short_paths(known, Orders.ONE)
         if found.cyclic:
@@ -89,12 +91,14 @@ def decided(committed: Committed, model: str | Enum) -> Decision:
         if guessed is not None:
             return guessed
         left.append(known)
-    if _clocks(committed) > CHEAP_CLOCKS:
+    if is_dear:
         for known in left:
             searching.say(lambda: "an order that a store may have gone by")
             guessed = order_of_a_store(known, MANY_STEPS)
             if guessed is not None:
                 return guessed
+        if searching.is_over():
+            return given_up_at_once(committed)
     decision = Decision(verdict=Verdict.UNKNOWN)
     for known in left:
         searching.say(lambda: "what is forced in every order")
@@ -104,11 +108,6 @@ def decided(committed: Committed, model: str | Enum) -> Decision:
         if searching.is_over():
             return given_up_before(decision)
     return decision
-
-
-def _clocks(committed: Committed) -> int:
-    """About how many numbers they would be."""
-    return len(committed) * (1 + int(committed.session.max(initial=0)))
 
 
 def _refutes(decision: Decision, wanted: Kept) -> bool:

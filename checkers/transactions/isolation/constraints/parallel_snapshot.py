@@ -48,7 +48,9 @@ from checkers.transactions.isolation.constraints.repair import (
     Repair,
     Wrong,
     contradiction,
+    given_up_at_once,
     given_up_before,
+    have_dear_clocks,
     rests_on,
 )
 from checkers.transactions.isolation.constraints.saturation import (
@@ -100,6 +102,8 @@ def _decided(committed: Committed, kept: Kept) -> Decision:
             decision = _decided(excerpt(committed, updates), kept)
         assert decision.proof is not None, "of two updates of one version one is lost"
         return replace(decision, proof=of_the_whole(decision.proof, updates, known.width))
+    if searching.is_over() and have_dear_clocks(committed):
+        return given_up_at_once(committed)
     manner = Manner(tried=_tried, component=_component, refuted=_refuted)
     return Repair(saturated(chained(known), Orders.MANY), manner).decision()
 

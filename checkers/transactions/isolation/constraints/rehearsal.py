@@ -61,6 +61,8 @@ def order_of_a_store(known: Events, steps_an_event: int = MANY_STEPS) -> Decisio
 
     The reads of a store that does not keep real time may be late, as little as the history allows."""
     for behind in (0,) if known.kept is Kept.REALTIME else _delays(len(known.committed)):
+        if searching.is_over():
+            break
         narrowed = windows(known, behind=behind)
         if narrowed is not None:
             return _rehearsed_in(known, *narrowed, steps_an_event)
@@ -99,7 +101,8 @@ def _rehearsed_in(events: Events, of_events: Windows, forced: Int32, steps_an_ev
     for manner in MANNERS:
         if searching.is_over():
             break
-        order = _rehearsed(script, of_events, manner, events.width, known.keys, steps_an_event * events.size)
+        with searching.stopping() as stop:
+            order = _rehearsed(script, of_events, manner, events.width, known.keys, steps_an_event * events.size, stop)
         if len(order) == events.size:
             order = order[order < len(of_events.high)]
             assert explains(known, events.width, order), "an order in which nobody was made to run explains everything"
@@ -191,7 +194,9 @@ class _Wait(NamedTuple):
 
 
 @compiled
-def _rehearsed(script: _Script, windows: Windows, manner: Manner, width: int, keys: int, most_steps: int) -> Int32:
+def _rehearsed(
+    script: _Script, windows: Windows, manner: Manner, width: int, keys: int, most_steps: int, stop: Bool
+) -> Int32:
     """The order, int32[events]; fewer where it was given up."""
     size, transactions = len(script.turn), len(script.read_first) - 1
     course = _course(script, size, keys)
@@ -200,7 +205,7 @@ def _rehearsed(script: _Script, windows: Windows, manner: Manner, width: int, ke
     waiting = np.empty(size, dtype=np.int32)
     is_waiting = np.zeros(size, dtype=np.bool_)
     length, done, steps, front = 0, 0, 0, 0
-    while done < size:
+    while done < size and not stop[0]:
         if length == 0:
             while course.ran[script.event_of[front]]:
                 front += 1
@@ -233,7 +238,7 @@ def _rehearsed(script: _Script, windows: Windows, manner: Manner, width: int, ke
         for i in range(length):
             is_waiting[waiting[i]] = False
         length = 0
-    return course.order
+    return course.order[:done].copy()
 
 
 @compiled

@@ -15,6 +15,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
+from threading import Timer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from checkers.kernels.columns import Bool
 
 LONGEST_WAIT_S = 1e6
 """What a timer takes for ever."""
@@ -71,6 +76,37 @@ def left_s() -> float:
     """How long searches may still go on; a long time where no moment is given."""
     until = _until.get()
     return LONGEST_WAIT_S if until is None else min(max(until - time.monotonic(), 0.0), LONGEST_WAIT_S)
+
+
+@contextmanager
+def stopping() -> Iterator[Bool]:
+    """One bit for a kernel that takes long in one piece and may give up anywhere: True once searches are over. The
+    kernel looks at it between its steps, all of which write into arrays, so that it is read anew each time."""
+    import numpy as np  # not before: the command line imports this module for its options
+
+    stop = np.array([is_over()])
+    if not is_bounded():
+        yield stop
+        return
+
+    def over() -> None:
+        stop[0] = True
+
+    with ending(over):
+        yield stop
+
+
+@contextmanager
+def ending(over: Callable[[], None]) -> Iterator[None]:
+    """`over` is called from another thread once searches are over, unless all is done by then."""
+    timer = Timer(left_s(), over)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 Listener = Callable[[str], None]

@@ -94,17 +94,22 @@ def tallied(batch: pa.Table, *, buckets: int) -> pa.Table:
     is_stretch = bool(np.all(np.diff(rows.index) == 1))
     partner = rows.partners() if is_stretch else np.full(len(rows.index), NO_PARTNER, dtype=np.int64)
     alone = np.flatnonzero((partner == NO_PARTNER) & (rows.process != NEMESIS))
+    counted = [rows.counts(), rows.latencies(partner)]
+    if not len(alone):
+        return pa.concat_tables(counted)
     left_over = _tally(
         {"f": rows.f[alone], "type": rows.type[alone], "process": rows.process[alone]}
         | {"index": rows.index[alone], "time": rows.time[alone]}
         | {"bucket": bucket_of(mixed(rows.process[alone]), buckets).astype(np.int64)},
         rows.names,
     )
-    return pa.concat_tables([rows.counts(), rows.latencies(partner), left_over]).combine_chunks()
+    return pa.concat_tables([*counted, left_over]).combine_chunks()
 
 
 def paired_across(tallies: pa.Table) -> pa.Table:
     """Kernel over the tallies of a bucket of processes: what was left over gets its latency if its partner is here."""
+    if tallies["index"].null_count == tallies.num_rows:
+        return tallies
     is_row = pc.is_valid(tallies["index"])
     rows = _Rows.of(tallies.filter(is_row))
     return pa.concat_tables([tallies.filter(pc.invert(is_row)), rows.latencies(rows.partners())]).combine_chunks()
@@ -113,8 +118,9 @@ def paired_across(tallies: pa.Table) -> pa.Table:
 def summarised(tallies: pa.Table) -> pa.Table:
     """Kernel over all tallies of one operation and type."""
     latency_bin, timed = tallies["bin"].to_numpy(), tallies["timed"].to_numpy()
-    bins = np.flatnonzero(np.bincount(latency_bin, timed, minlength=1))
-    reached = np.cumsum(np.bincount(latency_bin, timed, minlength=1)[bins])
+    counts = np.bincount(latency_bin, timed, minlength=1)
+    bins = np.flatnonzero(counts)
+    reached = np.cumsum(counts[bins])
     row: dict[str, list[Any]] = {
         "f": [tallies["f"][0].as_py()],
         "type": [tallies["type"][0].as_py()],
@@ -213,9 +219,10 @@ def _tally(column: Mapping[str, Int64], names: list[str]) -> pa.Table:
         if field.name == "f":
             arrays.append(pa.array(names, pa.string()).take(pa.array(column["f"])))
         elif field.name in column:
-            arrays.append(pa.array(column[field.name]).cast(field.type))
+            arrays.append(pa.array(column[field.name].astype(field.type.to_pandas_dtype(), copy=False)))
         elif field.name in ("process", "index", "time"):
             arrays.append(pa.nulls(rows, field.type))
         else:
-            arrays.append(pa.array(np.full(rows, -1 if field.name == "slowest" else 0)).cast(field.type))
+            nothing = -1 if field.name == "slowest" else 0
+            arrays.append(pa.array(np.full(rows, nothing, dtype=field.type.to_pandas_dtype())))
     return pa.Table.from_arrays(arrays, schema=TALLY)

@@ -117,6 +117,10 @@ class InProcessEngine:
     @contextmanager
     def kept(self, source: Dataset) -> Iterator[Dataset]:
         of = cast(InProcessDataset, source)
+        if of.is_small:
+            whole = _joined_here(of.tasks, of.schema)
+            yield InProcessDataset(of.schema, lambda: iter([lambda: iter([whole])]), of.partitions)
+            return
         held = list(self._done(partial(_all_packed, task, of.schema) for task in of.tasks()))
         yield InProcessDataset(
             of.schema, lambda: (partial(_unpacked, tables, of.schema) for tables in held), of.partitions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -95,13 +94,12 @@ def check_all(paths: tuple[Path, ...], options: HistoryOptions, execution: Execu
     reports = execution.runs / "checked" if len(paths) == 1 else None
     codes = []
     with scratch_directory() as scratch:
-        for number, path in enumerate(paths):
+        for path in paths:
             console.say(f"history   {path}")
             begun = time.monotonic()
-            folder = scratch / str(number)
-            folder.mkdir()
-            checked = _check(path, options, judge, console, folder, reports)
-            shutil.rmtree(folder)
+            checked = _check(path, options, judge, console, scratch, reports)
+            for kept in scratch.iterdir():
+                kept.unlink()
             console.result(checked.to_json(path, time.monotonic() - begun))
             codes.append(checked.code)
     code = combined(codes)

@@ -139,7 +139,8 @@ _live: LiveLine | None = None
 def _live_line(started: float) -> LiveLine:
     global _live
     if _live is None or _live.stream is not sys.stderr:
-        settle()
+        if _live is not None:
+            _live.close()
         _live = LiveLine(sys.stderr, in_place=_can_be_erased(sys.stderr), started=started)
     return _live
 

@@ -61,11 +61,17 @@ class LiveLine:
                     threading.Thread(target=self._draw_now_and_then, args=(self._ended,), daemon=True).start()
 
     def end(self) -> None:
-        """Erase it; nothing is drawn until the next moment."""
-        with self.erased():
-            if self._ended is not None:
-                self._ended.set()
-            self._ended = self._reported = None
+        """Erase it; nothing is drawn until the next moment. Its thread waits for that: to start another one for each
+        small history takes time."""
+        if self._reported is not None or self.is_shown:
+            with self.erased():
+                self._reported = None
+
+    def close(self) -> None:
+        """End it for good."""
+        self.end()
+        if self._ended is not None:
+            self._ended.set()
 
     @contextmanager
     def erased(self) -> Iterator[None]:

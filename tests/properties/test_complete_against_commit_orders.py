@@ -16,7 +16,7 @@ from checkers.searching import searching_until
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
 from checkers.transactions.isolation import deciders
-from checkers.transactions.isolation.constraints import decide, saturation, short_paths
+from checkers.transactions.isolation.constraints import decide, repair, saturation, short_paths
 from checkers.transactions.isolation.constraints.bounds import DEMANDED
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
 from checkers.transactions.isolation.constraints.events import Isolation, Kept
@@ -253,6 +253,16 @@ def test_what_was_established_until_a_decision_was_given_up_is_told() -> None:
     assert decision.established.prefix >= 1, "the writer of z"
     with searching_until(1e12):
         assert decided(written(text), "serializable").verdict is Verdict.INVALID
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_order_is_begun_of_many_sessions_once_searches_are_over(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repair, "CHEAP_CLOCKS", 0)
+    with searching_until(0.0):
+        decision = decided(written(NEITHER_ORDER), model)
+    assert decision.verdict is Verdict.UNKNOWN and decision.established is not None
+    assert (decision.established.bound, decision.established.orders) == (Bound.TIME, 0)
+    assert decision.established.transactions == len(written(NEITHER_ORDER)) - 1 == len(decision.open[0])
 
 
 @pytest.mark.parametrize("model", MODELS)

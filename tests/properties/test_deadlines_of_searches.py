@@ -7,12 +7,14 @@ import random
 import pytest
 
 from checkers.linearizable.history.calls import calls_of
+from checkers.linearizable.object_findings import object_findings
 from checkers.linearizable.objects import MODELS
 from checkers.linearizable.search import decision
 from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED, decide
 from checkers.linearizable.search.problem import problem_of
 from checkers.searching import searching_until
 from tests.properties.test_objects_against_brute_force import rows_of
+from tests.properties.test_routing_of_contents import kernel_rows
 from tests.references.object_histories import made_up
 
 FAR = 1e12
@@ -45,3 +47,22 @@ def test_what_is_not_decided_by_then_is_undecided() -> None:
         found = decide(problem, limit=LIMIT)
     assert (found.outcome, found.explored, found.reason) == (UNDECIDED, 0, "there was no time left")
     assert decide(problem, limit=LIMIT).outcome != UNDECIDED
+
+
+@pytest.mark.parametrize("name", ["fifo-queue", "stack", "set", "append-log", "register"])
+def test_what_a_decider_decides_is_decided_and_shown_also_when_searches_are_over(name: str) -> None:
+    rng = random.Random(f"over {name}")
+    model = MODELS[name]
+    invalid = 0
+    for _ in range(200):
+        rows = kernel_rows(made_up(model, rng, 8))
+        found, over = (
+            {row["name"]: row for row in object_findings(rows, model=model, limit=LIMIT, until=until).to_pylist()[::-1]}
+            for until in (None, 0.0)
+        )
+        undecided = over.keys() & {"undecided"}
+        assert undecided or over.keys() == found.keys()
+        if "nonlinearizable" in over:
+            invalid += 1
+            assert over["nonlinearizable"]["count"] == found["nonlinearizable"]["count"]
+    assert invalid > 5

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from transaction_stores import Keys, Level, Store, Values, Violation, committed
 
+from checkers import searching
+from checkers.searching import searching_until
+from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import INITIAL
-from checkers.transactions.isolation.constraints.events import Isolation, Kept, events
-from checkers.transactions.isolation.constraints.rehearsal import order_of_a_store
+from checkers.transactions.isolation.constraints.bounds import DEMANDED
+from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
+from checkers.transactions.isolation.constraints.rehearsal import Rehearsal
 from checkers.transactions.isolation.constraints.schedule import explains
 from checkers.transactions.isolation.constraints.windows import windows
 from checkers.verdict import Verdict
@@ -35,6 +41,11 @@ def busy(level: Level, lag: int, seed: int, violation: Violation | None = None, 
     )
 
 
+def order_of_a_store(known: Events) -> Decision | None:
+    rehearsal = Rehearsal.of(known)
+    return None if rehearsal is None else rehearsal.decision(DEMANDED.steps)
+
+
 @pytest.mark.parametrize("level", ISOLATIONS)
 @pytest.mark.parametrize(("lag", "kept"), [(0, Kept.REALTIME), (40, Kept.SESSION), (40, Kept.NOTHING)])
 def test_an_order_of_busy_sessions_is_found_and_keeps_what_is_known(level: Level, lag: int, kept: Kept) -> None:
@@ -57,6 +68,15 @@ def test_an_order_of_busy_sessions_is_found_and_keeps_what_is_known(level: Level
             assert (history.end[of] > latest)[commits & (of != INITIAL)].all(), (
                 "one that began after another's end comes before it"
             )
+
+
+def test_a_rehearsal_that_is_told_to_stop_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = events(committed(busy(Level.SERIALIZABLE, 0, 0)), Isolation.SERIALIZABLE, Kept.REALTIME)
+    assert order_of_a_store(known) is not None
+    with searching_until(0.0):
+        assert order_of_a_store(known) is None
+    monkeypatch.setattr(searching, "stopping", lambda: nullcontext(np.ones(1, dtype=np.bool_)))
+    assert order_of_a_store(known) is None
 
 
 @pytest.mark.parametrize(

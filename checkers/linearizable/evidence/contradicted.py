@@ -4,7 +4,7 @@ fitted.
 Nothing of it depends on the kind of object. An object that is linearizable was so at any time, so there is a first
 completion after which it is not: it is searched for, and everything is reported as it was known right then. What an
 operation would have had to return is found by asking again. How much is asked is bounded by the operations that are
-looked at for it.
+looked at for it, and by the time that searches have: where it is over, a later failure is reported, with less.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from checkers import searching
 from checkers.findings import Example, said_of
 from checkers.kernels.columns import NONE, Int64
 from checkers.linearizable.deciders.spans import Contradiction, Ordered, Spans
@@ -96,7 +97,7 @@ def _first_failure(question: Question) -> int:
     ends = np.sort(question.spans.end[question.spans.definite])
     fits, fails, near = -1, len(ends) - 1, NEAR
     last, witnesses = _witnessed(question, ends)
-    while fails - fits > 1:
+    while fails - fits > 1 and not searching.is_over():
         part = question.until(int(ends[last])).concerning(witnesses, near)
         sought = _first_within(part, ends, fits, last)
         for probe in (sought - 1, sought):
@@ -115,7 +116,7 @@ def _first_failure(question: Question) -> int:
 def _first_within(part: Question, ends: Int64, fits: int, fails: int) -> int:
     """Which of the ends behind `fits` is the first after which this part of an object fails; `fails` if none before."""
     probe = (fits + fails) // 2
-    while fails - fits > 1:
+    while fails - fits > 1 and not searching.is_over():
         last, _ = _witnessed(part.until(int(ends[probe])), ends)
         if last < 0:
             fits = probe
@@ -142,6 +143,8 @@ def _smaller(failed: Question, window: Contradiction) -> Contradiction:
     if isinstance(nearer, Contradiction):
         known, window = near, nearer
     for start in known.spans.start[sorted(window.operations)][: _tries(known)].tolist():
+        if searching.is_over():
+            break
         position = int(np.searchsorted(known.spans.start, start))
         if not known.spans.definite[position]:
             continue
@@ -168,6 +171,10 @@ def _fitting(failed: Question, stuck: int, window: Contradiction) -> list[Hashab
     tried = [number for number in candidates if number != spans.result[stuck]][: _tries(failed)]
     found: list[int] = []
     for number in tried:
-        if len(found) < SHOWN_ANSWERS and isinstance(failed.returning(stuck, number).decide(), Ordered):
+        if (
+            len(found) < SHOWN_ANSWERS
+            and not searching.is_over()
+            and isinstance(failed.returning(stuck, number).decide(), Ordered)
+        ):
             found.append(number)
     return [spans.value(number) for number in sorted(found)]

@@ -113,7 +113,8 @@ def register_findings(
             left.append(_left(key, model, spans, outcome))
     # Only some will be shown, and finding what would have fitted takes longer than finding that nothing does.
     smallest = sorted(contradictions, key=lambda found: found[:2])[:EXAMPLES]
-    shown = [contradicted(key, model, question) for _, key, question in smallest]
+    with searching_until(until):
+        shown = [contradicted(key, model, question) for _, key, question in smallest]
     bounds = Bounds(configurations=limit, until=until, which=which)
     found = searches(model, left, bounds, is_broken=bool(contradictions))
     counts = {name: (len(examples), examples) for name, examples in found.items()}

@@ -49,7 +49,6 @@ from checkers.linearizable.search.kernel import (
 from checkers.linearizable.search.orders import order_of_trail
 from checkers.linearizable.search.progress import Allowance, Given, Reached
 from checkers.linearizable.search.timeline import Layout, Problem, layout
-from checkers.linearizable.search.transitions import Transitions
 from checkers.linearizable.values import NEVER
 
 __all__ = ["Decision", "Problem", "decide", "decide_with_orders"]
@@ -174,13 +173,15 @@ class _Search:
         self._layout = of
         self._limit = limit
         self._trail = trail
-        self._transitions = Transitions(problem.initial, len(problem.does), problem.step)
+        self._transitions = problem.transitions
         self._furthest = 0
         width = PLACED + 2 * of.words + of.columns
         self.room = max(CELLS // width, 1)
         self.explored = 0
         present = Present(np.full(of.slots, -1, dtype=np.int64), np.zeros(len(problem.does), dtype=np.int64))
-        self.here = _Place(0, np.zeros((1, width), dtype=np.int64), present, min(len(trail), 1))
+        begin = np.zeros((1, width), dtype=np.int64)
+        begin[0, STATE] = problem.transitions.number(problem.initial)
+        self.here = _Place(0, begin, present, min(len(trail), 1))
 
     @property
     def counts(self) -> bool:
@@ -189,7 +190,6 @@ class _Search:
     def without_counts(self, begin: _Place) -> _Search:
         """The search from a place on, as if there were no end of the indefinite operations."""
         other = _Search(self._problem, self._layout.uncounted(), self._limit, self._trail)
-        other._transitions = self._transitions
         other.explored = self.explored
         other.here = replace(begin, current=np.ascontiguousarray(begin.current[:, : other.here.current.shape[1]]))
         return other
@@ -225,16 +225,16 @@ class _Search:
         ended = MISSING
         between = looks_after = BETWEEN_LOOKS if searching.is_bounded() else BETWEEN_WORDS
         while ended == MISSING and self._transitions.elements <= ELEMENTS:
-            if searching.is_over():
+            if searching.is_over() and reached.at < until:
                 ended = TIME
                 break
-            searching.say(partial(self._words, reached))
             given = Given(self._layout.line, self._transitions.moves(), present, self._layout.words)
             allowance = Allowance(min(limit, reached.explored + looks_after), self.room, kept, cuts)
             begun = reached
             ended, reached = advance(given, allowance, until, reached)
             self._transitions.fill()
             if ended == LIMIT and allowance.limit < limit:
+                searching.say(partial(self._words, reached))
                 # It goes on with the event at which it looked; what it had explored of it does not count.
                 ended, looks_after = MISSING, 2 * looks_after if reached.at == begun.at else between
                 reached = reached._replace(explored=reached.settled)

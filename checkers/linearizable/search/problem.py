@@ -15,6 +15,7 @@ from checkers.linearizable.history.calls import Calls, Row, calls_of
 from checkers.linearizable.model import INDEFINITE, Call, Does, Model
 from checkers.linearizable.search.events import OTHER, OVERWRITES, READS
 from checkers.linearizable.search.timeline import Problem
+from checkers.linearizable.search.transitions import Transitions
 from checkers.linearizable.values import NEVER
 
 NUMBERS = {Does.CHANGES: OTHER, Does.READS: READS, Does.OVERWRITES: OVERWRITES}
@@ -48,7 +49,7 @@ def problem_of(model: Model, calls: Calls) -> Problem:
         does=np.array([does(at) for at in range(len(kinds))], dtype=np.int64),
         over=_over(model, calls, kinds),
         initial=model.initial,
-        step=step,
+        transitions=Transitions(len(kinds), step),
     )
 
 

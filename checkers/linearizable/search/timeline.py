@@ -10,7 +10,7 @@ import numpy as np
 from checkers.kernels.columns import Int64
 from checkers.linearizable.search.configurations import BITS
 from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, OVER, UNCOUNTED, Timeline
-from checkers.linearizable.search.transitions import StatesAfter
+from checkers.linearizable.search.transitions import Transitions
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 
@@ -29,7 +29,8 @@ class Problem:
     """By kind: when an indefinite operation of it does not matter any more. It never ends at the end of another one
     that needs it, but behind it."""
     initial: Hashable
-    step: StatesAfter
+    transitions: Transitions
+    """What the kinds do to states; shared with its parts."""
 
     def part(self, chosen: Int64, initial: Hashable) -> Problem:
         return replace(self, start=self.start[chosen], end=self.end[chosen], kind=self.kind[chosen], initial=initial)

@@ -14,53 +14,95 @@ from harness.compiled import compiled
 BETWEEN_LOOKS = 1_024
 """So many entries are computed before a look at the clock."""
 
+AHEAD_STATES, AHEAD_KINDS = 64, 64
+"""Of so many first states all entries are computed once one is asked for, where there are no more kinds: each question
+stops the search, which takes longer than the answers."""
+
 StatesAfter = Callable[[Hashable, int], Sequence[Hashable]]
 """The states that an operation of this kind may lead to; none if it cannot happen in this state."""
 
 
 class Transitions:
-    """The table of moves, which grows."""
+    """The table of moves, which grows. One serves all searches of a problem and its parts: what an operation does to a
+    state does not depend on when it does."""
 
-    def __init__(self, initial: Hashable, kinds: int, step: StatesAfter) -> None:
-        self.states: list[Hashable] = [initial]
+    def __init__(self, kinds: int, step: StatesAfter) -> None:
+        self.states: list[Hashable] = []
         self.elements = 0
         self._table = np.full((64, 3), -1, dtype=np.int64)
         self._targets = np.zeros(64, dtype=np.int64)
         self._missing = np.empty(ASKED, dtype=np.int64)
         self._asked = np.zeros(1, dtype=np.int64)
-        self._number = {initial: 0}
+        self._number: dict[Hashable, int] = {}
         self._kinds = max(kinds, 1)
         self._step = step
         self._entries = 0
         self._used = 0
+        self._whole: set[int] = set()
+        """States of which all entries were computed."""
 
     def moves(self) -> Moves:
         return Moves(self._table, self._targets, self._missing, self._asked)
 
-    def fill(self) -> None:
-        """Compute the entries that are asked for."""
-        missing = self._missing[: self._asked[0]]
-        self._asked[0] = 0
-        for entry in sorted(set(missing.tolist())):
-            if self._entries % BETWEEN_LOOKS == 0 and searching.is_over():
-                break
-            state, kind = divmod(entry, self._kinds)
-            numbers = [self._numbered(target) for target in self._step(self.states[state], kind)]
-            while self._used + len(numbers) > len(self._targets):
-                self._targets = np.concatenate((self._targets, np.zeros_like(self._targets)))
-            self._targets[self._used : self._used + len(numbers)] = numbers
-            if 2 * self._entries >= len(self._table):
-                self._table = _rehashed(self._table)
-            self._table[find(self._table, entry)] = (entry, self._used, len(numbers))
-            self._used += len(numbers)
-            self._entries += 1
-
-    def _numbered(self, state: Hashable) -> int:
+    def number(self, state: Hashable) -> int:
         number = self._number.setdefault(state, len(self.states))
         if number == len(self.states):
             self.states.append(state)
             self.elements += 1 + (len(state) if isinstance(state, Sized) else 0)
         return number
+
+    def fill(self) -> None:
+        """Compute the entries that are asked for, and maybe others."""
+        asked = sorted(set(self._missing[: self._asked[0]].tolist()))
+        self._asked[0] = 0
+        entries, targets = [], []
+        for entry in asked:
+            if (self._entries + len(entries)) % BETWEEN_LOOKS == 0 and searching.is_over():
+                break
+            entries.append(entry)
+            targets.append(self._after(entry))
+        for entry in self._ahead(asked):
+            try:
+                targets.append(self._after(entry))
+            except Exception:  # noqa: BLE001  what nobody asked for may be impossible; whoever asks gets to know
+                continue
+            entries.append(entry)
+        self._enter(entries, targets)
+
+    def _after(self, entry: int) -> list[int]:
+        state, kind = divmod(entry, self._kinds)
+        return [self.number(target) for target in self._step(self.states[state], kind)]
+
+    def _ahead(self, asked: Sequence[int]) -> list[int]:
+        if self._kinds > AHEAD_KINDS:
+            return []
+        fresh = {entry // self._kinds for entry in asked if entry < AHEAD_STATES * self._kinds} - self._whole
+        self._whole |= fresh
+        whole = (state * self._kinds + kind for state in sorted(fresh) for kind in range(self._kinds))
+        known = set(asked)
+        return [entry for entry in whole if entry not in known]
+
+    def _enter(self, entries: list[int], targets: list[list[int]]) -> None:
+        counts = np.array([len(some) for some in targets], dtype=np.int64)
+        first = self._used + np.cumsum(counts) - counts
+        used = self._used + int(counts.sum())
+        while used > len(self._targets):
+            self._targets = np.concatenate((self._targets, np.zeros_like(self._targets)))
+        self._targets[self._used : used] = [target for some in targets for target in some]
+        self._used = used
+        self._entries += len(entries)
+        while 2 * self._entries >= len(self._table):
+            self._table = _rehashed(self._table)
+        _entered(self._table, np.array(entries, dtype=np.int64), first, counts)
+
+
+@compiled
+def _entered(table: Int64, entries: Int64, first: Int64, counts: Int64) -> None:
+    for i in range(len(entries)):
+        at = find(table, entries[i])
+        table[at, 0] = entries[i]
+        table[at, 1] = first[i]
+        table[at, 2] = counts[i]
 
 
 @compiled

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 
 class ConsistencyModel(Enum):
@@ -241,11 +242,13 @@ def _spelt(name: str) -> str:
     return name.strip().removeprefix(":").lower().replace("_", "-").replace(" ", "-")
 
 
+@cache
 def implied(model: ConsistencyModel) -> tuple[ConsistencyModel, ...]:
     """The model and all weaker ones, in the order of `ConsistencyModel`."""
     return tuple(other for other in ConsistencyModel if other in _BELOW[model])
 
 
+@cache
 def forbidden(model: ConsistencyModel) -> frozenset[str]:
     """All anomalies that the model forbids."""
     return frozenset(name for weaker in _BELOW[model] for name in PROMISES[weaker].forbids)
@@ -265,9 +268,13 @@ def ruled_out(anomalies: Iterable[str]) -> tuple[ConsistencyModel, ...]:
 
 def strongest(models: Iterable[ConsistencyModel]) -> tuple[ConsistencyModel, ...]:
     """Those that no other of them implies, in the order of `ConsistencyModel`."""
-    left = set(models)
+    return _strongest(frozenset(models))
+
+
+@cache
+def _strongest(models: frozenset[ConsistencyModel]) -> tuple[ConsistencyModel, ...]:
     return tuple(
-        model for model in ConsistencyModel if model in left and not any(model in _BELOW[o] for o in left - {model})
+        model for model in ConsistencyModel if model in models and not any(model in _BELOW[o] for o in models - {model})
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -25,6 +26,18 @@ def test_time_begins_when_an_effort_is_begun() -> None:
     assert Effort().until is None
     until = Effort(give_up_after_s=50.0).until
     assert until is not None and 0 < until - time.time() <= 50
+
+
+def test_a_kernel_is_told_to_stop_once_searches_are_over_and_not_before() -> None:
+    with searching.stopping() as stop:
+        assert not stop[0]
+    with searching_until(time.time() + 1_000), searching.stopping() as stop:
+        assert not stop[0]
+    with searching_until(0.0), searching.stopping() as stop:
+        assert stop[0]
+    over = threading.Event()
+    with searching_until(time.time() + 0.01), searching.ending(over.set):
+        assert over.wait(60)
 
 
 def test_what_is_said_is_said_of_its_subject_also_on_other_threads() -> None:

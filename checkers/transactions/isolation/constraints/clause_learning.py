@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Timer
 from typing import TYPE_CHECKING
 
 from checkers import searching
@@ -44,14 +43,8 @@ def interrupted(solver: Glucose4) -> Iterator[None]:
     if not searching.is_bounded():
         yield
         return
-    timer = Timer(searching.left_s(), solver.interrupt)
-    timer.daemon = True
-    timer.start()
-    try:
+    with searching.ending(solver.interrupt):
         yield
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 def _core(clauses: Sequence[Clause]) -> list[Clause]:

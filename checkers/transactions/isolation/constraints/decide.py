@@ -36,18 +36,15 @@ from checkers.transactions.isolation.constraints.events import (
     chained,
     events,
 )
-from checkers.transactions.isolation.constraints.rehearsal import (
-    FEW_STEPS,
-    MANY_STEPS,
-    has_costly_clocks,
-    order_of_a_store,
-)
+from checkers.transactions.isolation.constraints.rehearsal import FEW_STEPS, MORE_STEPS, Rehearsal
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
     Repair,
     Wrong,
     contradiction,
+    given_up_at_once,
     given_up_before,
+    have_dear_clocks,
     rests_on,
 )
 from checkers.transactions.isolation.constraints.saturation import Orders, saturated
@@ -76,11 +73,15 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
     """Stronger models are asked first, for they leave less open: whatever order they find will do, and so will a proof
     that needs nothing of what they add.
 
-    When searches are over no step begins that may take long; what has begun is finished.
+    Once searches are over no step begins that may take long; of few transactions and sessions none does.
     """
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
+    is_dear = have_dear_clocks(committed)
     left: list[Events] = []
+    rehearsals: list[Rehearsal] = []
     for kept in STRONGEST_FIRST[: STRONGEST_FIRST.index(wanted) + 1]:
+        if is_dear and searching.is_over():
+            return given_up_at_once(committed)
         known = events(committed, isolation, kept)
         found = forced_by_short_paths(known, Orders.ONE)
         if found.cyclic:
@@ -88,16 +89,21 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
             if _refutes(decision, wanted):
                 return decision
             continue
-        guessed = order_of_a_store(known, FEW_STEPS)
-        if guessed is not None:
-            return guessed
         left.append(known)
-    if has_costly_clocks(committed):
-        for known in left:
-            searching.say(lambda: "an order that a store may have gone by")
-            guessed = order_of_a_store(known, MANY_STEPS)
+        rehearsal = Rehearsal.of(known)
+        if rehearsal is not None:
+            guessed = rehearsal.decision(MORE_STEPS if is_dear else FEW_STEPS)
             if guessed is not None:
                 return guessed
+            rehearsals.append(rehearsal)
+    if is_dear:
+        for rehearsal in rehearsals:
+            searching.say(lambda: "an order that a store may have gone by")
+            guessed = rehearsal.decision(bounds.steps)
+            if guessed is not None:
+                return guessed
+        if searching.is_over():
+            return given_up_at_once(committed)
     decision = Decision(verdict=Verdict.UNKNOWN)
     for known in left:
         searching.say(lambda: "what is forced in every order")

@@ -44,18 +44,15 @@ from checkers.transactions.isolation.constraints.events import (
     events,
 )
 from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
-from checkers.transactions.isolation.constraints.rehearsal import (
-    FEW_STEPS,
-    MANY_STEPS,
-    has_costly_clocks,
-    order_of_a_store,
-)
+from checkers.transactions.isolation.constraints.rehearsal import FEW_STEPS, Rehearsal
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
     Repair,
     Wrong,
     contradiction,
+    given_up_at_once,
     given_up_before,
+    have_dear_clocks,
     rests_on,
 )
 from checkers.transactions.isolation.constraints.saturation import (
@@ -107,18 +104,22 @@ def _decided(committed: Committed, kept: Kept, bounds: Bounds) -> Decision:
             decision = _decided(excerpt(committed, updates), kept, DEMANDED)
         assert decision.proof is not None, "of two updates of one version one is lost"
         return replace(decision, proof=of_the_whole(decision.proof, updates, known.width))
-    guessed = _order_of_one_snapshot_store(committed, kept)
+    if searching.is_over() and have_dear_clocks(committed):
+        return given_up_at_once(committed)
+    guessed = _order_of_one_snapshot_store(committed, kept, bounds)
     if guessed is not None:
         return guessed
     manner = Manner(tried=_tried, component=_component, refuted=_refuted)
     return Repair(saturated(chained(known, bounds.cells), Orders.MANY), manner, bounds).decision()
 
 
-def _order_of_one_snapshot_store(committed: Committed, kept: Kept) -> Decision | None:
+def _order_of_one_snapshot_store(committed: Committed, kept: Kept, bounds: Bounds) -> Decision | None:
     """VALID if the history is one of snapshot isolation, which is stronger, and such an order was found: that of its
     commits will do, for reads, sessions and versions go along with it."""
-    at_length = has_costly_clocks(committed)
-    guessed = order_of_a_store(events(committed, Isolation.SNAPSHOT, kept), MANY_STEPS if at_length else FEW_STEPS)
+    rehearsal = Rehearsal.of(events(committed, Isolation.SNAPSHOT, kept))
+    if rehearsal is None:
+        return None
+    guessed = rehearsal.decision(bounds.steps if have_dear_clocks(committed) else FEW_STEPS)
     if guessed is None or guessed.order is None:
         return None
     width = Isolation.SNAPSHOT.value

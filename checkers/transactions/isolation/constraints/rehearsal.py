@@ -18,6 +18,7 @@ leave behind, and proves nothing where it finds none. Bounded by the steps that 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -26,18 +27,15 @@ from checkers import searching
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Decision
-from checkers.transactions.history.committed import Committed
 from checkers.transactions.isolation.constraints.events import Events, Kept
 from checkers.transactions.isolation.constraints.schedule import explains, unread_by_others
 from checkers.transactions.isolation.constraints.windows import Windows, windows
 from checkers.verdict import Verdict
 from harness.compiled import compiled, inlined
 
-FEW_STEPS, MANY_STEPS = 4, 200
+FEW_STEPS, MORE_STEPS = 4, 20
 """So many events are run, over and over, for each that there is; then it is given up. Few are enough where few sessions
-are busy at once."""
-CHEAP_CLOCKS = 1 << 21
-"""With more numbers in clocks, an order is rehearsed at length before any is made."""
+are busy at once, more where many are."""
 TURNS = 200
 """A choice that was turned round so often is taken for one that has no right way."""
 NOBODY = -1
@@ -59,20 +57,42 @@ MANNERS = (Manner(4, True), Manner(1, False))
 """Each finds orders that others do not."""
 
 
-def has_costly_clocks(committed: Committed) -> bool:
-    """By about how many numbers they would be."""
-    return len(committed) * (1 + int(committed.session.max(initial=0))) > CHEAP_CLOCKS
+@dataclass(frozen=True, kw_only=True)
+class Rehearsal:
+    """A history that can be rehearsed, again and again at greater length."""
 
+    events: Events
+    windows: Windows
+    script: _Script
 
-def order_of_a_store(known: Events, steps_an_event: int = MANY_STEPS) -> Decision | None:
-    """VALID with an order that a store may have gone by, or None if none was found.
+    @classmethod
+    def of(cls, events: Events) -> Rehearsal | None:
+        """None if no store that goes by real time can have left the history, or time was up before that was known.
 
-    The reads of a store that does not keep real time may be late, as little as the history allows."""
-    for behind in (0,) if known.kept is Kept.REALTIME else _delays(len(known.committed)):
-        narrowed = windows(known, behind=behind)
-        if narrowed is not None:
-            return _rehearsed_in(known, *narrowed, steps_an_event)
-    return None
+        The reads of a store that does not keep real time may be late, as little as the history allows."""
+        for behind in (0,) if events.kept is Kept.REALTIME else _delays(len(events.committed)):
+            if searching.is_over():
+                break
+            narrowed = windows(events, behind=behind)
+            if narrowed is not None:
+                of_events, forced = narrowed
+                return cls(events=events, windows=of_events, script=_script(events, of_events, forced))
+        return None
+
+    def decision(self, steps_an_event: int) -> Decision | None:
+        """VALID with an order that a store may have gone by, or None if none was found in one manner or another."""
+        events, accesses = self.events, self.events.accesses
+        most_steps = steps_an_event * events.size
+        for manner in MANNERS:
+            if searching.is_over():
+                break
+            with searching.stopping() as stop:
+                order = _rehearsed(self.script, self.windows, manner, events.width, accesses.keys, most_steps, stop)
+            if len(order) == events.size:
+                order = order[order < len(self.windows.high)]
+                assert explains(accesses, events.width, order), "an order in which nobody was made to run explains all"
+                return Decision(verdict=Verdict.VALID, order=order)
+        return None
 
 
 def _delays(transactions: int) -> list[int]:
@@ -80,8 +100,7 @@ def _delays(transactions: int) -> list[int]:
     return [0, *(1 << power for power in range(4, (4 * transactions).bit_length()))]
 
 
-def _rehearsed_in(events: Events, of_events: Windows, forced: Int32, steps_an_event: int) -> Decision | None:
-    """VALID, or None if no order was found in one manner or another."""
+def _script(events: Events, of_events: Windows, forced: Int32) -> _Script:
     source = np.concatenate((events.base.source, forced[0]))
     target = np.concatenate((events.base.target, forced[1]))
     moments = events.size - len(of_events.high)
@@ -90,7 +109,7 @@ def _rehearsed_in(events: Events, of_events: Windows, forced: Int32, steps_an_ev
     turn = np.empty(events.size, dtype=np.int64)
     turn[event_of] = np.arange(events.size)
     known = events.accesses
-    script = _Script(
+    return _Script(
         *followers(source, target, events.size),
         *followers(target, source, events.size),
         turn,
@@ -104,15 +123,6 @@ def _rehearsed_in(events: Events, of_events: Windows, forced: Int32, steps_an_ev
         known.readers_first,
         known.reader[known.by_version],
     )
-    for manner in MANNERS:
-        if searching.is_over():
-            break
-        order = _rehearsed(script, of_events, manner, events.width, known.keys, steps_an_event * events.size)
-        if len(order) == events.size:
-            order = order[order < len(of_events.high)]
-            assert explains(known, events.width, order), "an order in which nobody was made to run explains everything"
-            return Decision(verdict=Verdict.VALID, order=order)
-    return None
 
 
 class _Script(NamedTuple):
@@ -199,7 +209,9 @@ class _Wait(NamedTuple):
 
 
 @compiled
-def _rehearsed(script: _Script, windows: Windows, manner: Manner, width: int, keys: int, most_steps: int) -> Int32:
+def _rehearsed(
+    script: _Script, windows: Windows, manner: Manner, width: int, keys: int, most_steps: int, stop: Bool
+) -> Int32:
     """The order, int32[events]; fewer where it was given up."""
     size, transactions = len(script.turn), len(script.read_first) - 1
     course = _course(script, size, keys)
@@ -208,7 +220,7 @@ def _rehearsed(script: _Script, windows: Windows, manner: Manner, width: int, ke
     waiting = np.empty(size, dtype=np.int32)
     is_waiting = np.zeros(size, dtype=np.bool_)
     length, done, steps, front = 0, 0, 0, 0
-    while done < size:
+    while done < size and not stop[0]:
         if length == 0:
             while course.ran[script.event_of[front]]:
                 front += 1
@@ -241,7 +253,7 @@ def _rehearsed(script: _Script, windows: Windows, manner: Manner, width: int, ke
         for i in range(length):
             is_waiting[waiting[i]] = False
         length = 0
-    return course.order
+    return course.order[:done].copy()
 
 
 @compiled

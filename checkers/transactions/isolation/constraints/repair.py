@@ -12,6 +12,7 @@ import numpy as np
 from checkers import searching
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Established, Proof
+from checkers.transactions.history.committed import Committed
 from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.bounds import Bounds
 from checkers.transactions.isolation.constraints.choices import on_cycles, surroundings
@@ -51,6 +52,25 @@ def given_up_before(stronger: Decision) -> Decision:
     """Of a model that was not asked once the time had passed: a stronger one may be broken, and tells nothing."""
     established = stronger.established or Established(bound=Bound.TIME)
     return Decision(verdict=Verdict.UNKNOWN, open=stronger.open, established=replace(established, bound=Bound.TIME))
+
+
+CHEAP_CLOCKS = 1 << 21
+"""With more numbers in clocks, an order is rehearsed at length before any is made."""
+
+
+def have_dear_clocks(committed: Committed) -> bool:
+    """Whether they would be about so many."""
+    return len(committed) * (1 + int(committed.session.max(initial=0))) > CHEAP_CLOCKS
+
+
+def given_up_at_once(committed: Committed) -> Decision:
+    """Of a model for which no order was tried: clocks of so many transactions and sessions take long, and memory."""
+    left = len(committed) - 1
+    return Decision(
+        verdict=Verdict.UNKNOWN,
+        open=(tuple(range(1, 1 + min(left, EXAMPLES))),),
+        established=Established(bound=Bound.TIME, components=1, transactions=left),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

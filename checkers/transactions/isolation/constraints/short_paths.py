@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from checkers import searching
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.evidence.proof import Because
@@ -62,7 +63,7 @@ class _Accesses(NamedTuple):
 
 
 def forced_by_short_paths(known: Events, orders: Orders) -> Saturated:
-    """Without clocks. It ends at the first pass whose edges make a cycle."""
+    """Without clocks. It ends at the first pass whose edges make a cycle, or when searches are over."""
     no_clocks = Clocks(np.full((1, 1), NOTHING, dtype=np.int32), np.zeros(1, dtype=np.bool_), known.chain, known.place)
     edges = known.base
     added = _of_initial_and_realtime(known) if orders is Orders.ONE else _nothing()
@@ -73,6 +74,8 @@ def forced_by_short_paths(known: Events, orders: Orders) -> Saturated:
         graph = _Graph(
             *followers(edges.source, edges.target, known.size), *followers(edges.target, edges.source, known.size)
         )
+        if searching.is_over():
+            break
         added = _forced(graph, _arrays(known), int(orders), known.width)
         if not len(added[0]):
             break

@@ -15,7 +15,7 @@ CHANGES ?= 300
 ARGUMENTS ?=
 
 BIN := .venv/bin
-TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
+WORKERS := -n 3 --dist loadgroup --no-loadscope-reorder
 PACKAGES := harness nemesis workloads checkers system_under_test results
 
 .PHONY: help run test gate thorough lint format mutants mutate searches interruptions bench setup clean
@@ -51,13 +51,13 @@ format: setup
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 test: lint
-	@$(BIN)/python -m pytest $(TWO_WORKERS)
+	@$(BIN)/python -m pytest $(WORKERS)
 
 gate: setup
-	@$(BIN)/python -m pytest $(TWO_WORKERS) --tier gate
+	@$(BIN)/python -m pytest $(WORKERS) --tier gate
 
 thorough: setup
-	@$(BIN)/python -m pytest $(TWO_WORKERS) --tier thorough
+	@$(BIN)/python -m pytest $(WORKERS) --tier thorough
 
 mutants: setup
 	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)

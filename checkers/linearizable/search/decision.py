@@ -12,7 +12,8 @@ effect until it has (just-in-time linearization). What keeps the sets of configu
 Between operations nothing is open, and only states are left: long histories are as cheap as short ones.
 
 Where the sets grow all the same, both answers are sought at less than the price of all orders:
-- First only the most promising configurations are followed, then more and more: any that reaches the end is an order.
+- First one order is sought by itself, depth first (`depth`): where there are many, one is found soon.
+- Then only the most promising configurations are followed, then more and more: any that reaches the end is an order.
 - Once a narrow search got stuck, every indefinite operation may take effect again and again: no count is kept of them,
   and what is impossible even so is impossible.
 Only where both fail, all configurations are followed.
@@ -36,6 +37,7 @@ import numpy as np
 from checkers import searching
 from checkers.kernels.columns import Int64
 from checkers.linearizable.search.configurations import NODE, PLACED, STATE, Trail
+from checkers.linearizable.search.depth import descent
 from checkers.linearizable.search.events import COMPLETED, Present
 from checkers.linearizable.search.kernel import (
     DONE,
@@ -46,7 +48,7 @@ from checkers.linearizable.search.kernel import (
     WIDE,
     advance,
 )
-from checkers.linearizable.search.orders import order_of_trail
+from checkers.linearizable.search.orders import order_of_trail, placed
 from checkers.linearizable.search.progress import Allowance, Given, Reached
 from checkers.linearizable.search.timeline import Layout, Problem, layout
 from checkers.linearizable.values import NEVER
@@ -76,6 +78,9 @@ KEPT = (16, 256, 4_096)
 
 AT_FIRST = 2_000
 """So many configurations are explored before the search becomes choosy."""
+
+DEEP, DEEP_AN_OPERATION = 10_000, 16
+"""So many configurations, and so many more for each operation, are explored in search of one order."""
 
 ENDLESS = 8
 """Without counts, so many times the configurations are explored that were explored before. There may be no end of
@@ -118,6 +123,9 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
     if ended != LIMIT or search.explored > limit:
         return search.decision(ended)
     search.here = begin
+    found = search.dive(DEEP + DEEP_AN_OPERATION * len(problem.start))
+    if found is not None:
+        return found
     for kept in KEPT:
         ended = search.go_on(kept, cuts=False)
         if ended != WIDE:
@@ -242,6 +250,21 @@ class _Search:
         self.here = _Place(reached.at, reached.current, present, int(reached.trail.size[0]))
         self._furthest = max(self._furthest, reached.at)
         return ended
+
+    def dive(self, most: int) -> Decision | None:
+        """LINEARIZABLE if one order was found."""
+        found = descent(self._problem, self._layout, most=min(most, self._limit - self.explored), elements=ELEMENTS)
+        self.explored += found.explored
+        if found.steps is None:
+            return None
+        return Decision(
+            outcome=LINEARIZABLE,
+            stuck_at=-1,
+            possible=(found.state,),
+            explored=self.explored,
+            fits_until=NEVER,
+            orders=(tuple(placed(self._problem, found.steps)),) if len(self._trail) else (),
+        )
 
     def _words(self, reached: Reached) -> str:
         events, left = len(self._layout.time), len(reached.current)

@@ -10,9 +10,10 @@ import pytest
 from checkers.linearizable import replay
 from checkers.linearizable.history.calls import calls_of
 from checkers.linearizable.model import FailedCas
-from checkers.linearizable.search import decision, depth
+from checkers.linearizable.search import decision
+from checkers.linearizable.search import descent as of_one_order
 from checkers.linearizable.search.decision import LINEARIZABLE, decide_with_orders
-from checkers.linearizable.search.depth import descent
+from checkers.linearizable.search.descent import Descent, descent
 from checkers.linearizable.search.orders import placed
 from checkers.linearizable.search.problem import problem_of
 from checkers.linearizable.search.timeline import Problem, layout
@@ -24,7 +25,7 @@ from tests.references.thousands import thousands
 ENOUGH = 10_000_000
 
 
-def sought(problem: Problem) -> depth.Descent:
+def sought(problem: Problem) -> Descent:
     return descent(problem, layout(problem), most=ENOUGH, elements=ENOUGH)
 
 
@@ -69,7 +70,7 @@ def test_a_search_that_looks_at_the_clock_or_gets_tired_goes_on_where_it_was(
         problem = problem_of(model, calls_of(model, rows_of(made_up(model, rng, 10))))
         whole = sought(problem)
         with monkeypatch.context() as looking:
-            looking.setattr(depth, "BETWEEN_LOOKS", 1)
+            looking.setattr(of_one_order, "BETWEEN_LOOKS", 1)
             assert sought(problem)[:2] == whole[:2]
 
 

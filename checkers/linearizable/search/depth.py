@@ -19,12 +19,8 @@ Lowe, Testing for Linearizability, CCPE 29 (2017).
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import NamedTuple
 
-import numpy as np
-
-from checkers import searching
 from checkers.kernels.columns import Int64
 from checkers.linearizable.search.configurations import (
     PLACED,
@@ -35,16 +31,13 @@ from checkers.linearizable.search.configurations import (
     clear,
     copy,
     has,
-    no_rows,
     put,
     with_room,
 )
-from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, READS, Present, ask, find
+from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, READS, ask, find
 from checkers.linearizable.search.progress import Given
-from checkers.linearizable.search.timeline import Layout, Problem
 from checkers.linearizable.values import NEVER
-from harness.compiled import compiled, inlined
-from harness.compiled import searching as search_kernel
+from harness.compiled import compiled, inlined, searching
 
 FOUND, NOWHERE, ASKS, TIRED = range(4)
 """How `descend` ended. ASKS: entries of the table of moves are missing. NOWHERE: everything was tried. TIRED: it may
@@ -53,9 +46,6 @@ explore no more."""
 DEPTH, AT, STEPS, EXPLORED = range(4)
 """What `Dive.here` counts: choices that are followed; the event before which things are; what has taken effect; and
 configurations."""
-
-BETWEEN_LOOKS = 20_000
-"""So many configurations are explored before a look at the clock."""
 
 FIRST = -1
 """The choice before all others. An operation is chosen by its end, a kind of indefinite ones as FIRST - 1 - kind."""
@@ -73,7 +63,9 @@ class Dive(NamedTuple):
     target: Int64
     """how many of the states that it leads to were tried;"""
     steps_before: Int64
-    """and what had taken effect before."""
+    """what had taken effect before;"""
+    early: Int64
+    """and how much of it since the event before, although the operation that completes there does not need it."""
     step: Int64
     """What took effect, in order: an operation, or -1 - kind of an indefinite one."""
     available: Int64
@@ -84,60 +76,10 @@ class Dive(NamedTuple):
     """Shape (width,): room for a configuration."""
 
 
-class Descent(NamedTuple):
-    """How the search for one order ended."""
-
-    explored: int
-    steps: list[int] | None
-    """What took effect, in order, as `Dive.step`; None where no order was found."""
-    state: Hashable = None
-    """Behind them."""
-
-
-def descent(problem: Problem, of: Layout, *, most: int, elements: int) -> Descent:
-    """After so many configurations, or where the states that were met have so many elements, it is given up."""
-    moves = problem.transitions
-    begun = _dive(of, len(problem.start), PLACED + 2 * of.words + of.columns, moves.number(problem.initial))
-    here = begun.here
-    present = Present(np.full(of.slots, -1, dtype=np.int64), np.zeros(len(problem.does), dtype=np.int64))
-    seen = no_rows(len(begun.next), 64)
-    ended = TIRED
-    while (ended == ASKS or here[EXPLORED] < most) and moves.elements <= elements and not searching.is_over():
-        given = Given(of.line, moves.moves(), present, of.words)
-        ended, seen = descend(given, begun, seen, min(most, int(here[EXPLORED]) + BETWEEN_LOOKS))
-        moves.fill()
-        if ended in (FOUND, NOWHERE):
-            break
-    if ended != FOUND:
-        return Descent(int(here[EXPLORED]), None)
-    return Descent(int(here[EXPLORED]), begun.step[: here[STEPS]].tolist(), moves.states[int(begun.next[STATE])])
-
-
-def _dive(of: Layout, operations: int, width: int, initial: int) -> Dive:
-    """Before the first event, in the state with the number `initial`."""
-    depth = operations + 1
-    room = np.zeros(width, dtype=np.int64)
-    room[STATE] = initial
-    rows = np.empty((depth, width), dtype=np.int64)
-    rows[0] = room
-    at, choice, target, steps_before = (np.zeros(depth, dtype=np.int64) for _ in range(4))
-    return Dive(
-        row=rows,
-        at=at,
-        choice=choice,
-        target=target,
-        steps_before=steps_before,
-        step=np.empty(operations, dtype=np.int64),
-        available=np.zeros(len(of.time), dtype=np.int64),
-        here=np.zeros(4, dtype=np.int64),
-        next=room.copy(),
-    )
-
-
-@search_kernel
-def descend(given: Given, dive: Dive, seen: Rows, most: int) -> tuple[int, Rows]:
+@searching
+def descend(given: Given, dive: Dive, seen: Rows, most: int, together: int) -> tuple[int, Rows]:
     """Go on until something stops it, or `most` configurations are explored in all. Returns how it ended, and the
-    configurations that were met."""
+    configurations that were met. Before a completion not more than `together` operations take effect that have not."""
     here, row = dive.here, dive.next
     if here[DEPTH] == 0:
         copy(dive.row[0], row)
@@ -146,7 +88,7 @@ def descend(given: Given, dive: Dive, seen: Rows, most: int) -> tuple[int, Rows]
         ended = _forward(given, dive)
         if ended != TIRED:
             return ended, seen
-        seen = _followed(given, dive, seen)
+        seen = _followed(given, dive, seen, 0)
     while here[DEPTH] > 0:
         if here[EXPLORED] >= most:
             return TIRED, seen
@@ -157,19 +99,22 @@ def descend(given: Given, dive: Dive, seen: Rows, most: int) -> tuple[int, Rows]
         if ended == NOWHERE:
             here[DEPTH] -= 1
             continue
+        early = dive.early[top] + 1
         if ended == TIRED and has(row, PLACED, given.line.slot_of[given.line.subject[here[AT]]]):
+            early = 0
             ended = _forward(given, dive)
         if ended != TIRED:
             # Nothing was noted: what was tried is tried again.
             return ended, seen
         dive.target[top] += 1
         here[EXPLORED] += 1
-        seen = _followed(given, dive, seen)
+        if early < together:
+            seen = _followed(given, dive, seen, early)
     return NOWHERE, seen
 
 
 @compiled
-def _followed(given: Given, dive: Dive, seen: Rows) -> Rows:
+def _followed(given: Given, dive: Dive, seen: Rows, early: int) -> Rows:
     """Make choices in the configuration in `next`, unless it was met before."""
     here, row = dive.here, dive.next
     known = with_room(seen, 1)
@@ -184,6 +129,7 @@ def _followed(given: Given, dive: Dive, seen: Rows) -> Rows:
         dive.choice[top] = FIRST
         dive.target[top] = 0
         dive.steps_before[top] = here[STEPS]
+        dive.early[top] = early
         here[DEPTH] = top + 1
     return known
 

@@ -179,5 +179,7 @@ def test_a_search_that_follows_the_most_promising_configurations_first_judges_th
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decision, "AT_FIRST", 0)
+    monkeypatch.setattr(decision, "DEEP", 0)
+    monkeypatch.setattr(decision, "DEEP_AN_OPERATION", 0)
     monkeypatch.setattr(decision, "KEPT", (1, 2))
     _judge_many(name, range(200))

@@ -12,7 +12,8 @@ effect until it has (just-in-time linearization). What keeps the sets of configu
 Between operations nothing is open, and only states are left: long histories are as cheap as short ones.
 
 Where the sets grow all the same, both answers are sought at less than the price of all orders:
-- First only the most promising configurations are followed, then more and more: any that reaches the end is an order.
+- First one order is sought by itself, depth first (`depth`): where there are many, one is found soon.
+- Then only the most promising configurations are followed, then more and more: any that reaches the end is an order.
 - Once a narrow search got stuck, every indefinite operation may take effect again and again: no count is kept of them,
   and what is impossible even so is impossible.
 Only where both fail, all configurations are followed.
@@ -36,6 +37,7 @@ import numpy as np
 from checkers import searching
 from checkers.kernels.columns import Int64
 from checkers.linearizable.search.configurations import NODE, PLACED, STATE, Trail
+from checkers.linearizable.search.descent import descent
 from checkers.linearizable.search.events import COMPLETED, Present
 from checkers.linearizable.search.kernel import (
     DONE,
@@ -46,7 +48,7 @@ from checkers.linearizable.search.kernel import (
     WIDE,
     advance,
 )
-from checkers.linearizable.search.orders import order_of_trail
+from checkers.linearizable.search.orders import order_of_trail, placed
 from checkers.linearizable.search.progress import Allowance, Given, Reached
 from checkers.linearizable.search.timeline import Layout, Problem, layout
 from checkers.linearizable.values import NEVER
@@ -76,6 +78,12 @@ KEPT = (16, 256, 4_096)
 
 AT_FIRST = 2_000
 """So many configurations are explored before the search becomes choosy."""
+
+DEEP, DEEP_AN_OPERATION = 4_000, 8
+"""So many configurations, and so many more for each operation, are explored in each search for one order."""
+
+DEEP_SHARE = 4
+"""But in each at most so small a part of the limit, beside it."""
 
 ENDLESS = 8
 """Without counts, so many times the configurations are explored that were explored before. There may be no end of
@@ -118,6 +126,9 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
     if ended != LIMIT or search.explored > limit:
         return search.decision(ended)
     search.here = begin
+    found = search.dive(DEEP + DEEP_AN_OPERATION * len(problem.start))
+    if found is not None:
+        return found
     for kept in KEPT:
         ended = search.go_on(kept, cuts=False)
         if ended != WIDE:
@@ -175,6 +186,8 @@ class _Search:
         self._trail = trail
         self._transitions = problem.transitions
         self._furthest = 0
+        self._dived = 0
+        """Configurations that were explored depth first, beside those that the limit is for."""
         width = PLACED + 2 * of.words + of.columns
         self.room = max(CELLS // width, 1)
         self.explored = 0
@@ -190,7 +203,7 @@ class _Search:
     def without_counts(self, begin: _Place) -> _Search:
         """The search from a place on, as if there were no end of the indefinite operations."""
         other = _Search(self._problem, self._layout.uncounted(), self._limit, self._trail)
-        other.explored = self.explored
+        other.explored, other._dived = self.explored, self._dived
         other.here = replace(begin, current=np.ascontiguousarray(begin.current[:, : other.here.current.shape[1]]))
         return other
 
@@ -243,6 +256,21 @@ class _Search:
         self._furthest = max(self._furthest, reached.at)
         return ended
 
+    def dive(self, most: int) -> Decision | None:
+        """LINEARIZABLE if one order was found."""
+        found = descent(self._problem, self._layout, most=min(most, self._limit // DEEP_SHARE), elements=ELEMENTS)
+        self._dived = found.explored
+        if found.steps is None:
+            return None
+        return Decision(
+            outcome=LINEARIZABLE,
+            stuck_at=-1,
+            possible=(found.state,),
+            explored=self.explored + self._dived,
+            fits_until=NEVER,
+            orders=(tuple(placed(self._problem, found.steps)),) if len(self._trail) else (),
+        )
+
     def _words(self, reached: Reached) -> str:
         events, left = len(self._layout.time), len(reached.current)
         return f"{reached.explored:,} configurations, {left:,} left after {reached.at:,} of {events:,} events"
@@ -262,7 +290,7 @@ class _Search:
             outcome={DONE: LINEARIZABLE, STUCK: NOT_LINEARIZABLE}.get(ended, UNDECIDED),
             stuck_at=int(self._layout.line.subject[at]) if at >= 0 else -1,
             possible=self.states,
-            explored=self.explored,
+            explored=self.explored + self._dived,
             fits_until=int(self._layout.time[at]) if at >= 0 else NEVER,
             reason=reasons.get(ended, ""),
             orders=tuple(order_of_trail(self._problem, self._trail, heads[number]) for number in chosen)

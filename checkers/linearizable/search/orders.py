@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from checkers.kernels.columns import Int64
@@ -17,11 +19,15 @@ def order_of_trail(problem: Problem, trail: Int64, node: int) -> tuple[int, ...]
         steps.append(int(trail[node, 1]))
         node = int(trail[node, 0])
     steps.reverse()
+    return tuple(_with_unseen(problem, placed(problem, steps)))
+
+
+def placed(problem: Problem, steps: Sequence[int]) -> list[int]:
+    """Operations for steps, of which -1 - kind is the next one of equal indefinite ones."""
     waiting: dict[int, list[int]] = {}
     for number in np.flatnonzero(problem.end == NEVER)[::-1].tolist():
         waiting.setdefault(int(problem.kind[number]), []).append(number)
-    placed = [step if step >= 0 else waiting[-1 - step].pop() for step in steps]
-    return tuple(_with_unseen(problem, placed))
+    return [step if step >= 0 else waiting[-1 - step].pop() for step in steps]
 
 
 def _with_unseen(problem: Problem, placed: list[int]) -> list[int]:

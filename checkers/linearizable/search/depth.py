@@ -1,0 +1,298 @@
+"""One order, sought depth first: of what may take effect next, the first that can be is followed to the end, and only
+where that fails the next one is tried; no configuration twice.
+
+    0 invoke write 1, 1 invoke write 2, 2 invoke read, 3 ok read 2, 4 ok write 1, 5 ok write 2
+
+At 3 the read has not taken effect, so something has to do so before it. Of the open writes that of 1 ends first and is
+tried first; the read does not fit behind it, so that of 2 is tried next, and the read takes effect. At 4 and 5 both
+writes have. Had the read been of 1, and another one of 2 come later, the first try would have been the last.
+
+A configuration is one of `configurations`, without free overwrites, together with the event before which it is: the
+completion of an operation that has not taken effect in it. What is open there depends on the event alone, so going back
+is to take back events. What follows the choices is as in `decision`: reads take effect as soon as they fit, and of
+equal operations the one that ends first. Most histories that have an order have many, and one of them is found after
+few wrong turns, however many configurations there are side by side; of a history that has none, all would be tried.
+
+Source: Wing and Gong, Testing and Verifying Concurrent Objects, JPDC 17 (1993); the cache of configurations is that of
+Lowe, Testing for Linearizability, CCPE 29 (2017).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from checkers.kernels.columns import Int64
+from checkers.linearizable.search.configurations import (
+    PLACED,
+    STATE,
+    UNREAD,
+    Rows,
+    add,
+    clear,
+    copy,
+    has,
+    put,
+    with_room,
+)
+from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, READS, ask, find
+from checkers.linearizable.search.progress import Given
+from checkers.linearizable.values import NEVER
+from harness.compiled import compiled, inlined, searching
+
+FOUND, NOWHERE, ASKS, TIRED = range(4)
+"""How `descend` ended. ASKS: entries of the table of moves are missing. NOWHERE: everything was tried. TIRED: it may
+explore no more."""
+
+DEPTH, AT, STEPS, EXPLORED = range(4)
+"""What `Dive.here` counts: choices that are followed; the event before which things are; what has taken effect; and
+configurations."""
+
+FIRST = -1
+"""The choice before all others. An operation is chosen by its end, a kind of indefinite ones as FIRST - 1 - kind."""
+
+
+class Dive(NamedTuple):
+    """How far a search is; changed in place. It can go on where it stopped."""
+
+    row: Int64
+    """Shape (depth, width): the configuration in which each choice is made;"""
+    at: Int64
+    """its event;"""
+    choice: Int64
+    """what was tried last, see FIRST;"""
+    target: Int64
+    """how many of the states that it leads to were tried;"""
+    steps_before: Int64
+    """what had taken effect before;"""
+    early: Int64
+    """and how much of it since the event before, although the operation that completes there does not need it."""
+    step: Int64
+    """What took effect, in order: an operation, or -1 - kind of an indefinite one."""
+    available: Int64
+    """By event, if it is that equal indefinite operations do not matter any more: how many there were."""
+    here: Int64
+    """Shape (4,): see DEPTH, AT, STEPS and EXPLORED."""
+    next: Int64
+    """Shape (width,): room for a configuration."""
+
+
+@searching
+def descend(given: Given, dive: Dive, seen: Rows, most: int, together: int) -> tuple[int, Rows]:
+    """Go on until something stops it, or `most` configurations are explored in all. Returns how it ended, and the
+    configurations that were met. Before a completion not more than `together` operations take effect that have not."""
+    here, row = dive.here, dive.next
+    if here[DEPTH] == 0:
+        copy(dive.row[0], row)
+        _back(given, dive, 0)
+        here[STEPS] = 0
+        ended = _forward(given, dive)
+        if ended != TIRED:
+            return ended, seen
+        seen = _followed(given, dive, seen, 0)
+    while here[DEPTH] > 0:
+        if here[EXPLORED] >= most:
+            return TIRED, seen
+        top = here[DEPTH] - 1
+        _back(given, dive, dive.at[top])
+        here[STEPS] = dive.steps_before[top]
+        ended = _taken(given, dive, top)
+        if ended == NOWHERE:
+            here[DEPTH] -= 1
+            continue
+        early = dive.early[top] + 1
+        if ended == TIRED and has(row, PLACED, given.line.slot_of[given.line.subject[here[AT]]]):
+            early = 0
+            ended = _forward(given, dive)
+        if ended != TIRED:
+            # Nothing was noted: what was tried is tried again.
+            return ended, seen
+        dive.target[top] += 1
+        here[EXPLORED] += 1
+        if early < together:
+            seen = _followed(given, dive, seen, early)
+    return NOWHERE, seen
+
+
+@compiled
+def _followed(given: Given, dive: Dive, seen: Rows, early: int) -> Rows:
+    """Make choices in the configuration in `next`, unless it was met before."""
+    here, row = dive.here, dive.next
+    known = with_room(seen, 1)
+    before = known.size[0]
+    row[UNREAD] = here[AT]
+    add(known, row)
+    row[UNREAD] = 0
+    if known.size[0] > before:
+        top = here[DEPTH]
+        copy(row, dive.row[top])
+        dive.at[top] = here[AT]
+        dive.choice[top] = FIRST
+        dive.target[top] = 0
+        dive.steps_before[top] = here[STEPS]
+        dive.early[top] = early
+        here[DEPTH] = top + 1
+    return known
+
+
+@compiled
+def _taken(given: Given, dive: Dive, top: int) -> int:
+    """Let the next operation take effect, and then the reads that fit: in `next`, before the same event.
+
+    TIRED if it did, ASKS if something is missing, NOWHERE if all was tried.
+    """
+    line, moves = given.line, given.moves
+    kinds = len(line.does)
+    before, row = dive.row[top], dive.next
+    while True:
+        if dive.choice[top] == FIRST:
+            dive.choice[top] = _next_choice(given, before, FIRST)
+        choice = dive.choice[top]
+        if choice == FIRST - 1 - kinds:
+            return NOWHERE
+        slot = _slot_of(given, choice)
+        kind = FIRST - 1 - choice if slot < 0 else line.kind_of[given.present.open_in[slot]]
+        entry = before[STATE] * kinds + kind
+        place = find(moves.table, entry)
+        if moves.table[place, 0] < 0:
+            ask(moves, entry)
+            return ASKS
+        if dive.target[top] == moves.table[place, 2]:
+            dive.choice[top] = _next_choice(given, before, choice)
+            dive.target[top] = 0
+            continue
+        target = moves.targets[moves.table[place, 1] + dive.target[top]]
+        if slot < 0 and target == before[STATE]:
+            dive.target[top] += 1
+            continue
+        copy(before, row)
+        row[STATE] = target
+        if slot >= 0:
+            put(row, PLACED, slot)
+            dive.step[dive.here[STEPS]] = given.present.open_in[slot]
+        else:
+            row[PLACED + 2 * given.words + line.column[kind]] += 1
+            dive.step[dive.here[STEPS]] = -1 - kind
+        dive.here[STEPS] += 1
+        for other in range(len(given.present.open_in)):
+            operation = given.present.open_in[other]
+            if operation >= 0 and line.does[line.kind_of[operation]] == READS and not has(row, PLACED, other):
+                fits = _fits(given, row[STATE], operation)
+                if fits < 0:
+                    return ASKS
+                if fits > 0:
+                    put(row, PLACED, other)
+                    dive.step[dive.here[STEPS]] = operation
+                    dive.here[STEPS] += 1
+        return TIRED
+
+
+@inlined
+def _next_choice(given: Given, row: Int64, last: int) -> int:
+    """Behind the last one: the operation that ends next and can take effect; then the indefinite kinds; the one behind
+    all kinds if nothing is left."""
+    line, open_in = given.line, given.present.open_in
+    kind = FIRST - last
+    if last >= FIRST:
+        least = NEVER
+        for slot in range(len(open_in)):
+            operation = open_in[slot]
+            if operation < 0 or has(row, PLACED, slot) or line.does[line.kind_of[operation]] == READS:
+                continue
+            if last < line.end[operation] < least and _ends_first(given, row, operation):
+                least = line.end[operation]
+        if least < NEVER:
+            return least
+        kind = 0
+    while kind < len(line.does):
+        used = row[PLACED + 2 * given.words + line.column[kind]] if given.present.available[kind] else 0
+        if given.present.available[kind] > used:
+            break
+        kind += 1
+    return FIRST - 1 - kind
+
+
+@inlined
+def _ends_first(given: Given, row: Int64, operation: int) -> bool:
+    """Of equal open operations that have not taken effect: they are interchangeable."""
+    line, open_in = given.line, given.present.open_in
+    first = True
+    for slot in range(len(open_in)):
+        other = open_in[slot]
+        if other >= 0 and line.kind_of[other] == line.kind_of[operation] and line.end[other] < line.end[operation]:
+            first = first and has(row, PLACED, slot)
+    return first
+
+
+@inlined
+def _slot_of(given: Given, choice: int) -> int:
+    """Of the operation that is chosen; -1 if it is a kind of indefinite ones."""
+    open_in = given.present.open_in
+    found = -1
+    for slot in range(len(open_in)):
+        if open_in[slot] >= 0 and given.line.end[open_in[slot]] == choice:
+            found = slot
+    return found
+
+
+@inlined
+def _fits(given: Given, state: int, operation: int) -> int:
+    """How many states a read leads to: none if it does not fit; -1, and asked for, if that is missing."""
+    entry = state * len(given.line.does) + given.line.kind_of[operation]
+    place = find(given.moves.table, entry)
+    if given.moves.table[place, 0] < 0:
+        ask(given.moves, entry)
+        return -1
+    return given.moves.table[place, 2]
+
+
+@inlined
+def _forward(given: Given, dive: Dive) -> int:
+    """Go over the events, with the configuration in `next`, up to the completion of an operation that has not taken
+    effect: TIRED. FOUND behind the last one, ASKS if something is missing."""
+    line, present, row, here = given.line, given.present, dive.next, dive.here
+    while here[AT] < len(line.event):
+        at = here[AT]
+        what = line.subject[at]
+        if line.event[at] == INVOKED:
+            fits = 0
+            if line.does[line.kind_of[what]] == READS:
+                fits = _fits(given, row[STATE], what)
+                if fits < 0:
+                    return ASKS
+            present.open_in[line.slot_of[what]] = what
+            if fits > 0:
+                put(row, PLACED, line.slot_of[what])
+                dive.step[here[STEPS]] = what
+                here[STEPS] += 1
+        elif line.event[at] == COMPLETED:
+            slot = line.slot_of[what]
+            if not has(row, PLACED, slot):
+                return TIRED
+            clear(row, PLACED, slot)
+            present.open_in[slot] = -1
+        elif line.event[at] == MAY_HAPPEN:
+            present.available[what] += 1
+        else:
+            dive.available[at] = present.available[what]
+            present.available[what] = 0
+            row[PLACED + 2 * given.words + line.column[what]] = 0
+        here[AT] = at + 1
+    return FOUND
+
+
+@inlined
+def _back(given: Given, dive: Dive, at: int) -> None:
+    """Take back the events from that one on."""
+    line, present = given.line, given.present
+    while dive.here[AT] > at:
+        dive.here[AT] -= 1
+        event = dive.here[AT]
+        what = line.subject[event]
+        if line.event[event] == INVOKED:
+            present.open_in[line.slot_of[what]] = -1
+        elif line.event[event] == COMPLETED:
+            present.open_in[line.slot_of[what]] = what
+        elif line.event[event] == MAY_HAPPEN:
+            present.available[what] -= 1
+        else:
+            present.available[what] = dive.available[event]

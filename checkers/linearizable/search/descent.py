@@ -1,0 +1,83 @@
+"""From a problem to one order of its operations, found depth first; nothing is said where none was found."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers import searching
+from checkers.linearizable.search.configurations import PLACED, STATE, no_rows
+from checkers.linearizable.search.depth import ASKS, EXPLORED, FOUND, NOWHERE, STEPS, TIRED, Dive, descend
+from checkers.linearizable.search.events import Present
+from checkers.linearizable.search.progress import Given
+from checkers.linearizable.search.timeline import Layout, Problem
+
+TOGETHER = (2, 3, 1 << 40)
+"""So many operations may take effect before a completion that needs them, at first, and then more and more. What takes
+effect without need is lacking later."""
+
+BETWEEN_LOOKS = 20_000
+"""So many configurations are explored before a look at the clock."""
+
+
+class Descent(NamedTuple):
+    """How the search for one order ended."""
+
+    explored: int
+    steps: list[int] | None
+    """What took effect, in order, as `Dive.step`; None where no order was found."""
+    state: Hashable = None
+    """Behind them."""
+
+
+def descent(problem: Problem, of: Layout, *, most: int, elements: int) -> Descent:
+    """After so many configurations, or where the states that were met have so many elements, it is given up."""
+    explored = 0
+    for together in TOGETHER:
+        found = _descent(problem, of, most, elements, together)
+        explored += found.explored
+        if found.steps is not None:
+            return found._replace(explored=explored)
+    return Descent(explored, None)
+
+
+def _descent(problem: Problem, of: Layout, most: int, elements: int, together: int) -> Descent:
+    moves = problem.transitions
+    begun = _dive(of, len(problem.start), PLACED + 2 * of.words + of.columns, moves.number(problem.initial))
+    here = begun.here
+    present = Present(np.full(of.slots, -1, dtype=np.int64), np.zeros(len(problem.does), dtype=np.int64))
+    seen = no_rows(len(begun.next), 64)
+    ended = TIRED
+    while (ended == ASKS or here[EXPLORED] < most) and moves.elements <= elements and not searching.is_over():
+        given = Given(of.line, moves.moves(), present, of.words)
+        ended, seen = descend(given, begun, seen, min(most, int(here[EXPLORED]) + BETWEEN_LOOKS), together)
+        moves.fill()
+        if ended in (FOUND, NOWHERE):
+            break
+    if ended != FOUND:
+        return Descent(int(here[EXPLORED]), None)
+    return Descent(int(here[EXPLORED]), begun.step[: here[STEPS]].tolist(), moves.states[int(begun.next[STATE])])
+
+
+def _dive(of: Layout, operations: int, width: int, initial: int) -> Dive:
+    """Before the first event, in the state with the number `initial`."""
+    depth = operations + 1
+    room = np.zeros(width, dtype=np.int64)
+    room[STATE] = initial
+    rows = np.empty((depth, width), dtype=np.int64)
+    rows[0] = room
+    at, choice, target, steps_before, early = (np.zeros(depth, dtype=np.int64) for _ in range(5))
+    return Dive(
+        row=rows,
+        at=at,
+        choice=choice,
+        target=target,
+        steps_before=steps_before,
+        early=early,
+        step=np.empty(operations, dtype=np.int64),
+        available=np.zeros(len(of.time), dtype=np.int64),
+        here=np.zeros(4, dtype=np.int64),
+        next=room.copy(),
+    )

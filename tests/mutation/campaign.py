@@ -68,9 +68,7 @@ def tried(trials: Trials, those: Iterable[tuple[Concern, Change]], kept: Kept, a
             outcomes.append(outcome)
             print(outcome.line(), flush=True)
     print(table(outcomes))
-    print(
-        f"known: {by_kind({one.change.wording: entries[one.change.wording] for one in outcomes if one.fate is Fate.KNOWN})}"
-    )
+    print(f"known: {by_kind(entries[one.change.wording] for one in outcomes if one.fate is Fate.KNOWN)}")
     for wording in gone(entries):
         print(f"no change any more: {wording.path} {wording.function}: {wording.before}")
     return 0

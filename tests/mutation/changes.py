@@ -67,7 +67,7 @@ class Wording:
 
     path: str
     function: str
-    """With `, 2nd` behind it, if its statement stands there twice."""
+    """With `(2)` behind it, if the same can be changed there twice."""
     before: str
     """The statement; of one that has others, its head."""
     after: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -39,9 +39,9 @@ class Concern:
 
     def has(self, test: str) -> bool:
         """By the name that pytest gives it."""
-        return test in self._named() or test.partition("::")[0] in self._named()
+        return test in self._named or test.partition("::")[0] in self._named
 
-    @cache
+    @cached_property
     def _named(self) -> frozenset[str]:
         return frozenset(self.arguments())
 

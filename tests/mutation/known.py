@@ -5,14 +5,15 @@
     + return max(2, -(-rows // BUCKET_ROWS))
     work: one bucket more
 
-The first word of the last line is the kind: `equivalent` (nothing differs), `work` (how much is done, or when it is given
-up, but no answer), or `words` (of an explanation, or which of several equal examples is shown).
+The first word of the last line is the kind: `equivalent` (nothing differs), `work` (how much is done, or when it is
+given up, but no answer), or `words` (of an explanation, or which of several equal examples is shown).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +60,6 @@ def gone(entries: dict[Wording, Known]) -> list[Wording]:
     return [wording for wording in entries if wording not in there]
 
 
-def by_kind(entries: dict[Wording, Known]) -> str:
-    counts = Counter(entry.kind for entry in entries.values())
+def by_kind(entries: Iterable[Known]) -> str:
+    counts = Counter(entry.kind for entry in entries)
     return ", ".join(f"{counts[kind]} {kind}" for kind in KINDS)

@@ -14,7 +14,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from types import FunctionType
 
@@ -29,7 +29,7 @@ from tests.mutation.outcomes import Fate, Outcome
 
 TIMES, MORE_S = 5, 5
 """Of the processor time that a test takes without a change."""
-TOGETHER_S = 60
+TOGETHER_S = 20
 """What the tests of one change take unchanged: the longest ones are left out."""
 UNMEASURED_S = 120
 ELSEWHERE = ("docker", "xdist_group")
@@ -74,7 +74,9 @@ class Trials:
         )
         spent_s = list(accumulate(one.seconds for one in reaching))
         few = reaching[: max(1, bisect_right(spent_s, TOGETHER_S))]
-        return self._try(change, [(one.item, one.seconds * TIMES + MORE_S) for one in few])
+        outcome = self._try(change, [(one.item, one.seconds * TIMES + MORE_S) for one in few])
+        left_out = len(reaching) - len(few)
+        return replace(outcome, why=f"{left_out} longer tests reach it") if outcome.is_open and left_out else outcome
 
     def unmeasured(self, concern: Concern, change: Change) -> Outcome:
         """As `of`, with all tests of the concern in their order: sooner for a few changes."""

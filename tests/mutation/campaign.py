@@ -29,7 +29,7 @@ from tests.mutation.children import die_with_parent
 from tests.mutation.concerns import CONCERNS, ROOT, Concern
 from tests.mutation.known import by_kind, gone, known
 from tests.mutation.outcomes import Fate, Kept, Outcome, table
-from tests.mutation.trials import TestsFail, Trials, with_trials
+from tests.mutation.trials import Trials, with_trials
 from tests.mutation.world import enter
 
 
@@ -107,11 +107,7 @@ def main() -> int:
             return by_name(trials, named)
         return tried(trials, those, kept, given.again, given.minutes * 60)
 
-    try:
-        return with_trials({concern: None for concern, _ in those}, handed)
-    except TestsFail as failure:
-        print(failure, file=sys.stderr)
-        return 1
+    return with_trials({concern: None for concern, _ in those}, handed)
 
 
 if __name__ == "__main__":

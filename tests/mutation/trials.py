@@ -175,7 +175,10 @@ class Collected:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed:
             raise session.Failed("not all tests can be collected")
-        self.code = self._handed(Trials(session.items))
+        try:
+            self.code = self._handed(Trials(session.items))
+        except TestsFail as failure:
+            print(failure, file=sys.stderr)
         return True
 
 

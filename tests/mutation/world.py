@@ -38,7 +38,8 @@ def enter() -> None:
 
 def _plain(compiling: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Tests make up their long histories in machine code all the same."""
-    return lambda function: function if function.__module__.startswith("checkers.") else compiling(function)
+    made_up = str(ROOT / "benchmarks")
+    return lambda function: compiling(function) if function.__code__.co_filename.startswith(made_up) else function
 
 
 class _Finder(importlib.abc.MetaPathFinder):

@@ -91,6 +91,7 @@ def main() -> int:
     parser.add_argument("--outcomes", type=Path, help="a file that is added to: what is in there is not tried again")
     parser.add_argument("--again", action="store_true", help="but for what survived, or could not be decided")
     parser.add_argument("--change", action="append", default=[], help="only this one, as it is named: PATH:PLACE")
+    parser.add_argument("--tier", choices=["gate"], help="with tests of that tier, for what survived all others")
     given = parser.parse_args()
     if "MAKELEVEL" in os.environ:
         die_with_parent(signal.SIGTERM)
@@ -107,7 +108,7 @@ def main() -> int:
             return by_name(trials, named)
         return tried(trials, those, kept, given.again, given.minutes * 60)
 
-    return with_trials({concern: None for concern, _ in those}, handed)
+    return with_trials({concern: None for concern, _ in those}, handed, given.tier)
 
 
 if __name__ == "__main__":

@@ -182,10 +182,10 @@ class Collected:
         return True
 
 
-def with_trials(concerns: Iterable[Concern], handed: Callable[[Trials], int]) -> int:
-    """What is returned by whom the trials of these concerns are handed to."""
+def with_trials(concerns: Iterable[Concern], handed: Callable[[Trials], int], tier: str | None = None) -> int:
+    """What is returned by whom the trials of these concerns are handed to, with tests of that tier."""
     files = sorted({argument.partition("::")[0] for concern in concerns for argument in concern.arguments()})
     collected = Collected(handed)
     quiet = ["-qq", "-s", "-p", "no:cacheprovider", "-o", "addopts=--strict-markers", "--tb=no", "-W", "ignore"]
-    pytest.main([*quiet, *files], plugins=[collected])
+    pytest.main([*quiet, *(("--tier", tier) if tier else ()), *files], plugins=[collected])
     return collected.code

@@ -114,8 +114,10 @@ CONCERNS = (
         histories=("object", "register", "lock"),
         tests=(
             "unit/checkers/test_linearizable_objects.py",
+            "unit/checkers/test_configurations.py",
             "unit/checkers/test_object_columns.py",
             "unit/checkers/test_object_parts.py",
+            "histories/test_history_files.py::test_what_convicts_an_object_that_is_decided_convicts_it_alone",
         ),
         definitions=(
             "test_queues_against_brute_force.py",

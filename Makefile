@@ -12,6 +12,7 @@ SEEDS ?= 200
 ROOTS ?= 5
 COUNT ?= 200
 CHANGES ?= 300
+OUTCOMES ?= mutation.jsonl
 ARGUMENTS ?=
 
 BIN := .venv/bin
@@ -30,7 +31,8 @@ help:
 	@echo "make lint      ruff and mypy"
 	@echo "make mutants   every planted bug is caught, the healthy system stays valid (SEEDS=200)"
 	@echo "make mutate    which one-token changes of the deciding modules the tests notice (CHANGES=300 SEED=1; ARGUMENTS="
-	@echo "               passes --only PATH and --minutes N on); half an hour"
+	@echo "               passes --only PATH, --minutes N, --change PATH:PLACE on); half an hour, and goes on where it was"
+	@echo "               ended (OUTCOMES=mutation.jsonl)"
 	@echo "make searches  every planted bug is searched for from random starts, and docs/planted-bugs.md is made of it (ROOTS=5);"
 	@echo "               takes hours, and goes on where it was ended"
 	@echo "make interruptions  commands interrupted at any moment end alike and leave nothing (COUNT=200)"
@@ -63,7 +65,7 @@ mutants: setup
 	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)
 
 mutate: setup
-	@$(BIN)/python -m tests.mutation.campaign --count $(CHANGES) --seed $(or $(SEED),1) $(ARGUMENTS)
+	@$(BIN)/python -m tests.mutation.campaign --count $(CHANGES) --seed $(or $(SEED),1) --outcomes $(OUTCOMES) $(ARGUMENTS)
 
 searches: setup
 	@$(BIN)/python -m tests.mutants.searches --roots $(ROOTS) --page docs/planted-bugs.md $(ARGUMENTS)

@@ -135,6 +135,33 @@ def test_interpreted_kernels_judge_as_machine_code_does(
         assert judged(parse_history(file.read_text()), tmp_path / f"{file.stem}.parquet") == expected, file
 
 
+COLLECTIONS = ("fifo-queue", "unordered-queue", "priority-queue", "stack")
+
+
+def _elements(rows: list[dict[str, Any]]) -> set[str]:
+    return {row["value"]["json"] for row in rows} - {None}
+
+
+def test_what_convicts_an_object_that_is_decided_convicts_it_alone(tmp_path: Path) -> None:
+    convicted = 0
+    for file in FILES:
+        written = parse_history(file.read_text())
+        if written.checker != "object" or written.verdict != "invalid" or MODELS[written.model].decided is None:
+            continue
+        _, result, _ = judged(written, tmp_path / f"{file.stem}.parquet")
+        ((name, summary),) = result.anomalies.items()
+        for anomaly in summary.examples:
+            rows = [written.rows[index] for index in anomaly.operations]
+            alone = judged(replace(written, rows=rows), tmp_path / f"{file.stem}-alone.parquet")[1]
+            assert list(alone.anomalies) == [name], (file, anomaly)
+            if written.model in COLLECTIONS:
+                until_then = written.rows[: max(anomaly.operations)]
+                others = [row for row in until_then if row["type"] == "ok" and row not in rows]
+                assert not _elements(others) & _elements(rows), f"{file}: {anomaly} forgets how an element came or went"
+            convicted += len(rows) < len(written.rows)
+    assert convicted
+
+
 ALONE = ("read-uncommitted", "PL-2", "read-committed", "read-atomic", "causal", "snapshot-isolation", "serializable")
 
 

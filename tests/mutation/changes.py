@@ -10,6 +10,8 @@ Changed is what functions do. Left alone are annotations, decorators and default
 from __future__ import annotations
 
 import ast
+import copy
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,9 +46,12 @@ class Change:
     place: int
     """Counted over all places of the module."""
     line: int
+    statement: int
+    """The innermost one that has it, counted over all statements within functions of the module."""
     function: str
     before: str
     after: str
+    wording: Wording
 
     @property
     def name(self) -> str:
@@ -56,17 +61,70 @@ class Change:
         return f"{self.path}:{self.line} {self.function}: {self.before}  →  {self.after}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """By which a change is known again when lines were written above it, or elsewhere in the function."""
+
+    path: str
+    function: str
+    """With `(2)` behind it, if the same can be changed there twice."""
+    before: str
+    """The statement; of one that has others, its head."""
+    after: str
+
+
 def changes(path: Path, named: str) -> list[Change]:
     """All of a module, in the order of its text."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    number = {id(statement): number for number, statement in enumerate(statements(tree))}
     found = []
+    times: Counter[tuple[str, str, str]] = Counter()
     for place, (function, statement, node, instead) in enumerate(_places(tree)):
-        before = ast.unparse(node)
+        before, head = ast.unparse(node), _head(statement)
         with _Swap(node, instead):
-            after = ast.unparse(node)
-        line = getattr(node, "lineno", statement.lineno)
-        found.append(Change(path=named, place=place, line=line, function=function, before=before, after=after))
+            after, changed = ast.unparse(node), _head(statement)
+        times[function, head, changed] += 1
+        nth = times[function, head, changed]
+        found.append(
+            Change(
+                path=named,
+                place=place,
+                line=getattr(node, "lineno", statement.lineno),
+                statement=number[id(statement)],
+                function=function,
+                before=before,
+                after=after,
+                wording=Wording(
+                    path=named,
+                    function=function
+                    if nth == 1
+                    else f"{function}, {nth}{'nd' if nth == 2 else 'rd' if nth == 3 else 'th'}",
+                    before=head,
+                    after=changed,
+                ),
+            )
+        )
     return found
+
+
+def statements(tree: ast.Module) -> list[ast.stmt]:
+    """All within functions."""
+    bodies = [body for _, body in _functions(tree, "")]
+    within = [node for body in bodies for statement in body for node in ast.walk(statement)]
+    return [node for node in within if isinstance(node, ast.stmt)]
+
+
+def _head(statement: ast.stmt) -> str:
+    if isinstance(statement, ast.Match):
+        cases = [ast.unparse(ast.match_case(case.pattern, case.guard, [])) for case in statement.cases]
+        return " ".join([f"match {ast.unparse(statement.subject)}:", *(case.strip() for case in cases)])
+    if not hasattr(statement, "body"):
+        return ast.unparse(statement)
+    alone = copy.copy(statement)
+    for name in ("body", "orelse", "handlers", "finalbody"):
+        if hasattr(alone, name):
+            setattr(alone, name, [])
+    return ast.unparse(alone).strip()
 
 
 def changed_tree(path: Path, place: int) -> ast.Module:
@@ -110,9 +168,9 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, ast.stmt, ast.AST, Instead]
     """(function, statement, node, what of it changes)."""
     for function, body in _functions(tree, ""):
         for statement in body:
-            for node in _nodes(statement):
+            for innermost, node in _nodes(statement, statement):
                 for instead in _instead(node):
-                    yield function, statement, node, instead
+                    yield function, innermost, node, instead
 
 
 def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, list[ast.stmt]]]:
@@ -123,13 +181,15 @@ def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, list[ast.stmt]
             yield within + child.name, child.body
 
 
-def _nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """What a statement decides, in the order of the text."""
+def _nodes(node: ast.AST, statement: ast.stmt) -> Iterator[tuple[ast.stmt, ast.AST]]:
+    """What a statement decides, in the order of the text, each with the innermost statement that it stands in."""
     if isinstance(node, ast.JoinedStr | ast.Raise | ast.Assert):
         return
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         return  # a sign that there is nothing
-    yield node
+    if isinstance(node, ast.stmt):
+        statement = node
+    yield statement, node
     left_alone = {"annotation", "returns", "decorator_list", "defaults", "kw_defaults", "args"}
     for name, value in ast.iter_fields(node):
         is_call = isinstance(node, ast.Call)
@@ -137,7 +197,7 @@ def _nodes(node: ast.AST) -> Iterator[ast.AST]:
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context | ast.operator | ast.cmpop):
-                yield from _nodes(child)
+                yield from _nodes(child, statement)
 
 
 def _instead(node: ast.AST) -> Iterator[Instead]:

@@ -17,6 +17,7 @@ from checkers.plan import CheckRequest
 from checkers.verdict import CheckerResult, Verdict, excused
 from harness.record.excuse import Excuse
 from harness.record.history import history_schema
+from tests.references.history_language import parse_history
 from tests.references.log_histories import random_history
 
 EXCUSED = (*LOSSES, "inconsistent-offsets", "nonmonotonic-poll", "nonmonotonic-send")
@@ -92,3 +93,18 @@ def test_what_was_excused_is_said_in_one_line_with_every_reason_once() -> None:
     words = excused({"log": judged(rows, *halves)})
     assert " excused: " in words
     assert words.count("b1 lost power") == 1
+
+
+def test_a_write_is_excused_that_began_in_the_span_and_was_acked_behind_it() -> None:
+    lost = """source: -
+        checker: log
+        verdict: invalid
+        0 invoke send q0 1
+        0 ok send q0 1@0
+        0 ok send q0 2@1
+        9 ok final-poll q0 at=b1 1:2
+        9 ok caught-up q0 at=b1 end=2
+    """
+    began = Excuse(anomalies=EXCUSED, reason="power", from_ns=0, until_ns=US // 2)
+    ((name, found),) = judged(parse_history(lost).rows, began).found()
+    assert (name, found.legal) == ("lost-write", "power")

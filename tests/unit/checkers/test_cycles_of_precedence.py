@@ -10,6 +10,8 @@ from checkers.kernels.columns import Int32
 from checkers.transactions.isolation.weak.precedence import Successors, _cycle, ordered
 
 Edges = list[tuple[int, int]]
+NOTHING_LEFT = -1_000
+"""Visits: also for a search that begins nowhere, and so has fewer than none behind it."""
 
 
 def successors(edges: Edges, nodes: int) -> Successors:
@@ -25,7 +27,7 @@ def first_cycle(base: Edges, forced: Edges, transactions: int, joints: int = 0) 
     left[ordered(of_base, of_forced, transactions)] = False
     if not left.any():
         return np.zeros(0, dtype=np.int32), False
-    return _cycle(of_base, of_forced, transactions, left, -1), True
+    return _cycle(of_base, of_forced, transactions, left, NOTHING_LEFT), True
 
 
 def test_the_search_begins_on_a_cycle_whichever_edges_it_has() -> None:

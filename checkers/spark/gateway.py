@@ -53,6 +53,11 @@ def of_this_process(settings: Mapping[str, str], *, is_local: bool) -> Gateway:
     return _started[0]
 
 
+def place() -> Path | None:
+    """The directory of the JVM, gone with it; None before there is one."""
+    return _started[0].log.parent if _started else None
+
+
 def _start(settings: Mapping[str, str], *, is_local: bool) -> Gateway:
     from pyspark.find_spark_home import _find_spark_home
 

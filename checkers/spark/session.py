@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checkers.spark.gateway import SparkFailed, announced, essence, of_this_process, tail
+from checkers.spark.gateway import SparkFailed, announced, essence, of_this_process, place, tail
 from checkers.spark.java import require_java
 from harness.compiled import store
 from harness.lifetime import scratch
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PAYLOADS_AT_ONCE = 16
 """Rows that the JVM hands to a worker at once; a row is a packed table of up to a few megabytes."""
+NAMES_AT_ONCE = 10_000
+"""The same where a row only names a table."""
 
 JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
@@ -74,6 +76,12 @@ def spark_session(master: str = "local[*]") -> SparkSession:
     if not _is_local(master):
         session.sparkContext.addPyFile(str(_packed_project(scratch.for_the_process())))
     return session
+
+
+def shared_folder(session: SparkSession) -> Path | None:
+    """Where this process and all workers of the session may write for each other, as long as its JVM lasts; None where
+    workers may be on other machines."""
+    return place() if _is_local(session.sparkContext.master or "") else None
 
 
 def _say_nothing(request: Any, client_address: Any) -> None:
@@ -127,6 +135,9 @@ def _settings(master: str) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": "1g",
+            "spark.sql.execution.arrow.maxRecordsPerBatch": str(NAMES_AT_ONCE),
+            # Otherwise a task makes a file for each other one, which takes longer than to sort the few rows it has.
+            "spark.shuffle.sort.bypassMergeThreshold": "1",
             "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
             "spark.executorEnv.PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]).rstrip(
                 os.pathsep

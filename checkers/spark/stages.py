@@ -24,6 +24,12 @@ Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Table]]
 """From what Spark hands to a worker to tables."""
 
 
+PART_ROWS = 4_096
+"""What goes to a partition at once, where there is so much."""
+ROWS_AT_ONCE = 1_000_000
+"""At most so many rows, and those of one batch, wait on a worker to be cut."""
+
+
 def read_tasks(
     batches: Iterator[pa.RecordBatch], *, path: Path, columns: Sequence[str], row_groups: int, tasks: int
 ) -> Iterator[pa.Table]:
@@ -72,7 +78,26 @@ def before_shuffle(
 ) -> Iterator[pa.RecordBatch]:
     """What Spark runs before a shuffle: each table cut by partition."""
     _spare_garbage_collection()
-    return payloads.sent(partitions(table, schema, keys, count) for table in stage(batches))
+    tables = _together(stage(batches), min(count * PART_ROWS, ROWS_AT_ONCE), schema)
+    return payloads.sent(partitions(table, schema, keys, count) for table in tables)
+
+
+def _together(tables: Iterator[pa.Table], rows: int, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Their rows, in tables of about so many where they are smaller: each part of each takes its time."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(one.num_rows for one in waiting) >= rows:
+            yield _one_table(waiting, schema)
+            waiting.clear()
+    if waiting:
+        yield _one_table(waiting, schema)
+
+
+def _one_table(tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
+    if len(tables) == 1:
+        return tables[0]
+    return pa.concat_tables(table.cast(schema) for table in tables).unify_dictionaries().combine_chunks()
 
 
 def before_keeping(

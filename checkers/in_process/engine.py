@@ -94,7 +94,8 @@ class InProcessEngine:
             return InProcessDataset(schema, lambda: iter([whole]), of.partitions)
 
         def cut(task: Task) -> list[tuple[int, pa.Table]]:
-            return [part for table in task() for part in partitions(table, of.schema, keys, of.partitions)]
+            tables = (partitions(table, of.schema, keys, of.partitions) for table in task())
+            return [part for table in tables for part in table.parts()]
 
         def tasks() -> Iterator[Task]:
             parts: list[list[pa.Table]] = [[] for _ in range(of.partitions)]

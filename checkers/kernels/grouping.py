@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,25 @@ CLOSE = 1 << 16
 """Numbers up to here are sorted in one go, without comparing them."""
 
 
+@dataclass(frozen=True)
+class Cut:
+    """Rows in the order of their numbers."""
+
+    rows: pa.Table
+    numbers: Sequence[int]
+    """Ascending; those that any row has."""
+    bounds: Sequence[int]
+    """Where the rows of each begin, and behind the last one where they end."""
+
+    def parts(self) -> Iterator[tuple[int, pa.Table]]:
+        """The rows of each number."""
+        if len(self.numbers) == 1:
+            yield self.numbers[0], self.rows
+            return
+        for number, (start, end) in zip(self.numbers, pairwise(self.bounds), strict=True):
+            yield number, self.rows.slice(start, end - start)
+
+
 def groups(table: pa.Table, keys: Sequence[str]) -> Iterator[pa.Table]:
     """One table for each distinct combination of `keys`, in ascending order of the keys; rows keep their order."""
     if table.num_rows == 0:
@@ -31,31 +51,34 @@ def groups(table: pa.Table, keys: Sequence[str]) -> Iterator[pa.Table]:
         if ids.max() >= CLOSE:
             # Keeps the combined number below the number of rows squared, whatever the number of keys.
             ids = np.unique(ids, return_inverse=True)[1].astype(np.int64)
-    for _, group in _cut(table, ids):
+    for _, group in _cut(table, ids).parts():
         is_whole = group is table and all(column.num_chunks == 1 for column in group.columns)
         yield group if is_whole else group.combine_chunks()
 
 
-def partitions(table: pa.Table, schema: pa.Schema, keys: Sequence[str], count: int) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each partition that has any, packed; rows that agree on `keys` are in one, and keep their order."""
+def partitions(table: pa.Table, schema: pa.Schema, keys: Sequence[str], count: int) -> Cut:
+    """The rows packed, and cut by partition; rows that agree on `keys` are in one, and keep their order."""
     if table.num_rows == 0:
-        return
-    yield from _cut(packed(table, schema), partition_of(table, keys, count))
+        return Cut(table, (), (0,))
+    return _cut(packed(table, schema), partition_of(table, keys, count))
 
 
-def _cut(table: pa.Table, number: npt.NDArray[np.integer]) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each number, ascending."""
+def undivided(table: pa.Table, schema: pa.Schema) -> Cut:
+    """The rows packed, all of them of number 0."""
+    return Cut(packed(table, schema), (0,), (0, table.num_rows)) if table.num_rows else Cut(table, (), (0,))
+
+
+def _cut(table: pa.Table, number: npt.NDArray[np.integer]) -> Cut:
+    """By the number of each row, of which there is one at least."""
     highest = int(number.max())
     if int(number.min()) == highest:
-        yield highest, table
-        return
+        return Cut(table, (highest,), (0, table.num_rows))
     # Numbers of up to 16 bits are sorted by counting.
     number = number.astype(np.min_scalar_type(highest))
     order = np.argsort(number, kind="stable")
     ordered, number = table.take(pa.array(order)), number[order]
-    bounds = [0, *(np.flatnonzero(number[1:] != number[:-1]) + 1).tolist(), len(number)]
-    for start, end in pairwise(bounds):
-        yield int(number[start]), ordered.slice(start, end - start)
+    starts = np.concatenate(([0], np.flatnonzero(number[1:] != number[:-1]) + 1))
+    return Cut(ordered, number[starts].tolist(), [*starts.tolist(), len(number)])
 
 
 def _ranks(column: pa.ChunkedArray) -> Int64:

@@ -2,15 +2,18 @@
 
 Workers read the history's row groups themselves, so its path must lead to it on every machine of the cluster. One that
 is in memory travels to a worker with the task.
+Between two tasks tables travel in files where all workers share this machine (`checkers.spark.payloads`).
 Memory is bounded by a partition, about `checkers.buckets.BUCKET_ROWS` rows of the history, for each worker at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
@@ -19,8 +22,9 @@ from checkers.buckets import bucket_count
 from checkers.history_batches import Source, batch_schema, open_history
 from checkers.kernels.packing import joined
 from checkers.plan import Dataset, Kernel
+from checkers.spark.payloads import InFiles, InRows, Payloads
+from checkers.spark.session import shared_folder
 from checkers.spark.stages import (
-    PACKED_DDL,
     Stage,
     again,
     before_gather,
@@ -30,14 +34,13 @@ from checkers.spark.stages import (
     mapped,
     read_table,
     read_tasks,
-    unpacked,
 )
 from harness.record.history import COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ROW_GROUPS_A_TASK = 8
+ROW_GROUPS_A_TASK = 32
 """At most so many, where there are enough of them to keep every core busy."""
 
 
@@ -66,6 +69,12 @@ class SparkEngine:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
+        self._cores = session.sparkContext.defaultParallelism
+        self._folder = shared_folder(session)
+        self._shuffled = self._payloads()
+
+    def _payloads(self) -> Payloads:
+        return InRows() if self._folder is None else InFiles(self._folder / secrets.token_hex(8))
 
     def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
         schema = batch_schema(source, columns)
@@ -77,8 +86,7 @@ class SparkEngine:
         path = source.resolve()
         with open_history(path) as file:
             row_groups, rows = file.num_row_groups, file.metadata.num_rows
-        cores = self._session.sparkContext.defaultParallelism
-        tasks = max(1, min(row_groups, max(2 * cores, -(-row_groups // ROW_GROUPS_A_TASK))))
+        tasks = max(1, min(row_groups, max(2 * self._cores, -(-row_groups // ROW_GROUPS_A_TASK))))
         read = partial(read_tasks, path=path, columns=columns, row_groups=row_groups, tasks=tasks)
         frame = self._session.range(0, tasks, 1, tasks)
         return SparkDataset(schema, (Branch(frame, read),), bucket_count(rows))
@@ -90,15 +98,10 @@ class SparkEngine:
 
     def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
         of = cast(SparkDataset, source)
-        frames = [
-            branch.frame.mapInArrow(
-                partial(before_shuffle, stage=branch.stage, keys=keys, schema=of.schema, count=of.partitions),
-                PACKED_DDL,
-            )
-            for branch in of.branches
-        ]
-        shuffled = _union(frames).repartitionById(of.partitions, "partition")
-        stage = partial(grouped, keys=keys, kernel=kernel, schema=of.schema)
+        payloads, tasks = self._shuffled.dealt(of.partitions, self._cores)
+        cut = partial(before_shuffle, keys=keys, schema=of.schema, count=of.partitions)
+        shuffled = _sent(of, cut, payloads).repartitionById(tasks, "task")
+        stage = partial(grouped, payloads=payloads, keys=keys, kernel=kernel, schema=of.schema)
         return SparkDataset(schema, (Branch(shuffled, stage),), of.partitions)
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:
@@ -110,31 +113,35 @@ class SparkEngine:
         from pyspark import StorageLevel
 
         of = cast(SparkDataset, source)
-        frames = [
-            branch.frame.mapInArrow(partial(before_keeping, stage=branch.stage, schema=of.schema), PACKED_DDL)
-            for branch in of.branches
-        ]
-        frame = _union(frames).persist(StorageLevel.DISK_ONLY)
+        payloads = self._payloads()
+        frame = _sent(of, partial(before_keeping, schema=of.schema), payloads).persist(StorageLevel.DISK_ONLY)
+        stage = partial(again, payloads=payloads, schema=of.schema)
         try:
-            yield SparkDataset(of.schema, (Branch(frame, partial(again, schema=of.schema)),), of.partitions)
+            yield SparkDataset(of.schema, (Branch(frame, stage),), of.partitions)
         finally:
             frame.unpersist()
+            payloads.forgotten()
 
     def gather(self, source: Dataset, limit: int) -> pa.Table:
         of = cast(SparkDataset, source)
-        frames = [
-            branch.frame.mapInArrow(
-                partial(before_gather, stage=branch.stage, schema=of.schema, limit=limit), PACKED_DDL
-            )
-            for branch in of.branches
-        ]
-        table = joined(list(unpacked(iter(_union(frames).toArrow().to_batches()))), of.schema)
+        payloads = self._shuffled
+        try:
+            rows = _sent(of, partial(before_gather, schema=of.schema, limit=limit), payloads).toArrow()
+            tables = chain.from_iterable(payloads.received(iter(rows.to_batches())))
+            table = joined(list(tables), of.schema)
+        finally:
+            payloads.forgotten()
         if table.num_rows > limit:
             raise ValueError(f"a plan gathers more than the {limit} rows it allows itself")
         return table
 
 
-def _union(frames: list[DataFrame]) -> DataFrame:
+def _sent(of: SparkDataset, before: Callable[..., Iterator[pa.RecordBatch]], payloads: Payloads) -> DataFrame:
+    """All its rows, as payloads; `before`: what is left to do to the tables of each branch."""
+    frames = [
+        branch.frame.mapInArrow(partial(before, stage=branch.stage, payloads=payloads), payloads.ddl)
+        for branch in of.branches
+    ]
     whole = frames[0]
     for frame in frames[1:]:
         whole = whole.union(frame)

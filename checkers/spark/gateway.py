@@ -40,6 +40,7 @@ class Gateway:
     secret: str
     log: Path
     """What it, its workers and those on its cluster say."""
+    guarded: Guarded
 
 
 _started: list[Gateway] = []
@@ -51,6 +52,17 @@ def of_this_process(settings: Mapping[str, str], *, is_local: bool) -> Gateway:
     if not _started:
         _started.append(_start(settings, is_local=is_local))
     return _started[0]
+
+
+def place() -> Path | None:
+    """The directory of the JVM, gone with it; None before there is one."""
+    return _started[0].log.parent if _started else None
+
+
+def wait_for_end(longest_s: float) -> None:
+    """Of the JVM, which was asked to end. Raises subprocess.TimeoutExpired."""
+    for gateway in _started:
+        gateway.guarded.process.wait(longest_s)
 
 
 def _start(settings: Mapping[str, str], *, is_local: bool) -> Gateway:
@@ -83,7 +95,7 @@ def _start(settings: Mapping[str, str], *, is_local: bool) -> Gateway:
             raise SparkFailed(essence(tail(log)) or "its JVM ended before it listened")
         time.sleep(LOOKED_FOR_EACH_S)
     port, secret = _read(listening.read_bytes())
-    return Gateway(port=port, secret=secret, log=log)
+    return Gateway(port=port, secret=secret, log=log, guarded=guarded)
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """One Spark session a process: quick to start, quiet, with workers that run what this process runs.
 
 Locally the JVM only moves bytes between Python workers, so it is set to compile little, to collect garbage on one
-thread and to take Spark's own classes on trust, which starts it in half the time. On other masters the project's own
-packages travel with the job, with the kernels that were compiled here; Python, pyarrow and numba must be there.
+thread and to take Spark's own classes on trust, and from an archive (`checkers.spark.class_archive`), which starts it
+in a third of the time. On other masters the project's own packages travel with the job, with the kernels that were
+compiled here; Python, pyarrow and numba must be there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checkers.spark.gateway import SparkFailed, announced, essence, of_this_process, tail
+from checkers.spark.class_archive import options_with_archive
+from checkers.spark.gateway import SparkFailed, announced, essence, of_this_process, place, tail
 from checkers.spark.java import require_java
 from harness.compiled import store
 from harness.lifetime import scratch
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 PAYLOADS_AT_ONCE = 16
 """Rows that the JVM hands to a worker at once; a row is a packed table of up to a few megabytes."""
+NAMES_AT_ONCE = 10_000
+"""The same where a row only names a table."""
 
 JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
@@ -74,6 +78,12 @@ def spark_session(master: str = "local[*]") -> SparkSession:
     if not _is_local(master):
         session.sparkContext.addPyFile(str(_packed_project(scratch.for_the_process())))
     return session
+
+
+def shared_folder(session: SparkSession) -> Path | None:
+    """Where this process and all workers of the session may write for each other, as long as its JVM lasts; None where
+    workers may be on other machines."""
+    return place() if _is_local(session.sparkContext.master or "") else None
 
 
 def _say_nothing(request: Any, client_address: Any) -> None:
@@ -127,7 +137,10 @@ def _settings(master: str) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
+            "spark.sql.execution.arrow.maxRecordsPerBatch": str(NAMES_AT_ONCE),
+            # Otherwise a task makes a file for each other one, which takes longer than to sort the few rows it has.
+            "spark.shuffle.sort.bypassMergeThreshold": "1",
+            "spark.driver.extraJavaOptions": " ".join(options_with_archive(JAVA_OPTIONS)),
             "spark.executorEnv.PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]).rstrip(
                 os.pathsep
             ),

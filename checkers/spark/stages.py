@@ -1,29 +1,33 @@
-"""What runs on Spark's workers: kernels chained on Arrow tables, which travel through the JVM packed.
+"""What runs on Spark's workers: kernels chained on Arrow tables, which travel packed.
 
-Spark shuffles rows, and each costs it a microsecond or more; a history has tens of millions. So a row here is a
-whole table: the part of a batch that goes to one partition, as bytes. The JVM moves few rows, and what is
-sorted and grouped is so in arrays, on the worker.
+Spark shuffles rows, and each costs it a microsecond or more; a history has tens of millions. So a row here stands for a
+whole table: the part of a batch that goes to one partition (`checkers.spark.payloads`). The JVM moves few rows, and
+what is sorted and grouped is so in arrays, on the worker.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from checkers.history_batches import row_group_batches, table_batches
-from checkers.kernels.grouping import groups, partitions
-from checkers.kernels.packing import joined, packed
+from checkers.kernels.grouping import groups, partitions, undivided
+from checkers.kernels.packing import joined
 from checkers.plan import Kernel
+from checkers.spark.payloads import Payloads
 
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Table]]
 """From what Spark hands to a worker to tables."""
 
-PACKED = pa.schema([pa.field("partition", pa.int32()), pa.field("payload", pa.binary())])
-PACKED_DDL = "partition int, payload binary"
+
+PART_ROWS = 4_096
+"""What goes to a partition at once, where there is so much."""
+ROWS_AT_ONCE = 1_000_000
+"""At most so many rows, and those of one batch, wait on a worker to be cut."""
 
 
 def read_tasks(
@@ -43,14 +47,6 @@ def read_table(batches: Iterator[pa.RecordBatch], *, table: pa.Table, columns: S
             yield from table_batches(table, columns)
 
 
-def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The tables that travelled, still packed."""
-    for batch in batches:
-        for payload in batch.column("payload"):
-            with pa.ipc.open_stream(payload.as_buffer()) as stream:
-                yield stream.read_all()
-
-
 def mapped(batches: Iterator[pa.RecordBatch], *, inner: Stage, kernel: Kernel) -> Iterator[pa.Table]:
     """Stage: the kernel on each table of another stage."""
     for table in inner(batches):
@@ -58,63 +54,76 @@ def mapped(batches: Iterator[pa.RecordBatch], *, inner: Stage, kernel: Kernel) -
 
 
 def grouped(
-    batches: Iterator[pa.RecordBatch], *, keys: Sequence[str], kernel: Kernel, schema: pa.Schema
+    batches: Iterator[pa.RecordBatch], *, payloads: Payloads, keys: Sequence[str], kernel: Kernel, schema: pa.Schema
 ) -> Iterator[pa.Table]:
-    """Stage: the kernel on each group of a partition, which holds all rows of its groups."""
-    for group in groups(joined(list(unpacked(batches)), schema), keys):
-        yield kernel(group)
+    """Stage: the kernel on each group of each partition, which holds all rows of its groups."""
+    for partition in payloads.received(batches):
+        yield from map(kernel, groups(joined(list(partition), schema), keys))
+
+
+def again(batches: Iterator[pa.RecordBatch], *, payloads: Payloads, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Stage: the tables that were kept."""
+    for table in chain.from_iterable(payloads.received(batches)):
+        yield joined([table], schema)
 
 
 def before_shuffle(
-    batches: Iterator[pa.RecordBatch], *, stage: Stage, keys: Sequence[str], schema: pa.Schema, count: int
+    batches: Iterator[pa.RecordBatch],
+    *,
+    stage: Stage,
+    payloads: Payloads,
+    keys: Sequence[str],
+    schema: pa.Schema,
+    count: int,
 ) -> Iterator[pa.RecordBatch]:
     """What Spark runs before a shuffle: each table cut by partition."""
     _spare_garbage_collection()
-    for table in stage(batches):
-        yield _packed_rows(partitions(table, schema, keys, count))
+    tables = _together(stage(batches), min(count * PART_ROWS, ROWS_AT_ONCE), schema)
+    return payloads.sent(partitions(table, schema, keys, count) for table in tables)
+
+
+def _together(tables: Iterator[pa.Table], rows: int, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Their rows, in tables of about so many where they are smaller: each part of each takes its time."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(one.num_rows for one in waiting) >= rows:
+            yield _one_table(waiting, schema)
+            waiting.clear()
+    if waiting:
+        yield _one_table(waiting, schema)
+
+
+def _one_table(tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
+    if len(tables) == 1:
+        return tables[0]
+    return pa.concat_tables(table.cast(schema) for table in tables).unify_dictionaries().combine_chunks()
+
+
+def before_keeping(
+    batches: Iterator[pa.RecordBatch], *, stage: Stage, payloads: Payloads, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """What Spark runs before it keeps a dataset."""
+    _spare_garbage_collection()
+    return payloads.sent(undivided(table, schema) for table in stage(batches))
 
 
 def before_gather(
-    batches: Iterator[pa.RecordBatch], *, stage: Stage, schema: pa.Schema, limit: int
+    batches: Iterator[pa.RecordBatch], *, stage: Stage, payloads: Payloads, schema: pa.Schema, limit: int
 ) -> Iterator[pa.RecordBatch]:
     """What Spark runs before a gather: at most one row more than the limit leaves a worker."""
     _spare_garbage_collection()
-    rows = 0
-    for table in stage(batches):
-        if table.num_rows and rows <= limit:
-            table = table.slice(0, limit + 1 - rows)
-            rows += table.num_rows
-            yield _packed_rows([(0, packed(table, schema))])
+    return payloads.sent(undivided(table, schema) for table in _first(stage(batches), limit + 1))
 
 
-def before_keeping(batches: Iterator[pa.RecordBatch], *, stage: Stage, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """What Spark runs before it keeps a dataset."""
-    _spare_garbage_collection()
-    for table in stage(batches):
-        if table.num_rows:
-            yield _packed_rows([(0, packed(table, schema))])
-
-
-def again(batches: Iterator[pa.RecordBatch], *, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Stage: the tables that were kept."""
-    for table in unpacked(batches):
-        yield joined([table], schema)
+def _first(tables: Iterator[pa.Table], limit: int) -> Iterator[pa.Table]:
+    """At most so many of their rows; all tables are asked for."""
+    for table in tables:
+        table = table.slice(0, limit)
+        limit -= table.num_rows
+        yield table
 
 
 def _spare_garbage_collection() -> None:
     """PySpark collects all garbage after each task; looking through what numba and Arrow imported takes 0.1 s."""
     gc.freeze()
-
-
-def _packed_rows(parts: Iterable[tuple[int, pa.Table]]) -> pa.RecordBatch:
-    """One row for each (partition, table), all in one batch: the JVM takes its time for each."""
-    sink = pa.BufferOutputStream()
-    numbers, ends = [], [0]
-    for number, table in parts:
-        with pa.ipc.new_stream(sink, table.schema) as stream:
-            stream.write_table(table)
-        numbers.append(number)
-        ends.append(sink.tell())
-    offsets = pa.py_buffer(np.array(ends, dtype=np.int32))
-    payload = pa.Array.from_buffers(pa.binary(), len(numbers), [None, offsets, sink.getvalue()])
-    return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32()), payload], schema=PACKED)

@@ -22,6 +22,8 @@ SUFFIX = ".kernel"
 SHIPPED = "shipped"
 """A directory beside this file, in a zip that travels to a cluster: what was compiled before it set out."""
 
+UNFINISHED = ".unfinished"
+
 UNUSED_S = 30 * 24 * 3600.0
 ABANDONED_S = 3600.0
 """Unfinished entries as old as that are of processes that were killed."""
@@ -67,7 +69,7 @@ def read(name: str) -> bytes | None:
 def write(name: str, payload: bytes) -> None:
     """Keep it; where that is impossible, the next process compiles again."""
     with suppress(OSError):
-        descriptor, unfinished = tempfile.mkstemp(dir=directory(), prefix=f"{name}.", suffix=".unfinished")
+        descriptor, unfinished = tempfile.mkstemp(dir=directory(), prefix=f"{name}.", suffix=UNFINISHED)
         try:
             with open(descriptor, "wb") as file:
                 file.write(hashlib.sha256(payload).digest() + payload)
@@ -102,7 +104,7 @@ def prune(now_s: float) -> None:
         with suppress(OSError):
             status = path.stat()
             unused_s = now_s - status.st_mtime
-            if unused_s > (UNUSED_S if path.suffix == SUFFIX else ABANDONED_S):
+            if unused_s > (ABANDONED_S if path.suffix == UNFINISHED else UNUSED_S):
                 path.unlink()
             elif path.suffix == SUFFIX:
                 entries.append((unused_s, status.st_size, path))

@@ -67,7 +67,7 @@ def test_partitions_keep_groups_whole_and_groups_keep_order(
     found = [group.to_pylist() for group in groups(table, keys)]
     in_parts = [
         group.to_pylist()
-        for _, part in partitions(table, SCHEMA, keys, 3)
+        for _, part in partitions(table, SCHEMA, keys, 3).parts()
         for group in groups(joined([part], SCHEMA), keys)
     ]
     assert len(found) == len(in_parts) == len(expected)

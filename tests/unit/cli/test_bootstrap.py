@@ -40,6 +40,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(bootstrap, "VENV_PYTHON", venv / "bin" / "python")
     monkeypatch.setattr(bootstrap, "STAMP", venv / ".stormproof-installed")
     monkeypatch.setattr(bootstrap, "KERNELS_STAMP", venv / ".stormproof-kernels")
+    monkeypatch.setattr(bootstrap, "CLASSES_STAMP", venv / ".stormproof-classes")
     monkeypatch.setattr(bootstrap.subprocess, "run", machine.run)
     monkeypatch.setattr(java, "find_java", lambda: java.Java(Path("/java"), 17))
     return machine
@@ -69,6 +70,28 @@ def test_kernels_are_compiled_ahead_once_and_again_when_one_changed(machine: Mac
     source.write_text("after")
     assert bootstrap.main() == 0
     assert machine.ran("tests.histories.compile_kernels") == 2
+
+
+def test_classes_of_spark_are_laid_out_once_and_again_for_another_java(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for laid_out in (1, 1):
+        assert bootstrap.main() == 0
+        assert machine.ran("checkers.spark.class_archive") == laid_out
+    monkeypatch.setattr(java, "find_java", lambda: java.Java(Path("/java"), 21))
+    assert bootstrap.main() == 0
+    assert machine.ran("checkers.spark.class_archive") == 2
+
+
+def test_a_machine_whose_java_lays_out_no_classes_is_set_up_all_the_same(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.failing = "checkers.spark.class_archive"
+    assert bootstrap.main() == 0
+    assert "longer to start" in capsys.readouterr().err
+    machine.failing = ""
+    assert bootstrap.main() == 0
+    assert machine.ran("checkers.spark.class_archive") == 2
 
 
 def test_a_machine_that_cannot_compile_ahead_is_set_up_all_the_same(

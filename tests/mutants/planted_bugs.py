@@ -74,7 +74,7 @@ PLANTED_BUGS = (
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
         shown_by_nodes=frozenset({"confirmed-lost"}),
-        first_seed=2,
+        first_seed=3,
         nemesis=("isolate primary and restart brokers every 15 for 8",),
     ),
     PlantedBug(
@@ -97,7 +97,7 @@ PLANTED_BUGS = (
         guarantee="metadata is linearizable (NL)",
         anomalies=NOT_LINEARIZABLE,
         shown_by_nodes=frozenset({"two-leaders", "epoch-back"}),
-        first_seed=1,
+        first_seed=4,
         nemesis=FORGETFUL_VOTERS,
         workload="register",
     ),

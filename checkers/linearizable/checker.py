@@ -131,7 +131,9 @@ class Linearizable:
         history, rows = engine.history(request.history, COLUMNS), history_rows(request.history)
         limit, until = self.max_configurations, request.searches_until
         if registers.hold_integers(self.model, history):
-            return registers.findings(engine, history, rows, model=self.model, limit=limit, until=until)
+            # With functions, for of a history of several strands only the rows of this one count.
+            keys = engine.history(request.history, ("f", "key"))
+            return registers.findings(engine, history, keys, rows, model=self.model, limit=limit, until=until)
         kernel = partial(object_findings, model=self.model, limit=limit, until=until)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, FINDINGS)
 

@@ -130,7 +130,9 @@ class Linearizable:
         # Where it is legal throughout, no finding makes the verdict certain.
         which = Searches.ALL if NONLINEARIZABLE in request.legal else request.searches
         if registers.hold_integers(model, history):
-            return registers.findings(engine, history, rows, model=model, limit=limit, until=until, which=which)
+            # With functions, for of a history of several strands only the rows of this one count.
+            keys = engine.history(request.history, ("f", "key"))
+            return registers.findings(engine, history, keys, rows, model=model, limit=limit, until=until, which=which)
         kernel = partial(object_findings, model=model, limit=limit, until=until, which=which)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, FINDINGS)
 

@@ -46,6 +46,7 @@ def hold_integers(model: Model, history: Dataset) -> bool:
 def findings(
     engine: Engine,
     history: Dataset,
+    keys: Dataset,
     rows: int,
     *,
     model: Model,
@@ -53,7 +54,8 @@ def findings(
     until: float | None = None,
     which: Searches = Searches.UNTIL_INVALID,
 ) -> Dataset:
-    vast = vast_registers(engine, history, rows)
+    """`keys`: the column alone of the same rows."""
+    vast = vast_registers(engine, keys, rows)
     spans = partial(spans_by_register, failed_cas=model.failed_cas, vast=vast, buckets=bucket_count(rows))
     small = engine.grouped(
         engine.mapped(history, spans, SPANS),

@@ -37,11 +37,11 @@ VAST_ROWS = 4_000_000
 ROWS_OF_KEYS = pa.schema([pa.field("bucket", pa.int32()), pa.field("key", pa.string()), pa.field("rows", pa.int64())])
 
 
-def vast_registers(engine: Engine, history: Dataset, rows: int) -> tuple[str, ...]:
-    """Names of the registers that have more than VAST_ROWS rows of a history of `rows`."""
+def vast_registers(engine: Engine, keys: Dataset, rows: int) -> tuple[str, ...]:
+    """Names of the registers that have more than VAST_ROWS rows of a history of `rows`, of which these are the keys."""
     if rows <= VAST_ROWS:
         return ()
-    counted = engine.mapped(history, partial(rows_by_key, buckets=bucket_count(rows)), ROWS_OF_KEYS)
+    counted = engine.mapped(keys, partial(rows_by_key, buckets=bucket_count(rows)), ROWS_OF_KEYS)
     vast = engine.grouped(counted, ("bucket",), partial(keys_with_more, rows=VAST_ROWS), ROWS_OF_KEYS)
     return tuple(sorted(engine.gather(vast, rows // VAST_ROWS)["key"].to_pylist()))
 

@@ -36,7 +36,7 @@ from checkers.transactions.isolation.constraints.events import (
     chained,
     events,
 )
-from checkers.transactions.isolation.constraints.rehearsal import FEW_STEPS, MORE_STEPS, Rehearsal
+from checkers.transactions.isolation.constraints.rehearsal import FEW_STEPS, Rehearsal
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
     Repair,
@@ -92,7 +92,7 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
         left.append(known)
         rehearsal = Rehearsal.of(known)
         if rehearsal is not None:
-            guessed = rehearsal.decision(MORE_STEPS if is_dear else FEW_STEPS)
+            guessed = rehearsal.decision(FEW_STEPS)
             if guessed is not None:
                 return guessed
             rehearsals.append(rehearsal)

@@ -71,7 +71,7 @@ CELLS = 50_000_000
 """Configurations of one object may have so many numbers at once: 400 MB."""
 
 ELEMENTS = 4_000_000
-"""The states of one object that are looked at may have so many elements together; each counts as one as well."""
+"""The states of one object that a search looks at may have so many elements together; each counts as one as well."""
 
 KEPT = (16, 256, 4_096)
 """How many configurations are followed, before all of them are."""
@@ -83,7 +83,7 @@ DEEP, DEEP_AN_OPERATION = 4_000, 8
 """So many configurations, and so many more for each operation, are explored in each search for one order."""
 
 DEEP_SHARE = 4
-"""But in each at most so small a part of the limit, beside it."""
+"""But in each at most so small a part of the limits, beside them."""
 
 ENDLESS = 8
 """Without counts, so many times the configurations are explored that were explored before. There may be no end of
@@ -185,6 +185,7 @@ class _Search:
         self._limit = limit
         self._trail = trail
         self._transitions = problem.transitions
+        self._most_elements = problem.transitions.elements + ELEMENTS
         self._furthest = 0
         self._dived = 0
         """Configurations that were explored depth first, beside those that the limit is for."""
@@ -203,7 +204,7 @@ class _Search:
     def without_counts(self, begin: _Place) -> _Search:
         """The search from a place on, as if there were no end of the indefinite operations."""
         other = _Search(self._problem, self._layout.uncounted(), self._limit, self._trail)
-        other.explored, other._dived = self.explored, self._dived
+        other.explored, other._dived, other._most_elements = self.explored, self._dived, self._most_elements
         other.here = replace(begin, current=np.ascontiguousarray(begin.current[:, : other.here.current.shape[1]]))
         return other
 
@@ -237,7 +238,7 @@ class _Search:
         )
         ended = MISSING
         between = looks_after = BETWEEN_LOOKS if searching.is_bounded() else BETWEEN_WORDS
-        while ended == MISSING and self._transitions.elements <= ELEMENTS:
+        while ended == MISSING and self._transitions.elements <= self._most_elements:
             if searching.is_over() and reached.at < until:
                 ended = TIME
                 break
@@ -258,8 +259,12 @@ class _Search:
 
     def dive(self, most: int) -> Decision | None:
         """LINEARIZABLE if one order was found."""
-        found = descent(self._problem, self._layout, most=min(most, self._limit // DEEP_SHARE), elements=ELEMENTS)
+        before = self._transitions.elements
+        found = descent(
+            self._problem, self._layout, most=min(most, self._limit // DEEP_SHARE), elements=ELEMENTS // DEEP_SHARE
+        )
         self._dived = found.explored
+        self._most_elements += self._transitions.elements - before
         if found.steps is None:
             return None
         return Decision(

@@ -242,7 +242,8 @@ def _fits(given: Given, state: int, operation: int) -> int:
     if given.moves.table[place, 0] < 0:
         ask(given.moves, entry)
         return -1
-    return given.moves.table[place, 2]
+    targets: int = given.moves.table[place, 2]
+    return targets
 
 
 @inlined

@@ -33,7 +33,8 @@ class Descent(NamedTuple):
 
 
 def descent(problem: Problem, of: Layout, *, most: int, elements: int) -> Descent:
-    """After so many configurations, or where the states that were met have so many elements, it is given up."""
+    """After so many configurations, or where the states that were met first have so many elements, it is given up."""
+    elements += problem.transitions.elements
     explored = 0
     for together in TOGETHER:
         found = _descent(problem, of, most, elements, together)

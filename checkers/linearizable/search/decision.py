@@ -12,7 +12,8 @@ effect until it has (just-in-time linearization). What keeps the sets of configu
 Between operations nothing is open, and only states are left: long histories are as cheap as short ones.
 
 Where the sets grow all the same, both answers are sought at less than the price of all orders:
-- First one order is sought by itself, depth first (`depth`): where there are many, one is found soon.
+- First one order is sought by itself, depth first (`depth`): where there are many, one is found soon. Of few operations
+  that is done before anything else.
 - Then only the most promising configurations are followed, then more and more: any that reaches the end is an order.
 - Once a narrow search got stuck, every indefinite operation may take effect again and again: no count is kept of them,
   and what is impossible even so is impossible.
@@ -82,6 +83,9 @@ AT_FIRST = 2_000
 DEEP, DEEP_AN_OPERATION = 4_000, 8
 """So many configurations, and so many more for each operation, are explored in each search for one order."""
 
+FEW_OPERATIONS, FEW_STEPS = 256, 4
+"""Of at most so many operations one order is sought first of all, for so many configurations an operation."""
+
 DEEP_SHARE = 4
 """But in each at most so small a part of the limits, beside them."""
 
@@ -122,6 +126,11 @@ def decide_with_orders(problem: Problem, *, limit: int) -> Decision:
 def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
     search = _Search(problem, layout(problem), limit, trail)
     begin = search.here
+    if len(problem.start) <= FEW_OPERATIONS:
+        # Of these one order is found in milliseconds, also by interpreting the search for it.
+        found = search.dive(FEW_STEPS * len(problem.start))
+        if found is not None:
+            return found
     ended = search.go_on(search.room, cuts=False, effort=AT_FIRST)
     if ended != LIMIT or search.explored > limit:
         return search.decision(ended)
@@ -263,7 +272,7 @@ class _Search:
         found = descent(
             self._problem, self._layout, most=min(most, self._limit // DEEP_SHARE), elements=ELEMENTS // DEEP_SHARE
         )
-        self._dived = found.explored
+        self._dived += found.explored
         self._most_elements += self._transitions.elements - before
         if found.steps is None:
             return None
@@ -282,7 +291,7 @@ class _Search:
 
     def decision(self, ended: int) -> Decision:
         reasons = {
-            LIMIT: f"{self._limit} configurations were not enough",
+            LIMIT: f"{self._limit} configurations side by side were not enough",
             FULL: f"more than {self.room} configurations are too many at once",
             TIME: "there was no time left",
             MISSING: f"its states have more than {ELEMENTS} elements together",

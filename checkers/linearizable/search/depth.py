@@ -37,7 +37,7 @@ from checkers.linearizable.search.configurations import (
 from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, READS, ask, find
 from checkers.linearizable.search.progress import Given
 from checkers.linearizable.values import NEVER
-from harness.compiled import compiled, inlined, searching
+from harness.compiled import compiled, inlined
 
 FOUND, NOWHERE, ASKS, TIRED = range(4)
 """How `descend` ended. ASKS: entries of the table of moves are missing. NOWHERE: everything was tried. TIRED: it may
@@ -78,7 +78,7 @@ class Dive(NamedTuple):
     """Shape (width,): room for a configuration."""
 
 
-@searching
+@compiled
 def descend(given: Given, dive: Dive, seen: Rows, most: int, together: int) -> tuple[int, Rows]:
     """Go on until something stops it, or `most` configurations are explored in all. Returns how it ended, and the
     configurations that were met. Before a completion not more than `together` operations take effect that have not."""

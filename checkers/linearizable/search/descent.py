@@ -21,8 +21,8 @@ effect without need is lacking later."""
 MOST_LOOKS = 50_000_000
 """In each configuration all that is open is looked at; with thousands of clients fewer are explored."""
 
-BETWEEN_LOOKS = 20_000
-"""So many configurations are explored before a look at the clock."""
+BETWEEN_LOOKS = 1_000
+"""So many configurations are explored before a look at the clock, and at whether kernels are still interpreted."""
 
 
 class Descent(NamedTuple):

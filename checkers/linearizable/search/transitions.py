@@ -8,7 +8,7 @@ import numpy as np
 
 from checkers import searching
 from checkers.kernels.columns import Int64
-from checkers.linearizable.search.events import ASKED, Moves, find
+from checkers.linearizable.search.events import ASKED, ASKED_AT_FIRST, Moves, find
 from harness.compiled import compiled
 
 BETWEEN_LOOKS = 1_024
@@ -27,7 +27,7 @@ class Transitions:
         self.elements = 0
         self._table = np.full((64, 3), -1, dtype=np.int64)
         self._targets = np.zeros(64, dtype=np.int64)
-        self._missing = np.empty(ASKED, dtype=np.int64)
+        self._missing = np.empty(ASKED_AT_FIRST, dtype=np.int64)
         self._asked = np.zeros(1, dtype=np.int64)
         self._number: dict[Hashable, int] = {}
         self._kinds = max(kinds, 1)
@@ -48,6 +48,8 @@ class Transitions:
     def fill(self) -> None:
         """Compute the entries that are asked for."""
         asked = sorted(set(self._missing[: self._asked[0]].tolist()))
+        if self._asked[0] == len(self._missing) < ASKED:
+            self._missing = np.empty(2 * len(self._missing), dtype=np.int64)
         self._asked[0] = 0
         entries: list[int] = []
         targets: list[list[int]] = []

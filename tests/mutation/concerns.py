@@ -124,6 +124,7 @@ CONCERNS = (
             "test_queues_against_brute_force.py",
             "test_collections_against_brute_force.py",
             "test_objects_against_brute_force.py",
+            "test_depth_first_against_brute_force.py",
             "test_register_against_brute_force.py",
             "test_maps_against_brute_force.py",
             "test_contents_against_brute_force.py",

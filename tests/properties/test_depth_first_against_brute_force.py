@@ -54,6 +54,7 @@ def test_an_order_is_found_exactly_where_there_is_one(name: str, seeds: range) -
 def test_verdicts_and_certificates_are_right_also_where_one_order_is_sought_first(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(decision, "FEW_OPERATIONS", 0)
     monkeypatch.setattr(decision, "AT_FIRST", 0)
     for seed in range(40):
         rng = random.Random(f"one order first {name} {seed}")
@@ -75,6 +76,7 @@ def test_a_search_that_looks_at_the_clock_or_gets_tired_goes_on_where_it_was(
 
 
 def test_what_is_given_up_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decision, "FEW_OPERATIONS", 0)
     monkeypatch.setattr(decision, "AT_FIRST", 0)
     model = VARIANTS["counter"]
     rows = made_up(model, random.Random("given up"), 8)

@@ -141,8 +141,12 @@ def _judge_many(name: str, seeds: range) -> None:
 
 
 @thousands()
+@pytest.mark.parametrize("few", [0, decision.FEW_OPERATIONS])
 @pytest.mark.parametrize("name", sorted(VARIANTS))
-def test_no_object_is_judged_otherwise_than_by_brute_force(name: str, seeds: range) -> None:
+def test_no_object_is_judged_otherwise_than_by_brute_force(
+    name: str, few: int, seeds: range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decision, "FEW_OPERATIONS", few)
     _judge_many(name, seeds)
 
 
@@ -178,6 +182,7 @@ def test_true_is_no_number_to_any_object(name: str) -> None:
 def test_a_search_that_follows_the_most_promising_configurations_first_judges_the_same(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(decision, "FEW_OPERATIONS", 0)
     monkeypatch.setattr(decision, "AT_FIRST", 0)
     monkeypatch.setattr(decision, "DEEP", 0)
     monkeypatch.setattr(decision, "DEEP_AN_OPERATION", 0)

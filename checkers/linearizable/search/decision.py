@@ -12,7 +12,8 @@ effect until it has (just-in-time linearization). What keeps the sets of configu
 Between operations nothing is open, and only states are left: long histories are as cheap as short ones.
 
 Where the sets grow all the same, both answers are sought at less than the price of all orders:
-- First one order is sought by itself, depth first (`depth`): where there are many, one is found soon.
+- First one order is sought by itself, depth first (`depth`): where there are many, one is found soon. Of few operations
+  that is done before anything else.
 - Then only the most promising configurations are followed, then more and more: any that reaches the end is an order.
 - Once a narrow search got stuck, every indefinite operation may take effect again and again: no count is kept of them,
   and what is impossible even so is impossible.
@@ -71,7 +72,7 @@ CELLS = 50_000_000
 """Configurations of one object may have so many numbers at once: 400 MB."""
 
 ELEMENTS = 4_000_000
-"""The states of one object that are looked at may have so many elements together; each counts as one as well."""
+"""The states of one object that a search looks at may have so many elements together; each counts as one as well."""
 
 KEPT = (16, 256, 4_096)
 """How many configurations are followed, before all of them are."""
@@ -82,8 +83,11 @@ AT_FIRST = 2_000
 DEEP, DEEP_AN_OPERATION = 4_000, 8
 """So many configurations, and so many more for each operation, are explored in each search for one order."""
 
+FEW_OPERATIONS, FEW_STEPS = 256, 4
+"""Of at most so many operations one order is sought first of all, for so many configurations an operation."""
+
 DEEP_SHARE = 4
-"""But in each at most so small a part of the limit, beside it."""
+"""But in each at most so small a part of the limits, beside them."""
 
 ENDLESS = 8
 """Without counts, so many times the configurations are explored that were explored before. There may be no end of
@@ -122,6 +126,11 @@ def decide_with_orders(problem: Problem, *, limit: int) -> Decision:
 def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
     search = _Search(problem, layout(problem), limit, trail)
     begin = search.here
+    if len(problem.start) <= FEW_OPERATIONS:
+        # Of these one order is found in milliseconds, also by interpreting the search for it.
+        found = search.dive(FEW_STEPS * len(problem.start))
+        if found is not None:
+            return found
     ended = search.go_on(search.room, cuts=False, effort=AT_FIRST)
     if ended != LIMIT or search.explored > limit:
         return search.decision(ended)
@@ -185,6 +194,7 @@ class _Search:
         self._limit = limit
         self._trail = trail
         self._transitions = problem.transitions
+        self._most_elements = problem.transitions.elements + ELEMENTS
         self._furthest = 0
         self._dived = 0
         """Configurations that were explored depth first, beside those that the limit is for."""
@@ -203,7 +213,7 @@ class _Search:
     def without_counts(self, begin: _Place) -> _Search:
         """The search from a place on, as if there were no end of the indefinite operations."""
         other = _Search(self._problem, self._layout.uncounted(), self._limit, self._trail)
-        other.explored, other._dived = self.explored, self._dived
+        other.explored, other._dived, other._most_elements = self.explored, self._dived, self._most_elements
         other.here = replace(begin, current=np.ascontiguousarray(begin.current[:, : other.here.current.shape[1]]))
         return other
 
@@ -237,7 +247,7 @@ class _Search:
         )
         ended = MISSING
         between = looks_after = BETWEEN_LOOKS if searching.is_bounded() else BETWEEN_WORDS
-        while ended == MISSING and self._transitions.elements <= ELEMENTS:
+        while ended == MISSING and self._transitions.elements <= self._most_elements:
             if searching.is_over() and reached.at < until:
                 ended = TIME
                 break
@@ -258,8 +268,12 @@ class _Search:
 
     def dive(self, most: int) -> Decision | None:
         """LINEARIZABLE if one order was found."""
-        found = descent(self._problem, self._layout, most=min(most, self._limit // DEEP_SHARE), elements=ELEMENTS)
-        self._dived = found.explored
+        before = self._transitions.elements
+        found = descent(
+            self._problem, self._layout, most=min(most, self._limit // DEEP_SHARE), elements=ELEMENTS // DEEP_SHARE
+        )
+        self._dived += found.explored
+        self._most_elements += self._transitions.elements - before
         if found.steps is None:
             return None
         return Decision(
@@ -277,7 +291,7 @@ class _Search:
 
     def decision(self, ended: int) -> Decision:
         reasons = {
-            LIMIT: f"{self._limit} configurations were not enough",
+            LIMIT: f"{self._limit} configurations side by side were not enough",
             FULL: f"more than {self.room} configurations are too many at once",
             TIME: "there was no time left",
             MISSING: f"its states have more than {ELEMENTS} elements together",

@@ -37,7 +37,7 @@ from checkers.linearizable.search.configurations import (
 from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, READS, ask, find
 from checkers.linearizable.search.progress import Given
 from checkers.linearizable.values import NEVER
-from harness.compiled import compiled, inlined, searching
+from harness.compiled import compiled, inlined
 
 FOUND, NOWHERE, ASKS, TIRED = range(4)
 """How `descend` ended. ASKS: entries of the table of moves are missing. NOWHERE: everything was tried. TIRED: it may
@@ -70,13 +70,15 @@ class Dive(NamedTuple):
     """What took effect, in order: an operation, or -1 - kind of an indefinite one."""
     available: Int64
     """By event, if it is that equal indefinite operations do not matter any more: how many there were."""
+    first_end: Int64
+    """By kind: room for the end of the open operation that ends first."""
     here: Int64
     """Shape (4,): see DEPTH, AT, STEPS and EXPLORED."""
     next: Int64
     """Shape (width,): room for a configuration."""
 
 
-@searching
+@compiled
 def descend(given: Given, dive: Dive, seen: Rows, most: int, together: int) -> tuple[int, Rows]:
     """Go on until something stops it, or `most` configurations are explored in all. Returns how it ended, and the
     configurations that were met. Before a completion not more than `together` operations take effect that have not."""
@@ -145,7 +147,7 @@ def _taken(given: Given, dive: Dive, top: int) -> int:
     before, row = dive.row[top], dive.next
     while True:
         if dive.choice[top] == FIRST:
-            dive.choice[top] = _next_choice(given, before, FIRST)
+            dive.choice[top] = _next_choice(given, before, FIRST, dive.first_end)
         choice = dive.choice[top]
         if choice == FIRST - 1 - kinds:
             return NOWHERE
@@ -157,7 +159,7 @@ def _taken(given: Given, dive: Dive, top: int) -> int:
             ask(moves, entry)
             return ASKS
         if dive.target[top] == moves.table[place, 2]:
-            dive.choice[top] = _next_choice(given, before, choice)
+            dive.choice[top] = _next_choice(given, before, choice, dive.first_end)
             dive.target[top] = 0
             continue
         target = moves.targets[moves.table[place, 1] + dive.target[top]]
@@ -187,19 +189,26 @@ def _taken(given: Given, dive: Dive, top: int) -> int:
 
 
 @inlined
-def _next_choice(given: Given, row: Int64, last: int) -> int:
+def _next_choice(given: Given, row: Int64, last: int, first_end: Int64) -> int:
     """Behind the last one: the operation that ends next and can take effect; then the indefinite kinds; the one behind
-    all kinds if nothing is left."""
+    all kinds if nothing is left. Of equal operations the one that ends first takes effect: they are interchangeable."""
     line, open_in = given.line, given.present.open_in
     kind = FIRST - last
     if last >= FIRST:
-        least = NEVER
+        for slot in range(len(open_in)):
+            if open_in[slot] >= 0:
+                first_end[line.kind_of[open_in[slot]]] = NEVER
         for slot in range(len(open_in)):
             operation = open_in[slot]
-            if operation < 0 or has(row, PLACED, slot) or line.does[line.kind_of[operation]] == READS:
-                continue
-            if last < line.end[operation] < least and _ends_first(given, row, operation):
-                least = line.end[operation]
+            if operation >= 0 and not has(row, PLACED, slot):
+                of_kind = line.kind_of[operation]
+                first_end[of_kind] = min(first_end[of_kind], line.end[operation])
+        least = NEVER
+        for slot in range(len(open_in)):
+            if open_in[slot] >= 0:
+                of_kind = line.kind_of[open_in[slot]]
+                if line.does[of_kind] != READS and last < first_end[of_kind] < least:
+                    least = first_end[of_kind]
         if least < NEVER:
             return least
         kind = 0
@@ -209,18 +218,6 @@ def _next_choice(given: Given, row: Int64, last: int) -> int:
             break
         kind += 1
     return FIRST - 1 - kind
-
-
-@inlined
-def _ends_first(given: Given, row: Int64, operation: int) -> bool:
-    """Of equal open operations that have not taken effect: they are interchangeable."""
-    line, open_in = given.line, given.present.open_in
-    first = True
-    for slot in range(len(open_in)):
-        other = open_in[slot]
-        if other >= 0 and line.kind_of[other] == line.kind_of[operation] and line.end[other] < line.end[operation]:
-            first = first and has(row, PLACED, slot)
-    return first
 
 
 @inlined
@@ -242,7 +239,8 @@ def _fits(given: Given, state: int, operation: int) -> int:
     if given.moves.table[place, 0] < 0:
         ask(given.moves, entry)
         return -1
-    return given.moves.table[place, 2]
+    targets: int = given.moves.table[place, 2]
+    return targets
 
 
 @inlined

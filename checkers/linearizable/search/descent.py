@@ -18,8 +18,11 @@ TOGETHER = (2, 3, 1 << 40)
 """So many operations may take effect before a completion that needs them, at first, and then more and more. What takes
 effect without need is lacking later."""
 
-BETWEEN_LOOKS = 20_000
-"""So many configurations are explored before a look at the clock."""
+MOST_LOOKS = 50_000_000
+"""In each configuration all that is open is looked at; with thousands of clients fewer are explored."""
+
+BETWEEN_LOOKS = 1_000
+"""So many configurations are explored before a look at the clock, and at whether kernels are still interpreted."""
 
 
 class Descent(NamedTuple):
@@ -33,7 +36,9 @@ class Descent(NamedTuple):
 
 
 def descent(problem: Problem, of: Layout, *, most: int, elements: int) -> Descent:
-    """After so many configurations, or where the states that were met have so many elements, it is given up."""
+    """After so many configurations, or where the states that were met first have so many elements, it is given up."""
+    elements += problem.transitions.elements
+    most = min(most, MOST_LOOKS // max(of.slots, 1))
     explored = 0
     for together in TOGETHER:
         found = _descent(problem, of, most, elements, together)
@@ -45,7 +50,7 @@ def descent(problem: Problem, of: Layout, *, most: int, elements: int) -> Descen
 
 def _descent(problem: Problem, of: Layout, most: int, elements: int, together: int) -> Descent:
     moves = problem.transitions
-    begun = _dive(of, len(problem.start), PLACED + 2 * of.words + of.columns, moves.number(problem.initial))
+    begun = _dive(of, len(problem.start), len(problem.does), moves.number(problem.initial))
     here = begun.here
     present = Present(np.full(of.slots, -1, dtype=np.int64), np.zeros(len(problem.does), dtype=np.int64))
     seen = no_rows(len(begun.next), 64)
@@ -61,9 +66,9 @@ def _descent(problem: Problem, of: Layout, most: int, elements: int, together: i
     return Descent(int(here[EXPLORED]), begun.step[: here[STEPS]].tolist(), moves.states[int(begun.next[STATE])])
 
 
-def _dive(of: Layout, operations: int, width: int, initial: int) -> Dive:
+def _dive(of: Layout, operations: int, kinds: int, initial: int) -> Dive:
     """Before the first event, in the state with the number `initial`."""
-    depth = operations + 1
+    depth, width = operations + 1, PLACED + 2 * of.words + of.columns
     room = np.zeros(width, dtype=np.int64)
     room[STATE] = initial
     rows = np.empty((depth, width), dtype=np.int64)
@@ -78,6 +83,7 @@ def _dive(of: Layout, operations: int, width: int, initial: int) -> Dive:
         early=early,
         step=np.empty(operations, dtype=np.int64),
         available=np.zeros(len(of.time), dtype=np.int64),
+        first_end=np.zeros(kinds, dtype=np.int64),
         here=np.zeros(4, dtype=np.int64),
         next=room.copy(),
     )

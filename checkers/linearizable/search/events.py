@@ -18,8 +18,8 @@ OTHER, READS, OVERWRITES = range(3)
 UNCOUNTED = -1
 """The column of an indefinite kind whose uses are not counted: it may take effect again and again."""
 
-ASKED = 65_536
-"""At most so many missing entries are asked for at once, some of them again and again."""
+ASKED_AT_FIRST, ASKED = 1_024, 65_536
+"""So many missing entries are asked for at once at first and at most, some of them again and again."""
 
 
 class Timeline(NamedTuple):
@@ -49,7 +49,7 @@ class Moves(NamedTuple):
     targets: Int64
     """States."""
     missing: Int64
-    """Shape (ASKED,): room for the entries that are asked for."""
+    """Room for the entries that are asked for."""
     asked: Int64
     """Shape (1,): how many are asked for."""
 

@@ -8,15 +8,11 @@ import numpy as np
 
 from checkers import searching
 from checkers.kernels.columns import Int64
-from checkers.linearizable.search.events import ASKED, Moves, find
+from checkers.linearizable.search.events import ASKED, ASKED_AT_FIRST, Moves, find
 from harness.compiled import compiled
 
 BETWEEN_LOOKS = 1_024
 """So many entries are computed before a look at the clock."""
-
-AHEAD_STATES, AHEAD_KINDS = 64, 64
-"""Of so many first states all entries are computed once one is asked for, where there are no more kinds: each question
-stops the search, which takes longer than the answers."""
 
 StatesAfter = Callable[[Hashable, int], Sequence[Hashable]]
 """The states that an operation of this kind may lead to; none if it cannot happen in this state."""
@@ -31,15 +27,13 @@ class Transitions:
         self.elements = 0
         self._table = np.full((64, 3), -1, dtype=np.int64)
         self._targets = np.zeros(64, dtype=np.int64)
-        self._missing = np.empty(ASKED, dtype=np.int64)
+        self._missing = np.empty(ASKED_AT_FIRST, dtype=np.int64)
         self._asked = np.zeros(1, dtype=np.int64)
         self._number: dict[Hashable, int] = {}
         self._kinds = max(kinds, 1)
         self._step = step
         self._entries = 0
         self._used = 0
-        self._whole: set[int] = set()
-        """States of which all entries were computed."""
 
     def moves(self) -> Moves:
         return Moves(self._table, self._targets, self._missing, self._asked)
@@ -52,35 +46,23 @@ class Transitions:
         return number
 
     def fill(self) -> None:
-        """Compute the entries that are asked for, and maybe others."""
+        """Compute the entries that are asked for."""
         asked = sorted(set(self._missing[: self._asked[0]].tolist()))
+        if self._asked[0] == len(self._missing) < ASKED:
+            self._missing = np.empty(2 * len(self._missing), dtype=np.int64)
         self._asked[0] = 0
-        entries, targets = [], []
+        entries: list[int] = []
+        targets: list[list[int]] = []
         for entry in asked:
             if (self._entries + len(entries)) % BETWEEN_LOOKS == 0 and searching.is_over():
                 break
             entries.append(entry)
             targets.append(self._after(entry))
-        for entry in self._ahead(asked):
-            try:
-                targets.append(self._after(entry))
-            except Exception:  # noqa: BLE001  what nobody asked for may be impossible; whoever asks gets to know
-                continue
-            entries.append(entry)
         self._enter(entries, targets)
 
     def _after(self, entry: int) -> list[int]:
         state, kind = divmod(entry, self._kinds)
         return [self.number(target) for target in self._step(self.states[state], kind)]
-
-    def _ahead(self, asked: Sequence[int]) -> list[int]:
-        if self._kinds > AHEAD_KINDS:
-            return []
-        fresh = {entry // self._kinds for entry in asked if entry < AHEAD_STATES * self._kinds} - self._whole
-        self._whole |= fresh
-        whole = (state * self._kinds + kind for state in sorted(fresh) for kind in range(self._kinds))
-        known = set(asked)
-        return [entry for entry in whole if entry not in known]
 
     def _enter(self, entries: list[int], targets: list[list[int]]) -> None:
         counts = np.array([len(some) for some in targets], dtype=np.int64)

@@ -138,8 +138,8 @@ def test_beyond_its_bound_an_object_is_unknown_with_how_far_it_came(tmp_path: Pa
     found = check(MODELS["counter"], path, max_configurations=10)
     assert found.verdict is Verdict.UNKNOWN
     assert found.reasons == (
-        "k is undecided after 1 of its 14 operations, which have an order, and 11 configurations: "
-        "10 configurations were not enough",
+        "k is undecided after 1 of its 14 operations, which have an order, and 17 configurations: "
+        "10 configurations side by side were not enough",
     )
 
 
@@ -261,4 +261,4 @@ def test_where_elements_repeat_and_the_search_gives_up_the_reason_names_both(tmp
     path = written(tmp_path / "history.parquet", begun + ended + done(20, "dequeue", None, 5))
     found = check(MODELS["fifo-queue"], path, max_configurations=10)
     assert found.verdict is Verdict.UNKNOWN
-    assert found.reasons[0].endswith("10 configurations were not enough (an element is put twice)")
+    assert found.reasons[0].endswith("10 configurations side by side were not enough (an element is put twice)")

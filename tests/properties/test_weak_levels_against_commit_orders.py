@@ -172,6 +172,15 @@ def test_levels_agree_with_closed_sets(chains: int, monkeypatch: pytest.MonkeyPa
     judge_longer(range(30))
 
 
+def test_what_has_no_chain_of_its_own_passes_on_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first session has the only chain; the third one sees it by way of the second."""
+    monkeypatch.setattr(visibility, "CELLS", 0)
+    monkeypatch.setattr(visibility, "LEAST", 1)
+    seen = "w(x,1) | w(x,2) | w(z,1)\n r(x,2) w(y,1)\n r(y,1) r(x,{})\n r(z,1)"
+    assert weak_levels(committed(seen.format(1)))["causal"].verdict is Verdict.INVALID
+    assert weak_levels(committed(seen.format(2)))["causal"].verdict is Verdict.VALID
+
+
 @pytest.mark.gate
 @pytest.mark.parametrize("chains", [1, 3, 16])
 def test_levels_agree_with_closed_sets_of_many_histories(chains: int, monkeypatch: pytest.MonkeyPatch) -> None:

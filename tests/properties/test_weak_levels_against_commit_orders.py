@@ -172,6 +172,26 @@ def test_levels_agree_with_closed_sets(chains: int, monkeypatch: pytest.MonkeyPa
     judge_longer(range(30))
 
 
+def test_clocks_that_nobody_will_ask_for_again_are_given_up() -> None:
+    """At the end there is room for no other clock than those of four transactions, and of the one that reads."""
+    crowded = """
+        r(a,1) w(x,1)
+        r(i,1)
+        w(b,1)
+        w(e,1)
+        r(b,1) r(e,1) w(c,1)
+        w(a,1)
+        r(x,1)
+        r(c,1) w(f,1)
+        r(c,1) w(g,1)
+        r(c,1) w(h,1)
+        r(c,1) r({})
+        r(f,1) r(g,1) r(h,1) w(i,1)
+    """
+    for read, verdict in (("e,1", Verdict.VALID), ("e,-", Verdict.INVALID), ("b,-", Verdict.INVALID)):
+        assert weak_levels(committed(crowded.format(read)))["causal"].verdict is verdict, read
+
+
 def test_what_has_no_chain_of_its_own_passes_on_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first session has the only chain; the third one sees it by way of the second."""
     monkeypatch.setattr(visibility, "CELLS", 0)

@@ -172,6 +172,13 @@ def test_levels_agree_with_closed_sets(chains: int, monkeypatch: pytest.MonkeyPa
     judge_longer(range(30))
 
 
+def test_there_is_room_for_all_that_a_read_forces() -> None:
+    """A read of the first of so many own writes, behind what the other session forces, fills the room of 1,024 edges."""
+    own = 342
+    text = "w(y,1)\n" + " | ".join([*(f"w(x,{value})" for value in range(own)), "r(x,0)"])
+    assert weak_levels(committed(text), ["read-your-writes"])["read-your-writes"].verdict is Verdict.VALID
+
+
 def test_clocks_that_nobody_will_ask_for_again_are_given_up() -> None:
     """At the end there is room for no other clock than those of four transactions, and of the one that reads."""
     crowded = """

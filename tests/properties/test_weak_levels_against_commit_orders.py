@@ -173,10 +173,18 @@ def test_levels_agree_with_closed_sets(chains: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_there_is_room_for_all_that_a_read_forces() -> None:
-    """A read of the first of so many own writes, behind what the other session forces, fills the room of 1,024 edges."""
+    """Behind the edge of the other session, a read of the first of so many own writes fills room for 1,024 edges."""
     own = 342
     text = "w(y,1)\n" + " | ".join([*(f"w(x,{value})" for value in range(own)), "r(x,0)"])
     assert weak_levels(committed(text), ["read-your-writes"])["read-your-writes"].verdict is Verdict.VALID
+
+
+def test_there_is_room_for_all_that_a_session_knows() -> None:
+    """What it wrote and read fills room for 1,024 versions, but for those that stand for what was read from then on."""
+    read = range(10)
+    wrote = " ".join(f"w(x{key},1)" for key in range(1_024 - len(read)))
+    text = f"{wrote} | {' '.join(f'r(y{key},1)' for key in read)}\n{' | '.join(f'w(y{key},1)' for key in read)}"
+    assert weak_levels(committed(text), ["pram"])["pram"].verdict is Verdict.VALID
 
 
 def test_clocks_that_nobody_will_ask_for_again_are_given_up() -> None:

@@ -180,10 +180,11 @@ def test_there_is_room_for_all_that_a_read_forces() -> None:
 
 
 def test_there_is_room_for_all_that_a_session_knows() -> None:
-    """What it wrote and read fills room for 1,024 versions, but for those that stand for what was read from then on."""
-    read = range(10)
-    wrote = " ".join(f"w(x{key},1)" for key in range(1_024 - len(read)))
-    text = f"{wrote} | {' '.join(f'r(y{key},1)' for key in read)}\n{' | '.join(f'w(y{key},1)' for key in read)}"
+    """What it wrote and read twice over fills room for 1,022 versions, and it reads ten of them once more."""
+    keys = range(10)
+    wrote = (f"w(x{key},1)" for key in range(1_022 - 2 * len(keys)))
+    read = " ".join(f"r(y{key},1)" for key in keys)
+    text = "\n".join([" | ".join([*wrote, read, read, read]), *(f"w(y{key},1)" for key in keys)])
     assert weak_levels(committed(text), ["pram"])["pram"].verdict is Verdict.VALID
 
 

@@ -113,6 +113,7 @@ def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) 
         for anomaly in summary.examples:
             assert anomaly.operations == tuple(sorted(set(anomaly.operations)))
             assert all(0 <= operation < len(written.rows) for operation in anomaly.operations)
+            assert written.operations in (None, anomaly.operations)
 
 
 def _interpreted(kernel: Kernel[Any, Any], *args: Any, **kwargs: Any) -> Any:

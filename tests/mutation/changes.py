@@ -4,7 +4,8 @@
     a == b         a != b              not a       not not a       ~a        ~~a       True      False
 
 Changed is what functions do. Left alone are annotations, decorators and defaults, what stands in strings, numbers below
-0, which stand for nobody, and constants of modules, which say how much is done at once rather than what is decided.
+0, which stand for nobody, constants of modules, which say how much is done at once rather than what is decided, and
+what only asserts something, as `zip` does that is `strict`.
 """
 
 from __future__ import annotations
@@ -183,7 +184,9 @@ def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, list[ast.stmt]
 
 def _nodes(node: ast.AST, statement: ast.stmt) -> Iterator[tuple[ast.stmt, ast.AST]]:
     """What a statement decides, in the order of the text, each with the innermost statement that it stands in."""
-    if isinstance(node, ast.JoinedStr | ast.Raise | ast.Assert):
+    if isinstance(node, ast.JoinedStr | ast.Raise | ast.Assert) or (
+        isinstance(node, ast.keyword) and node.arg == "strict"
+    ):
         return
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         return  # a sign that there is nothing

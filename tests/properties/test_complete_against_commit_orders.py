@@ -185,6 +185,13 @@ def agree(seeds: range, most: int) -> Counter[tuple[str, Verdict]]:
     return seen
 
 
+def test_what_ended_comes_before_all_that_begins_later_whatever_is_still_under_way() -> None:
+    """The first transaction ended before the third one began, the second before the fourth, and the third goes on."""
+    history = written("[0,2] w(x,1)\n [1,5] w(y,1)\n [3,9] w(z,1)\n [6,8] r(x,-)")
+    assert held_up(history, "strict-serializable").verdict is Verdict.INVALID
+    assert held_up(history, "serializable").verdict is Verdict.VALID
+
+
 @thousands()
 def test_many_histories_are_decided_as_by_all_orders(seeds: range) -> None:
     agree(seeds, 6)

@@ -172,6 +172,51 @@ def test_levels_agree_with_closed_sets(chains: int, monkeypatch: pytest.MonkeyPa
     judge_longer(range(30))
 
 
+def test_there_is_room_for_all_that_a_read_forces() -> None:
+    """Behind the edge of the other session, a read of the first of so many own writes fills room for 1,024 edges."""
+    own = 342
+    text = "w(y,1)\n" + " | ".join([*(f"w(x,{value})" for value in range(own)), "r(x,0)"])
+    assert weak_levels(committed(text), ["read-your-writes"])["read-your-writes"].verdict is Verdict.VALID
+
+
+def test_there_is_room_for_all_that_a_session_knows() -> None:
+    """What it wrote and read twice over fills room for 1,022 versions, and it reads ten of them once more."""
+    keys = range(10)
+    wrote = (f"w(x{key},1)" for key in range(1_022 - 2 * len(keys)))
+    read = " ".join(f"r(y{key},1)" for key in keys)
+    text = "\n".join([" | ".join([*wrote, read, read, read]), *(f"w(y{key},1)" for key in keys)])
+    assert weak_levels(committed(text), ["pram"])["pram"].verdict is Verdict.VALID
+
+
+def test_clocks_that_nobody_will_ask_for_again_are_given_up() -> None:
+    """At the end there is room for no other clock than those of four transactions, and of the one that reads."""
+    crowded = """
+        r(a,1) w(x,1)
+        r(i,1)
+        w(b,1)
+        w(e,1)
+        r(b,1) r(e,1) w(c,1)
+        w(a,1)
+        r(x,1)
+        r(c,1) w(f,1)
+        r(c,1) w(g,1)
+        r(c,1) w(h,1)
+        r(c,1) r({})
+        r(f,1) r(g,1) r(h,1) w(i,1)
+    """
+    for read, verdict in (("e,1", Verdict.VALID), ("e,-", Verdict.INVALID), ("b,-", Verdict.INVALID)):
+        assert weak_levels(committed(crowded.format(read)))["causal"].verdict is verdict, read
+
+
+def test_what_has_no_chain_of_its_own_passes_on_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first session has the only chain; the third one sees it by way of the second."""
+    monkeypatch.setattr(visibility, "CELLS", 0)
+    monkeypatch.setattr(visibility, "LEAST", 1)
+    seen = "w(x,1) | w(x,2) | w(z,1)\n r(x,2) w(y,1)\n r(y,1) r(x,{})\n r(z,1)"
+    assert weak_levels(committed(seen.format(1)))["causal"].verdict is Verdict.INVALID
+    assert weak_levels(committed(seen.format(2)))["causal"].verdict is Verdict.VALID
+
+
 @pytest.mark.gate
 @pytest.mark.parametrize("chains", [1, 3, 16])
 def test_levels_agree_with_closed_sets_of_many_histories(chains: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@
     demands: recovery_limit_s=2               of its run
     bounds: max_configurations=200            of the search of an object
     model: stack                              of the checker `object`
+    operations: 0 1 4 5                       that the one anomaly names, if that matters
 
     0 invoke send q0 1                        process, type, f, key, value
     0 ok send q0 1@0                          message 1 is at offset 0
@@ -97,6 +98,7 @@ class WrittenHistory:
     """Of its run."""
     bounds: dict[str, str]
     """Of its checker."""
+    operations: tuple[int, ...] | None
     rows: list[dict[str, Any]]
 
     def judged_by(self) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ def parse_history(text: str) -> WrittenHistory:
         line = line.split("#")[0].strip()
         if not line:
             continue
-        if match := re.match(r"(source|checker|model|verdict|options|demands|bounds): *(.*)", line):
+        if match := re.match(r"(source|checker|model|verdict|options|demands|bounds|operations): *(.*)", line):
             head[match[1]] = match[2]
         else:
             is_object = head["checker"] == "object"
@@ -150,6 +152,7 @@ def parse_history(text: str) -> WrittenHistory:
         options=dict(word.split("=") for word in head.get("options", "").split()),
         demands=dict(word.split("=") for word in head.get("demands", "").split()),
         bounds=dict(word.split("=") for word in head.get("bounds", "").split()),
+        operations=tuple(map(int, head["operations"].split())) if "operations" in head else None,
         rows=rows,
     )
 

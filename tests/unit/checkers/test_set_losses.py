@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.in_process.engine import InProcessEngine
-from checkers.multiset.set import SetChecker
+from checkers.multiset.set import COUNTED, SetChecker
 from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Verdict
@@ -30,14 +30,16 @@ def added(element: int, call_s: float, answer_s: float, process: int) -> list[di
     return [row(call_s, process, "invoke", "add", element), row(answer_s, process, "ok", "add", element)]
 
 
+def read(call_s: float, *elements: int) -> list[dict[str, Any]]:
+    return [row(call_s, 9, "invoke", "read", None), row(call_s + 1, 9, "ok", "read", None, list(elements))]
+
+
 def checked(tmp_path: Path, *excuses: Excuse) -> CheckerResult:
     """Elements 1 to 3 are added from 1 to 2 s, 9 to 10 s and 19 to 20 s; the last read shows the third alone."""
-    parts = (
-        added(1, 1, 2, 0),
-        added(2, 9, 10, 1),
-        added(3, 19, 20, 2),
-        [row(30, 3, "invoke", "read", None), row(31, 3, "ok", "read", None, [3])],
-    )
+    return judged(tmp_path, added(1, 1, 2, 0), added(2, 9, 10, 1), added(3, 19, 20, 2), read(30, 3), excuses=excuses)
+
+
+def judged(tmp_path: Path, *parts: list[dict[str, Any]], excuses: tuple[Excuse, ...] = ()) -> CheckerResult:
     rows = [{"index": index, **one} for index, one in enumerate(one for part in parts for one in part)]
     path = tmp_path / "history.parquet"
     pq.write_table(pa.Table.from_pylist(rows, schema=history_schema(ELEMENTS)), path)
@@ -67,3 +69,20 @@ def test_all_losses_that_meet_a_span_are_excused(tmp_path: Path, spans: list[tup
 def test_without_excuses_each_loss_counts(tmp_path: Path) -> None:
     result = checked(tmp_path)
     assert result.verdict is Verdict.INVALID and result.anomalies["lost"].count == 2
+
+
+def test_what_became_of_elements_is_counted(tmp_path: Path) -> None:
+    ended = {2: "info", 3: "fail"}
+    parts = [added(element, element, element + 0.5, element) for element in (1, 2, 3, 5, 6)] + [added(7, 22, 23, 7)]
+    for _, answer in parts:
+        answer["type"] = ended.get(answer["value"]["value"], "ok")
+    result = judged(tmp_path, *parts[:5], read(20, 1, 2, 3, 4, 6), parts[5], read(30, 1, 2, 3, 4))
+    assert {name: result.statistics[name] for name in COUNTED} == {
+        "attempted": 6,
+        "acked": 4,  # 1, 5, 6 and 7
+        "stable": 4,  # 1, and those that should not be there
+        "lost": 3,
+        "stale": 0,
+        "never-read": 0,
+        "recovered": 1,  # 2
+    }

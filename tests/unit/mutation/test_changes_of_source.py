@@ -37,6 +37,7 @@ def decide(a: Literal[4], b=6):
     mask += 1
     nobody = -1
     assert mask > 8
+    pairs = zip(a, b, strict=True)
     return a is not None or b in (True,)
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.kernels.columns import Int32
+from checkers.kernels.filling import require_room
 from checkers.transactions.history.committed import INITIAL, WRITES
 from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses, longer, write_of
 from checkers.transactions.isolation.weak.atomicity import own_writes
@@ -141,6 +142,7 @@ def _clock_of(state: State, t: int, own: int, own_place: int) -> tuple[int, bool
 def _copied(state: State, row: int) -> int:
     """A row of its own that says the same."""
     clocks = state.clocks
+    require_room(0, clocks.free_count[0])
     clocks.free_count[0] -= 1
     fresh = clocks.free[clocks.free_count[0]]
     for j in range(state.chains.used[0]):

@@ -14,7 +14,14 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("stormproof", "harness", "nemesis", "workloads", "checkers", "system_under_test", "results")
 
 # Rooms of the harness that import the standard library alone.
-LEAVES = ("harness.bounds", "harness.errors", "harness.nearest", "harness.path_name", "harness.printable")
+LEAVES = (
+    "harness.arrow",
+    "harness.bounds",
+    "harness.errors",
+    "harness.nearest",
+    "harness.path_name",
+    "harness.printable",
+)
 LEAVES += ("harness.reading", "harness.lifetime")
 # The record may be imported by all, and imports none of them.
 RECORD = ("harness.record", "harness.operation")

@@ -1,7 +1,8 @@
 """Spark's classes as a JVM has them in memory, so that the next one starts with half the processor time.
 
-It lies where compiled kernels do, for what is in it is run as well, and `archive_classes` makes it. A JVM that finds
-that it was made of other classes than its own says so in its log and goes on without it.
+The set-up has it made, once for each Java and each Spark (`checkers.spark.lay_out_classes`). It lies where compiled
+kernels do, for what is in it is run as well. A JVM that finds that it was made of other classes than its own says so in
+its log and goes on without it.
 """
 
 from __future__ import annotations

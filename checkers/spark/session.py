@@ -137,6 +137,7 @@ def _settings(master: str) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": "1g",
+            "spark.python.daemon.module": "checkers.spark.daemon",
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(NAMES_AT_ONCE),
             # Otherwise a task makes a file for each other one, which takes longer than to sort the few rows it has.
             "spark.shuffle.sort.bypassMergeThreshold": "1",

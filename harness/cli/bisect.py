@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.arrow import start_arrow
+from harness.arrow import start_arrow
 from harness.cli.console import Tone
 from harness.cli.exit_code import ExitCode
 from harness.cli.options import console_of, example, output_options

@@ -25,7 +25,7 @@ KERNELS_STAMP = VENV / ".stormproof-kernels"
 KERNELS = ("checkers", "harness/compiled", "harness/jepsen")
 """Where kernels stand."""
 CLASSES_STAMP = VENV / ".stormproof-classes"
-ARCHIVES_CLASSES = "checkers.spark.archive_classes"
+ARCHIVES_CLASSES = "checkers.spark.lay_out_classes"
 COMPILES_KERNELS = "tests.histories.compile_kernels"
 LEAST_PYTHON = (3, 11)
 HARNESS_FAILED = 255

@@ -12,7 +12,7 @@ import click
 from checkers.names import ASSUMPTIONS, MODELS
 from checkers.searching import Effort
 from checkers.verdict import Vacuous
-from harness.cli.arrow import start_arrow
+from harness.arrow import start_arrow
 from harness.cli.candidates import (
     consistency_models,
     named,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.arrow import start_arrow
+from harness.arrow import start_arrow
 from harness.cli.candidates import mutants, named, one_of, settings_of_run
 from harness.cli.console import Console, Tone
 from harness.cli.exit_code import ExitCode

@@ -18,7 +18,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from harness.cli.arrow import start_arrow
+from harness.arrow import start_arrow
 from harness.cli.compiling import announce_compiling
 from harness.cli.console import remark, remark_at_once, remark_traceback, settle
 from harness.cli.exit_code import ExitCode

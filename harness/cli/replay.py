@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.arrow import start_arrow
+from harness.arrow import start_arrow
 from harness.cli.candidates import one_or_a_file, run_directories
 from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode, exit_code_of

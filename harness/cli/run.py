@@ -10,7 +10,7 @@ import click
 
 from checkers.searching import Effort
 from checkers.verdict import Vacuous
-from harness.cli.arrow import start_arrow
+from harness.arrow import start_arrow
 from harness.cli.candidates import mutants, named, nemeses, one_of, settings_of_run
 from harness.cli.console import Console
 from harness.cli.exit_code import exit_code_of

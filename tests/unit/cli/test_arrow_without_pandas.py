@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import sys
-from harness.cli.arrow import start_arrow
+from harness.arrow import start_arrow
 start_arrow()
 import numpy as np
 import pyarrow as pa

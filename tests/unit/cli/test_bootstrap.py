@@ -77,21 +77,21 @@ def test_classes_of_spark_are_laid_out_once_and_again_for_another_java(
 ) -> None:
     for laid_out in (1, 1):
         assert bootstrap.main() == 0
-        assert machine.ran("checkers.spark.archive_classes") == laid_out
+        assert machine.ran("checkers.spark.lay_out_classes") == laid_out
     monkeypatch.setattr(java, "find_java", lambda: java.Java(Path("/java"), 21))
     assert bootstrap.main() == 0
-    assert machine.ran("checkers.spark.archive_classes") == 2
+    assert machine.ran("checkers.spark.lay_out_classes") == 2
 
 
 def test_a_machine_whose_java_lays_out_no_classes_is_set_up_all_the_same(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    machine.failing = "checkers.spark.archive_classes"
+    machine.failing = "checkers.spark.lay_out_classes"
     assert bootstrap.main() == 0
     assert "longer to start" in capsys.readouterr().err
     machine.failing = ""
     assert bootstrap.main() == 0
-    assert machine.ran("checkers.spark.archive_classes") == 2
+    assert machine.ran("checkers.spark.lay_out_classes") == 2
 
 
 def test_a_machine_that_cannot_compile_ahead_is_set_up_all_the_same(

@@ -1,6 +1,6 @@
-"""Has a JVM write the classes that it loaded for a small plan, for those that come after it: `class_archive`.
+"""Makes the archive of Spark's classes for the Java at hand: `python -m checkers.spark.lay_out_classes`.
 
-The set-up does so, once for each Java and each Spark: `python -m checkers.spark.archive_classes`.
+It does a little of what plans do, and has the JVM write what it loaded for that.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark import SparkContext
 
 from checkers.plan import CheckRequest
 from checkers.spark import gateway
 from checkers.spark.class_archive import archive
 from checkers.spark.engine import SparkEngine
-from checkers.spark.gateway import SparkFailed
 from checkers.spark.session import JAVA_OPTIONS, spark_session
 from checkers.statistics import Statistics
 from harness.compiled import store
@@ -43,6 +41,8 @@ def make() -> Path:
 
 def _use_spark() -> None:
     """Read, shuffle, keep and gather, and end the JVM as one that may take leave."""
+    from pyspark import SparkContext  # not before the session has chosen its Python and its Java
+
     history = history_schema(pa.int64()).empty_table()
     engine = SparkEngine(spark_session("local[1]"))
     Statistics().check(CheckRequest(history=history), engine)
@@ -56,5 +56,5 @@ def _use_spark() -> None:
 if __name__ == "__main__":
     try:
         make()
-    except (HarnessError, SparkFailed, OSError, subprocess.TimeoutExpired) as error:
+    except (HarnessError, gateway.SparkFailed, OSError, subprocess.TimeoutExpired) as error:
         sys.exit(str(error))

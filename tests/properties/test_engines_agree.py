@@ -26,6 +26,7 @@ from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.pop import POPPED, PopChecker
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
+from checkers.searching import Searches
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import spark_session
@@ -201,7 +202,8 @@ def test_both_engines_give_and_certify_the_same_verdict_of_objects(
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
     rows = random_register_rows(random.Random(4), registers=150)
-    request = CheckRequest(history=write(tmp_path / "h.parquet", rows, REGISTER_VALUE))
+    history = write(tmp_path / "h.parquet", rows, REGISTER_VALUE)
+    request = CheckRequest(history=history, searches=Searches.ALL)
     checker = Linearizable(MODELS["cas-register"])
     alone = checker.check(request, InProcessEngine())
     assert alone.anomalies == checker.check(request, spark).anomalies

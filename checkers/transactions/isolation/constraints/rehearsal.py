@@ -34,8 +34,8 @@ from checkers.verdict import Verdict
 from harness.compiled import compiled, inlined
 
 FEW_STEPS = 4
-"""So many events are run, over and over, for each that there is; then it is given up. Enough where few sessions are busy
-at once."""
+"""So many events are run, over and over, for each that there is; then it is given up. Enough where few sessions are
+busy at once."""
 TURNS = 200
 """A choice that was turned round so often is taken for one that has no right way."""
 NOBODY = -1

@@ -53,7 +53,7 @@ CONCERNS = (
     Concern(
         modules=("checkers/log",),
         histories=("log",),
-        tests=("unit/checkers/test_log_features.py",),
+        tests=("unit/checkers/test_log_features.py", "unit/checkers/test_log_moves.py"),
         definitions=(
             "test_log_transactions_against_definition.py",
             "test_log_against_definitions.py",

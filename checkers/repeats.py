@@ -211,14 +211,14 @@ class _Reading:
         place = np.minimum(np.searchsorted(self.open_process, process[late]), len(self.open_process) - 1)
         is_known = self.open_process[place] == process[late]
         place, late = place[is_known], late[is_known]
-        asked, completed = self.open_rows.take(pa.array(place)), batch.take(pa.array(late))
+        asked, completed = self.open_rows.take(pa.array(place)), _in_plain_words(batch.take(pa.array(late)))
         at = np.arange(len(late))
         rows = _joined([asked, completed])
         yield _Pairs(rows=rows, asked=at, completed=at + len(late), at=late + self.rows, f=f[late], ended=kind[late])
 
     def _keep(self, batch: pa.Table, seen: Int64, opened: Int64) -> None:
         """Those still open without a completion since, and those that were opened."""
-        new = batch.take(pa.array(opened))
+        new = _in_plain_words(batch.take(pa.array(opened)))
         process = new["process"].to_numpy().astype(np.int64)
         if self.open_rows is not None:
             still = np.flatnonzero(~np.isin(self.open_process, seen))
@@ -230,6 +230,22 @@ class _Reading:
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+
+
+def _in_plain_words(rows: pa.Table) -> pa.Table:
+    """Few rows without the dictionaries of the batch that they come from: those of all batches together grow with the
+    history."""
+    return rows.cast(pa.schema([field.with_type(_plain(field.type)) for field in rows.schema]))
+
+
+def _plain(of: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(of):
+        return of.value_type
+    if pa.types.is_list(of):
+        return pa.list_(of.value_field.with_type(_plain(of.value_type)))
+    if pa.types.is_struct(of):
+        return pa.struct([field.with_type(_plain(field.type)) for field in of])
+    return of
 
 
 def require_repeated(history: Source, repeats: Sequence[Repeats]) -> None:

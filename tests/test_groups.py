@@ -29,7 +29,7 @@ def test_a_group_shares_a_worker_after_the_fast_tests_and_before_the_slow_ones(t
     shutil.copy(CHECKOUT / "pyproject.toml", tmp_path)
     (tmp_path / "test_them.py").write_text(TESTS)
     makefile = (CHECKOUT / "Makefile").read_text()
-    options = re.search(r"^TWO_WORKERS := (.*)$", makefile, re.MULTILINE)
+    options = re.search(r"^WORKERS := (.*)$", makefile, re.MULTILINE)
     assert options is not None
     command = [sys.executable, "-m", "pytest", *options[1].split(), "-v", "-p", "no:cacheprovider", "test_them.py"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)

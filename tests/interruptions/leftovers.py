@@ -19,7 +19,7 @@ def marked(variable: str, value: str) -> list[str]:
         try:
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                found.append(f"{entry.name} {command[:120]}")
+                found.append(f"{entry.name} {command}")
         except OSError:
             continue
     return found

@@ -23,14 +23,15 @@ MARKS = "_statements_reached"
 def functions_by_file(files: Iterable[Path]) -> dict[str, list[FunctionType]]:
     found: dict[str, list[FunctionType]] = {str(file): [] for file in files}
     for thing in gc.get_objects():
-        if isinstance(thing, FunctionType) and thing.__code__.co_filename in found:
+        # Not isinstance: it asks what a weak proxy stands for, which may be gone.
+        if type(thing) is FunctionType and thing.__code__.co_filename in found:
             found[thing.__code__.co_filename].append(thing)
     return found
 
 
 def caches() -> list[Any]:
     """What remembers answers that a change would make others."""
-    return [thing for thing in gc.get_objects() if isinstance(thing, functools._lru_cache_wrapper)]
+    return [thing for thing in gc.get_objects() if type(thing) is functools._lru_cache_wrapper]
 
 
 def put(tree: ast.Module, file: Path, functions: Iterable[FunctionType]) -> None:

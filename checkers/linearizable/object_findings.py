@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,9 @@ from checkers.searching import Searches, searching_until
 from checkers.verdict import EXAMPLES
 
 OBJECTS = "objects"
+
+Contradicted: TypeAlias = tuple[tuple[int, ...], str, Question]
+"""Of an object whose operations contradict each other: invocations of some that do, its key, and its question."""
 
 ORDERS = pa.schema([pa.field("key", pa.string()), pa.field("order", pa.list_(pa.int64()))])
 
@@ -64,7 +68,7 @@ def object_findings(
 ) -> pa.Table:
     """Kernel over all rows of a bucket of objects: all are decided that can be, then of the others some searched."""
     malformed: list[Example] = []
-    contradictions: list[tuple[tuple[int, ...], str, Question]] = []
+    contradictions: list[Contradicted] = []
     left: list[OpenObject] = []
     count = 0
     for key, own in objects(rows):
@@ -87,17 +91,24 @@ def object_findings(
             contradictions.append((tuple(starts), key, replace(question, witnesses=tuple(starts))))
         elif isinstance(outcome, Open):
             left.append(_left(key, model, own, outcome))
+    counts = counted(model, contradictions, left, Bounds(configurations=limit, until=until, which=which))
+    unsearchable, examples = counts[MALFORMED]
+    counts[MALFORMED] = len(malformed) + unsearchable, malformed + examples
+    return findings_of_objects(count, counts)
+
+
+def counted(
+    model: Model, contradictions: Sequence[Contradicted], left: Sequence[OpenObject], bounds: Bounds
+) -> dict[str, tuple[int, list[Example]]]:
+    """Of what deciders found and what they left open, by name: how much there is, and examples."""
     # Only some will be shown, and finding what would have fitted takes longer than finding that nothing does.
     smallest = sorted(contradictions, key=lambda one: one[:2])[:EXAMPLES]
-    with searching_until(until):
+    with searching_until(bounds.until):
         shown = [contradicted(key, model, question) for _, key, question in smallest]
-    bounds = Bounds(configurations=limit, until=until, which=which)
     found = searches(model, left, bounds, is_broken=bool(contradictions))
-    counts = {name: (len(examples), examples) for name, examples in found.items()}
     broken = found[NONLINEARIZABLE]
-    counts[NONLINEARIZABLE] = len(contradictions) + len(broken), shown + broken
-    counts[MALFORMED] = len(malformed) + len(found[MALFORMED]), malformed + found[MALFORMED]
-    return findings_of_objects(count, counts)
+    counts = {name: (len(examples), examples) for name, examples in found.items()}
+    return counts | {NONLINEARIZABLE: (len(contradictions) + len(broken), shown + broken)}
 
 
 def _left(key: str, model: Model, rows: pa.Table, outcome: Open) -> OpenObject:

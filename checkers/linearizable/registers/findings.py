@@ -16,21 +16,19 @@ from checkers.findings import FINDINGS, Example, said_of
 from checkers.kernels.columns import NONE, Bool, Int64
 from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, FUNCTIONS, READ
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Spans
-from checkers.linearizable.evidence.contradicted import contradicted
 from checkers.linearizable.history.calls import Calls
 from checkers.linearizable.model import FAILED, INDEFINITE, Call, FailedCas, Model
-from checkers.linearizable.object_findings import ORDERS, findings_of_objects
+from checkers.linearizable.object_findings import ORDERS, Contradicted, counted, findings_of_objects
 from checkers.linearizable.objects import register
 from checkers.linearizable.objects.register import Register, suspects
 from checkers.linearizable.question import Question
 from checkers.linearizable.registers.rows import NAMED, SPANS, all_whole, from_batch, from_table, without_operations
 from checkers.linearizable.registers.vast import decisive_operations, vast_registers
 from checkers.linearizable.search.parts import order_of_parts, parts
-from checkers.linearizable.searches import NONLINEARIZABLE, UNDECIDED_OBJECT, Bounds, OpenObject, searches
+from checkers.linearizable.searches import NONLINEARIZABLE, UNDECIDED_OBJECT, Bounds, OpenObject
 from checkers.linearizable.values import NEVER
 from checkers.plan import Dataset, Engine
 from checkers.searching import Searches, searching_until
-from checkers.verdict import EXAMPLES
 
 
 def hold_integers(model: Model, history: Dataset) -> bool:
@@ -104,7 +102,7 @@ def register_findings(
     searched."""
     recorded = all_whole(from_table(rows))
     suspected = suspects(recorded.registers(_initial(model)))
-    contradictions: list[tuple[tuple[int, ...], str, Question]] = []
+    contradictions: list[Contradicted] = []
     left: list[OpenObject] = []
     for key, spans in recorded.by_register(suspected):
         question = _question(model, spans)
@@ -113,15 +111,7 @@ def register_findings(
             contradictions.append((tuple(spans.start[sorted(outcome.operations)].tolist()), key, question))
         elif isinstance(outcome, Open):
             left.append(_left(key, model, spans, outcome))
-    # Only some will be shown, and finding what would have fitted takes longer than finding that nothing does.
-    smallest = sorted(contradictions, key=lambda found: found[:2])[:EXAMPLES]
-    with searching_until(until):
-        shown = [contradicted(key, model, question) for _, key, question in smallest]
-    bounds = Bounds(configurations=limit, until=until, which=which)
-    found = searches(model, left, bounds, is_broken=bool(contradictions))
-    counts = {name: (len(examples), examples) for name, examples in found.items()}
-    broken = found[NONLINEARIZABLE]
-    counts[NONLINEARIZABLE] = len(contradictions) + len(broken), shown + broken
+    counts = counted(model, contradictions, left, Bounds(configurations=limit, until=until, which=which))
     return findings_of_objects(len(np.unique(recorded.register)), counts)
 
 

@@ -28,10 +28,11 @@ def leaves_nodes_running(probes: Cluster) -> Iterator[None]:
 
 def test_slow_downs_of_a_processor_add_up(probes: Cluster) -> None:
     environment, slow = probes.environment, SlowNode(callback_us=0, stretch=5)
-    took_ns = [probes.ask("p1", "burn")]
+    # The least of several: what else runs on the machine makes each of them longer, never shorter.
+    took_ns = [min(probes.ask("p1", "burn") for _ in range(5))]
     for change in (environment.impair, environment.impair, environment.relieve, environment.relieve):
         assert probes.do(change(["p1"], slow)).happened
-        took_ns.append(probes.ask("p1", "burn"))
+        took_ns.append(min(probes.ask("p1", "burn") for _ in range(5)))
     assert took_ns[2] > 1.5 * took_ns[1] > 3 * took_ns[0], f"slowed down not at all, once, twice, …: {took_ns}"
     assert not probes.do(environment.relieve(["p1"], slow)).happened
 

@@ -96,28 +96,37 @@ def _ensure_java() -> None:
 
 def _ensure_kernels() -> None:
     """Compile them ahead, so that no check waits for it. Where that fails, checks compile what they need."""
-    stamp = _content()
-    if KERNELS_STAMP.exists() and KERNELS_STAMP.read_text() == stamp:
-        return
-    say("compiling kernels on all cores, once on this machine; takes a minute or two")
-    if subprocess.run([str(VENV_PYTHON), "-m", COMPILES_KERNELS], cwd=CHECKOUT, check=False).returncode:
-        say("not all kernels could be compiled ahead; the first checks will take longer")
-        return
-    KERNELS_STAMP.write_text(stamp)
+    _ensure_ahead(
+        COMPILES_KERNELS,
+        KERNELS_STAMP,
+        _content(),
+        doing="compiling kernels on all cores, once on this machine; takes a minute or two",
+        failed="not all kernels could be compiled ahead; the first checks will take longer",
+    )
 
 
 def _ensure_class_archive() -> None:
     """Have Spark's classes laid out ahead, so that its JVM starts quicker. Where that fails, it starts without them."""
     from checkers.spark.java import find_java
 
-    stamp = f"{STAMP.read_text()}{find_java()}\n"
-    if CLASSES_STAMP.exists() and CLASSES_STAMP.read_text() == stamp:
+    _ensure_ahead(
+        ARCHIVES_CLASSES,
+        CLASSES_STAMP,
+        f"{STAMP.read_text()}{find_java()}\n",
+        doing="laying out the classes of Spark, once on this machine; takes half a minute",
+        failed="the classes of Spark could not be laid out; it will take some seconds longer to start",
+    )
+
+
+def _ensure_ahead(module: str, kept: Path, stamp: str, *, doing: str, failed: str) -> None:
+    """Run what others can do without, unless it has been run for this stamp, which is `kept` in a file."""
+    if kept.exists() and kept.read_text() == stamp:
         return
-    say("laying out the classes of Spark, once on this machine; takes half a minute")
-    if subprocess.run([str(VENV_PYTHON), "-m", ARCHIVES_CLASSES], cwd=CHECKOUT, check=False).returncode:
-        say("the classes of Spark could not be laid out; it will take some seconds longer to start")
+    say(doing)
+    if subprocess.run([str(VENV_PYTHON), "-m", module], cwd=CHECKOUT, check=False).returncode:
+        say(failed)
         return
-    CLASSES_STAMP.write_text(stamp)
+    kept.write_text(stamp)
 
 
 def _content() -> str:

@@ -34,7 +34,7 @@ from checkers.linearizable.search.configurations import (
     put,
     with_room,
 )
-from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, READS, ask, find
+from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, READS, looked_up
 from checkers.linearizable.search.progress import Given
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled, inlined
@@ -153,10 +153,8 @@ def _taken(given: Given, dive: Dive, top: int) -> int:
             return NOWHERE
         slot = _slot_of(given, choice)
         kind = FIRST - 1 - choice if slot < 0 else line.kind_of[given.present.open_in[slot]]
-        entry = before[STATE] * kinds + kind
-        place = find(moves.table, entry)
-        if moves.table[place, 0] < 0:
-            ask(moves, entry)
+        place = looked_up(moves, before[STATE] * kinds + kind)
+        if place < 0:
             return ASKS
         if dive.target[top] == moves.table[place, 2]:
             dive.choice[top] = _next_choice(given, before, choice, dive.first_end)
@@ -234,10 +232,8 @@ def _slot_of(given: Given, choice: int) -> int:
 @inlined
 def _fits(given: Given, state: int, operation: int) -> int:
     """How many states a read leads to: none if it does not fit; -1, and asked for, if that is missing."""
-    entry = state * len(given.line.does) + given.line.kind_of[operation]
-    place = find(given.moves.table, entry)
-    if given.moves.table[place, 0] < 0:
-        ask(given.moves, entry)
+    place = looked_up(given.moves, state * len(given.line.does) + given.line.kind_of[operation])
+    if place < 0:
         return -1
     targets: int = given.moves.table[place, 2]
     return targets

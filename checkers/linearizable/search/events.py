@@ -86,3 +86,13 @@ def ask(moves: Moves, entry: int) -> None:
     if asked < len(moves.missing) and (asked == 0 or moves.missing[asked - 1] != entry):
         moves.missing[asked] = entry
         moves.asked[0] = asked + 1
+
+
+@inlined
+def looked_up(moves: Moves, entry: int) -> int:
+    """Where an entry is in the table of moves; -1, and asked for, if it is not there."""
+    at = find(moves.table, entry)
+    if moves.table[at, 0] < 0:
+        ask(moves, entry)
+        return -1
+    return at

@@ -42,8 +42,8 @@ from checkers.linearizable.search.events import (
     OVERWRITES,
     READS,
     UNCOUNTED,
-    ask,
     find,
+    looked_up,
 )
 from checkers.linearizable.search.progress import Allowance, Completion, Found, Given, Reached
 from checkers.linearizable.search.superfluous import OpenSlots, without_superfluous
@@ -118,9 +118,7 @@ def _fits_where_known(given: Given, operation: int, current: Int64, trail: Trail
     if line.does[kind] != READS:
         return True
     for i in range(len(current)):
-        entry = current[i, STATE] * len(line.does) + kind
-        if moves.table[find(moves.table, entry), 0] < 0:
-            ask(moves, entry)
+        looked_up(moves, current[i, STATE] * len(line.does) + kind)
     if moves.asked[0]:
         return False
     for i in range(len(current)):
@@ -254,10 +252,8 @@ def _chosen(given: Given, completion: Completion, choice: int, row: Int64, numbe
 @inlined
 def _targets(given: Given, row: Int64, kind: int) -> tuple[int, int]:
     """Where the states are to which this kind leads, and how many; none, and asked for, if nothing is known of it."""
-    entry = row[STATE] * len(given.line.does) + kind
-    at = find(given.moves.table, entry)
-    if given.moves.table[at, 0] < 0:
-        ask(given.moves, entry)
+    at = looked_up(given.moves, row[STATE] * len(given.line.does) + kind)
+    if at < 0:
         return 0, 0
     return given.moves.table[at, 1], given.moves.table[at, 2]
 
@@ -304,11 +300,8 @@ def _read(given: Given, completion: Completion, trail: Trail) -> None:
         if has(row, PLACED, slot):
             continue
         operation = given.present.open_in[slot]
-        entry = row[STATE] * len(line.does) + line.kind_of[operation]
-        at = find(moves.table, entry)
-        if moves.table[at, 0] < 0:
-            ask(moves, entry)
-        elif moves.table[at, 2] > 0:
+        at = looked_up(moves, row[STATE] * len(line.does) + line.kind_of[operation])
+        if at >= 0 and moves.table[at, 2] > 0:
             put(row, PLACED, slot)
             row[UNREAD] = 0
             record(trail, row, operation)

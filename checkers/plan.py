@@ -135,8 +135,6 @@ class CheckRequest:
     """What is legal of what was written in some spans of time."""
     run: RunUnderCheck | None = None
     """None for a history that came without its run."""
-    searches_until: float | None = None
-    """When searches for an order are given up, in seconds since the epoch; None: steps and memory alone bound them."""
     searches: Searches = Searches.UNTIL_INVALID
 
 

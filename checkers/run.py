@@ -11,6 +11,7 @@ from checkers.anomaly import Meaning
 from checkers.history_batches import encoded
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.repeats import require_repeated
+from checkers.searching import TimeIsUp
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, require_history
 
@@ -40,6 +41,8 @@ def _checked(request: CheckRequest, checker: Checker, engine: Engine) -> Checker
         return _explained(checker.check(request, engine), checker.meanings)
     except MalformedHistory:
         raise
+    except TimeIsUp as up:
+        return CheckerResult(verdict=Verdict.UNKNOWN, reasons=(f"{checker.name}: {up}",))
     except Exception as error:  # noqa: BLE001  a checker's failure, of whatever kind, says nothing about the system
         reason = f"the {checker.name} checker failed: {type(error).__name__}: {_first_line(error)}"
         return CheckerResult(verdict=Verdict.UNKNOWN, reasons=(reason,))

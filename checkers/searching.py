@@ -1,7 +1,8 @@
 """Which searches begin, until when they may go on, and what they say of themselves meanwhile.
 
-A kernel sets until when, for all that it leads to; whoever takes long asks now and then, between pieces of its work
-that take a second or so. Whatever had been decided by then stands; what was not decided is UNKNOWN. No other bound
+Until when holds for all that a kernel leads to (`checkers.in_time`); whoever takes long asks now and then, between
+pieces of its work that take a second or so. Whatever had been decided by then stands; what was not decided is UNKNOWN.
+What takes time in proportion to the history may go on a little longer, and then gives up as a whole. No other bound
 depends on a clock: where no moment is given, every machine decides alike.
 
 Whoever listens gets to know what is searched, and how far that is. Nobody has to: nothing hangs on it.
@@ -23,6 +24,17 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_S = 1e6
 """What a timer takes for ever."""
+
+
+GRACE_S = 20.0
+"""For so long after searches are over, what takes time in proportion to the history may go on."""
+
+
+class TimeIsUp(Exception):
+    """What was not finished by then is left."""
+
+    def __init__(self) -> None:
+        super().__init__("the time of --give-up-after was up before all had been looked at; give more time")
 
 
 class Searches(Enum):
@@ -70,6 +82,18 @@ def is_bounded() -> bool:
 def is_over() -> bool:
     until = _until.get()
     return until is not None and time.monotonic() >= until
+
+
+def is_long_over() -> bool:
+    """Whether what takes time in proportion to the history is to end as well."""
+    until = _until.get()
+    return until is not None and time.monotonic() >= until + GRACE_S
+
+
+def require_time() -> None:
+    """Raises TimeIsUp."""
+    if is_long_over():
+        raise TimeIsUp
 
 
 def left_s() -> float:

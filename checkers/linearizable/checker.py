@@ -126,22 +126,22 @@ class Linearizable:
 
     def _findings(self, request: CheckRequest, engine: Engine) -> Dataset:
         history, rows = engine.history(request.history, COLUMNS), history_rows(request.history)
-        limit, until, model = self.max_configurations, request.searches_until, self.model
+        limit, model = self.max_configurations, self.model
         # Where it is legal throughout, no finding makes the verdict certain.
         which = Searches.ALL if NONLINEARIZABLE in request.legal else request.searches
         if registers.hold_integers(model, history):
             # With functions, for of a history of several strands only the rows of this one count.
             keys = engine.history(request.history, ("f", "key"))
-            return registers.findings(engine, history, keys, rows, model=model, limit=limit, until=until, which=which)
-        kernel = partial(object_findings, model=model, limit=limit, until=until, which=which)
+            return registers.findings(engine, history, keys, rows, model=model, limit=limit, which=which)
+        kernel = partial(object_findings, model=model, limit=limit, which=which)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, FINDINGS)
 
     def _orders(self, request: CheckRequest, engine: Engine) -> Dataset:
         history, rows = engine.history(request.history, COLUMNS), history_rows(request.history)
-        limit, until = self.max_configurations, request.searches_until
+        limit = self.max_configurations
         if registers.hold_integers(self.model, history):
-            return registers.orders(engine, history, rows, model=self.model, limit=limit, until=until)
-        kernel = partial(object_orders, model=self.model, limit=limit, until=until)
+            return registers.orders(engine, history, rows, model=self.model, limit=limit)
+        kernel = partial(object_orders, model=self.model, limit=limit)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, ORDERS)
 
 

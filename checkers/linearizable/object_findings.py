@@ -26,7 +26,7 @@ from checkers.linearizable.searches import (
     meaningless,
     searches,
 )
-from checkers.searching import Searches, searching_until
+from checkers.searching import Searches
 from checkers.verdict import EXAMPLES
 
 OBJECTS = "objects"
@@ -37,12 +37,11 @@ Contradicted: TypeAlias = tuple[tuple[int, ...], str, Question]
 ORDERS = pa.schema([pa.field("key", pa.string()), pa.field("order", pa.list_(pa.int64()))])
 
 
-def object_orders(rows: pa.Table, *, model: Model, limit: int, until: float | None = None) -> pa.Table:
+def object_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
     """Kernel over all rows of a bucket of objects: an order for each that has one within the limit, and the time."""
     keys, orders = [], []
     for key, own in objects(rows):
-        with searching_until(until):
-            order = _order(model, own, limit)
+        order = _order(model, own, limit)
         if order is not None:
             keys.append(key)
             orders.append(order)
@@ -63,7 +62,6 @@ def object_findings(
     *,
     model: Model,
     limit: int,
-    until: float | None = None,
     which: Searches = Searches.UNTIL_INVALID,
 ) -> pa.Table:
     """Kernel over all rows of a bucket of objects: all are decided that can be, then of the others some searched."""
@@ -91,7 +89,7 @@ def object_findings(
             contradictions.append((tuple(starts), key, replace(question, witnesses=tuple(starts))))
         elif isinstance(outcome, Open):
             left.append(_left(key, model, own, outcome))
-    counts = counted(model, contradictions, left, Bounds(configurations=limit, until=until, which=which))
+    counts = counted(model, contradictions, left, Bounds(configurations=limit, which=which))
     unsearchable, examples = counts[MALFORMED]
     counts[MALFORMED] = len(malformed) + unsearchable, malformed + examples
     return findings_of_objects(count, counts)
@@ -103,8 +101,7 @@ def counted(
     """Of what deciders found and what they left open, by name: how much there is, and examples."""
     # Only some will be shown, and finding what would have fitted takes longer than finding that nothing does.
     smallest = sorted(contradictions, key=lambda one: one[:2])[:EXAMPLES]
-    with searching_until(bounds.until):
-        shown = [contradicted(key, model, question) for _, key, question in smallest]
+    shown = [contradicted(key, model, question) for _, key, question in smallest]
     found = searches(model, left, bounds, is_broken=bool(contradictions))
     broken = found[NONLINEARIZABLE]
     counts = {name: (len(examples), examples) for name, examples in found.items()}

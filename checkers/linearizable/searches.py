@@ -29,7 +29,7 @@ from checkers.linearizable.search.decision import (
 )
 from checkers.linearizable.search.parts import Part, decide_parts, parts
 from checkers.linearizable.values import NEVER, shown
-from checkers.searching import Searches, saying_of, searching_until
+from checkers.searching import Searches, saying_of
 
 NONLINEARIZABLE = "nonlinearizable"
 UNDECIDED_OBJECT = "undecided"
@@ -60,8 +60,6 @@ class Bounds:
 
     configurations: int
     """At most so many are explored for one object."""
-    until: float | None = None
-    """When they are given up, in seconds since the epoch; None: steps and memory alone bound them."""
     which: Searches = Searches.UNTIL_INVALID
 
 
@@ -80,7 +78,7 @@ def searches(
                 judged: tuple[str, Example] | None = UNSEARCHED, Example(key=one.key, operations=(), because=one.why)
             else:
                 subject = f"{one.key or 'the object'}, {number} of {len(ordered)} to be searched"
-                with saying_of(subject), searching_until(bounds.until):
+                with saying_of(subject):
                     judged = _searched(one, model, calls, of_it, bounds.configurations)
         except (TypeError, ValueError) as error:
             judged = MALFORMED, meaningless(one.key, model, one.first, error)

@@ -42,7 +42,7 @@ def order_anomalies(
     workload: str, request: CheckRequest, engine: Engine, inferred: Inference, answers: Sequence[Answer]
 ) -> Mapping[str, AnomalySummary]:
     """One for each of the weakest models that no order explains the history in."""
-    refuted = {one.model: one.proof for one in answers if one.verdict is Verdict.INVALID}
+    refuted = _refuted(answers)
     anomalies = {}
     for model in weakest(refuted):
         proof, name = refuted[model], f"{NO_ORDER}{model.value}"
@@ -56,6 +56,15 @@ def order_anomalies(
             example = explained_anomaly(name, indices, explained_proof(proof.proof, names, shown))
         anomalies[name] = AnomalySummary(count=1, examples=(example,))
     return anomalies
+
+
+def names_of_no_order(answers: Sequence[Answer]) -> Sequence[str]:
+    """What `order_anomalies` finds, without why."""
+    return [f"{NO_ORDER}{model.value}" for model in weakest(_refuted(answers))]
+
+
+def _refuted(answers: Sequence[Answer]) -> Mapping[ConsistencyModel, CompactProof | None]:
+    return {one.model: one.proof for one in answers if one.verdict is Verdict.INVALID}
 
 
 def names_of(workload: str, inferred: Inference, model: ConsistencyModel, proof: CompactProof) -> Names:

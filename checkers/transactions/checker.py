@@ -29,17 +29,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from checkers import searching
-from checkers.anomaly import Meaning
+from checkers.anomaly import Anomaly, Meaning
 from checkers.certified import CertifiedHistory
 from checkers.findings import gathered_findings
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
-from checkers.transactions.anomalies import cycle_anomalies, names_of, order_anomalies
+from checkers.searching import TimeIsUp
+from checkers.transactions.anomalies import cycle_anomalies, names_of, names_of_no_order, order_anomalies
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.graph.cycles import Cycles
 from checkers.transactions.elle.graph.search import cycles
@@ -149,22 +151,45 @@ class _Transactions(ABC):
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         with self._inferred(request, engine) as inferred:
-            if self._decides_one():
-                known = _by_its_decider(engine, inferred, self.model, request.searches_until)
-            else:
-                known = _by_dependencies(engine, inferred)
-                if not known.cycles.undecided:
-                    kept = self._kept_without_cycles(known) - known.standing.broken
-                    known = replace(known, standing=known.standing.keeping(*kept))
-                known = _by_deciders(engine, inferred, known, self.model, request.searches_until)
+            known = self._known_in_time(engine, inferred)
             anomalies = {
                 **known.findings,
-                **cycle_anomalies(request, engine, inferred, known.cycles),
-                **order_anomalies(self.name, request, engine, inferred, known.answers),
+                **_shown_in_time(
+                    lambda: cycle_anomalies(request, engine, inferred, known.cycles),
+                    {name: found.count for name, found in known.cycles.found.items()},
+                ),
+                **_shown_in_time(
+                    lambda: order_anomalies(self.name, request, engine, inferred, known.answers),
+                    dict.fromkeys(names_of_no_order(known.answers), 1),
+                ),
             }
             told = _told(self.model, anomalies, request.legal)
             reasons = (EMPTY,) if self._is_empty(known) else ()
             return _result(self.model, known, told, reasons, _open_searches(self.model, known, request.legal))
+
+    def _known_in_time(self, engine: Engine, inferred: Inference) -> Known:
+        """What could be known until the time was up. Raises MalformedHistory, and TimeIsUp where that is nothing."""
+        known, left_out = _by_reads(engine, inferred)
+        steps: Sequence[Callable[[Known], Known]]
+        if self._decides_one():
+            steps = (partial(_by_its_decider, engine, inferred, self.model),)
+        else:
+            cycles_told, told = partial(_by_cycles, engine, inferred, left_out), self._without_cycles
+            steps = (cycles_told, told, partial(_by_deciders, engine, inferred, self.model))
+        for step in steps:
+            try:
+                known = step(known)
+            except TimeIsUp as up:
+                left = replace(known.cycles, undecided=(*known.cycles.undecided, str(up)))
+                return replace(known, cycles=left)
+        return known
+
+    def _without_cycles(self, known: Known) -> Known:
+        """With what is kept because all cycles are known."""
+        if known.cycles.undecided:
+            return known
+        kept = self._kept_without_cycles(known) - known.standing.broken
+        return replace(known, standing=known.standing.keeping(*kept))
 
     def certify(
         self,
@@ -249,6 +274,10 @@ class RwRegister(_Transactions):
 def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
     """Raises MalformedHistory."""
     known, left_out = _by_reads(engine, inferred)
+    return _by_cycles(engine, inferred, left_out, known)
+
+
+def _by_cycles(engine: Engine, inferred: Inference, left_out: int, known: Known) -> Known:
     searching.say(lambda: "cycles of dependencies")
     found = cycles(engine, inferred.nodes, inferred.links)
     if left_out:
@@ -257,14 +286,11 @@ def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
     return replace(known, cycles=found, standing=known.standing.showing(found.found))
 
 
-def _by_its_decider(
-    engine: Engine, inferred: Inference, demanded: ConsistencyModel, searches_until: float | None
-) -> Known:
-    """Nothing is known of other models but what findings rule out. Raises MalformedHistory."""
-    known, _ = _by_reads(engine, inferred)
+def _by_its_decider(engine: Engine, inferred: Inference, demanded: ConsistencyModel, known: Known) -> Known:
+    """Nothing is known of other models but what findings rule out."""
     if demanded in known.standing.broken:
         return known
-    given = answer_alone(engine, inferred.resolved, demanded, searches_until)
+    given = answer_alone(engine, inferred.resolved, demanded)
     return replace(known, standing=known.standing.deciding(demanded, given.verdict), answers=(given,))
 
 
@@ -284,12 +310,10 @@ def _by_reads(engine: Engine, inferred: Inference) -> tuple[Known, int]:
     return known, sum(counted.get(name, 0) for name in LEFT_OUT)
 
 
-def _by_deciders(
-    engine: Engine, inferred: Inference, known: Known, demanded: ConsistencyModel, searches_until: float | None
-) -> Known:
+def _by_deciders(engine: Engine, inferred: Inference, demanded: ConsistencyModel, known: Known) -> Known:
     if not known.standing.undecided(demanded):
         return known
-    given = answers(engine, inferred.resolved, demanded, known.standing, searches_until)
+    given = answers(engine, inferred.resolved, demanded, known.standing)
     standing = known.standing
     for one in given:
         standing = standing.deciding(one.model, one.verdict)
@@ -297,6 +321,20 @@ def _by_deciders(
         # There is nothing that an order would have to explain.
         standing = standing.keeping(*(model for model in ConsistencyModel if model not in standing.broken))
     return replace(known, standing=standing, answers=given)
+
+
+def _shown_in_time(
+    shown: Callable[[], Mapping[str, AnomalySummary]], counts: Mapping[str, int]
+) -> Mapping[str, AnomalySummary]:
+    """The anomalies as they are shown; where the time is up before that, by name and how often each was found."""
+    try:
+        return shown()
+    except TimeIsUp:
+        because = "was found, but the time of --give-up-after was up before it could be shown"
+        return {
+            name: AnomalySummary(count=count, examples=(Anomaly(name=name, because=because),))
+            for name, count in counts.items()
+        }
 
 
 def _told(
@@ -369,7 +407,8 @@ def _left_open(answer: Answer) -> str:
         facts.append(
             f"left are {known.transactions:,} transactions in {known.components:,} groups, such as those {such}"
         )
-    facts.append(f"{known.orders:,} orders were tried, and {known.conflicts:,} of the choices tried had failed")
+    if known.components or known.orders:
+        facts.append(f"{known.orders:,} orders were tried, and {known.conflicts:,} of the choices tried had failed")
     if known.choices:
         facts.append(f"{known.choices:,} orders of two writers were to be chosen")
     if known.prefix:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from checkers.history_batches import history_rows
+from checkers.in_time import EngineInTime
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.searching import USUAL, Effort, Searches, heard_by
@@ -46,16 +47,19 @@ class Judge:
         chosen = engines.choose(self.engine, self.master, rows=history_rows(request.history), judged=judged)
         progress(f"checking {named} {chosen.words()}")
         progress(Moment(f"starting engine {chosen.name}"))
-        engine = engines.make_engine(chosen, progress)
+        engine = self._in_time(engines.make_engine(chosen, progress))
         begun = time.monotonic()
         if self.effort.searches is Searches.ALL:
             request = replace(request, searches=Searches.ALL)
-        request = replace(request, searches_until=self.effort.until)
         doing = Doing(engine.name, progress)
         with heard_by(doing.hears):
             results = check_history(request, checkers, engine, begins=doing.begins)
         progress(f"checked in {time.monotonic() - begun:.1f} s")
         return Decided(results=judged_as(results, self.vacuous), chosen=chosen, engine=engine)
+
+    def _in_time(self, engine: Engine) -> Engine:
+        until = self.effort.until
+        return engine if until is None else EngineInTime(engine, until)
 
 
 @dataclass

@@ -16,6 +16,7 @@ from checkers.certified import CertifiedHistory, fingerprint
 from checkers.history_batches import Source
 from checkers.linearizable import require_certifiable
 from checkers.plan import CheckRequest
+from checkers.searching import TimeIsUp
 from checkers.verdict import CheckerResult, Verdict
 from harness.errors import HarnessError, UsageError
 from harness.jepsen import located
@@ -97,7 +98,10 @@ def _certified(given: GivenHistory, judgement: Judgement, request: CheckRequest,
     if certifier is None or certificate is None:
         return ""
     history = CertifiedHistory(name=str(given.path), sha256=fingerprint(given.file))
-    return certifier.certify(request, decided.engine, partial(write, certificate), history)
+    try:
+        return certifier.certify(request, decided.engine, partial(write, certificate), history)
+    except TimeIsUp:
+        return "no proof  the time of --give-up-after was up, nothing"
 
 
 def placed(error: MalformedHistory, path: Path, given: GivenHistory | None) -> MalformedHistory:

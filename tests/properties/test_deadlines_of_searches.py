@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from checkers.linearizable.history.calls import calls_of
@@ -56,13 +58,16 @@ def test_what_a_decider_decides_is_decided_and_shown_also_when_searches_are_over
     invalid = 0
     for _ in range(200):
         rows = kernel_rows(made_up(model, rng, 8))
-        found, over = (
-            {row["name"]: row for row in object_findings(rows, model=model, limit=LIMIT, until=until).to_pylist()[::-1]}
-            for until in (None, 0.0)
-        )
+        found = _named(object_findings(rows, model=model, limit=LIMIT))
+        with searching_until(0.0):
+            over = _named(object_findings(rows, model=model, limit=LIMIT))
         undecided = over.keys() & {"undecided"}
         assert undecided or over.keys() == found.keys()
         if "nonlinearizable" in over:
             invalid += 1
             assert over["nonlinearizable"]["count"] == found["nonlinearizable"]["count"]
     assert invalid > 5
+
+
+def _named(findings: pa.Table) -> dict[str, dict[str, Any]]:
+    return {row["name"]: row for row in findings.to_pylist()[::-1]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from checkers.consumption import ConsumptionChecker, Mode
 from checkers.consumption.rows import CONSUMPTION
 from checkers.delay import DELAYED, DelayChecker
 from checkers.in_process.engine import InProcessEngine
+from checkers.in_time import EngineInTime
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
@@ -97,6 +99,15 @@ def test_both_engines_give_the_same_verdict_of_a_log(
     assert check_history(in_memory, checkers, InProcessEngine()) == alone
     assert check_history(in_memory, checkers, spark) == alone
     assert not any("failed" in reason for result in alone.values() for reason in result.reasons)
+
+
+def test_on_both_engines_a_check_ends_once_its_time_is_up(spark: SparkEngine, tmp_path: Path) -> None:
+    path = write(tmp_path / "h.parquet", random_history(random.Random(5), 200), LOG_MESSAGES)
+    request, checkers = CheckRequest(history=path), {"log": LogChecker(), "statistics": Statistics()}
+    for until, is_up in ((time.time() + 1_000, False), (0.0, True)):
+        alone = check_history(request, checkers, EngineInTime(InProcessEngine(), until))
+        assert check_history(request, checkers, EngineInTime(spark, until)) == alone
+        assert all(("--give-up-after" in "".join(result.reasons)) == is_up for result in alone.values())
 
 
 def test_both_engines_give_the_same_verdict_of_consumption(

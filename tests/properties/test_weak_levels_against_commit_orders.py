@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from collections import Counter
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
@@ -12,7 +13,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from checkers.transactions.evidence.proof import Because, Proof
+from checkers.searching import searching_until
+from checkers.transactions.evidence.proof import Because, Bound, Proof
 from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 from checkers.transactions.isolation.weak import visibility
 from checkers.transactions.isolation.weak.levels import IMPLIED, LEVELS, explaining_order, weak_levels
@@ -36,6 +38,21 @@ SEES = {
     "causal": "[rs]+",
 }
 """The paths of reads and sessions by which a transaction sees another one."""
+
+
+def test_levels_are_decided_also_when_searches_are_over_but_not_for_ever() -> None:
+    drawn = random_answers(random.Random(1))
+    with searching_until(time.time()):
+        just_over = weak_levels(drawn)
+    with searching_until(0.0):
+        long_over = weak_levels(drawn)
+    assert {name: of.verdict for name, of in just_over.items()} == {
+        n: of.verdict for n, of in weak_levels(drawn).items()
+    }
+    assert set(long_over) == set(LEVELS)
+    for decision in long_over.values():
+        assert decision.verdict is Verdict.UNKNOWN
+        assert decision.established is not None and decision.established.bound is Bound.TIME
 
 
 def random_answers(rng: random.Random) -> Committed:

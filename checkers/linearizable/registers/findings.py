@@ -28,7 +28,7 @@ from checkers.linearizable.search.parts import order_of_parts, parts
 from checkers.linearizable.searches import NONLINEARIZABLE, UNDECIDED_OBJECT, Bounds, OpenObject
 from checkers.linearizable.values import NEVER
 from checkers.plan import Dataset, Engine
-from checkers.searching import Searches, searching_until
+from checkers.searching import Searches
 
 
 def hold_integers(model: Model, history: Dataset) -> bool:
@@ -49,7 +49,6 @@ def findings(
     *,
     model: Model,
     limit: int,
-    until: float | None = None,
     which: Searches = Searches.UNTIL_INVALID,
 ) -> Dataset:
     """`keys`: the column alone of the same rows."""
@@ -58,7 +57,7 @@ def findings(
     small = engine.grouped(
         engine.mapped(history, spans, SPANS),
         ("bucket",),
-        partial(register_findings, model=model, limit=limit, until=until, which=which),
+        partial(register_findings, model=model, limit=limit, which=which),
         FINDINGS,
     )
     if not vast:
@@ -69,12 +68,10 @@ def findings(
     return engine.union(small, engine.grouped(decisive, ("key",), partial(vast_findings, model=model), FINDINGS))
 
 
-def orders(
-    engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int, until: float | None = None
-) -> Dataset:
+def orders(engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int) -> Dataset:
     """ORDERS of registers of any size; each in one worker's memory."""
     spans = partial(spans_and_names, failed_cas=model.failed_cas, buckets=bucket_count(rows))
-    kernel = partial(register_orders, model=model, limit=limit, until=until)
+    kernel = partial(register_orders, model=model, limit=limit)
     return engine.grouped(engine.mapped(history, spans, SPANS), ("bucket",), kernel, ORDERS)
 
 
@@ -95,7 +92,6 @@ def register_findings(
     *,
     model: Model,
     limit: int,
-    until: float | None = None,
     which: Searches = Searches.UNTIL_INVALID,
 ) -> pa.Table:
     """Kernel over all operations on the registers of a bucket: all are decided that can be, then of the others some
@@ -111,7 +107,7 @@ def register_findings(
             contradictions.append((tuple(spans.start[sorted(outcome.operations)].tolist()), key, question))
         elif isinstance(outcome, Open):
             left.append(_left(key, model, spans, outcome))
-    counts = counted(model, contradictions, left, Bounds(configurations=limit, until=until, which=which))
+    counts = counted(model, contradictions, left, Bounds(configurations=limit, which=which))
     return findings_of_objects(len(np.unique(recorded.register)), counts)
 
 
@@ -143,7 +139,7 @@ def vast_findings(rows: pa.Table, *, model: Model) -> pa.Table:
     return findings_of_objects(1, found)
 
 
-def register_orders(rows: pa.Table, *, model: Model, limit: int, until: float | None = None) -> pa.Table:
+def register_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
     """Kernel over all operations on the registers of a bucket: an order for each that has one within the limit.
 
     That of a register without operations is empty.
@@ -152,8 +148,7 @@ def register_orders(rows: pa.Table, *, model: Model, limit: int, until: float | 
     recorded = all_whole(table.part(table.type != NAMED))
     keys, found = [], []
     for key, spans in recorded.by_register(np.arange(len(recorded.names))):
-        with searching_until(until):
-            order = _order(model, spans, limit) if len(spans.start) else []
+        order = _order(model, spans, limit) if len(spans.start) else []
         if order is not None:
             keys.append(key)
             found.append(order)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from checkers.kernels.columns import Int64
 from checkers.plan import Dataset, Engine
-from checkers.searching import searching_until
+from checkers.searching import TimeIsUp
 from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.encoded_proof import CompactProof, decoded_proof, encoded_proof
 from checkers.transactions.evidence.proof import Bound, Decision, Established
@@ -61,14 +61,13 @@ def answers(
     resolved: Dataset,
     demanded: ConsistencyModel,
     position: LatticePosition,
-    until: float | None = None,
 ) -> tuple[Answer, ...]:
-    """Of every model that was asked for, in the order in which they were. `until`: as in `CheckRequest`; then nothing
+    """Of every model that was asked for, in the order in which they were. Once searches are over, nothing
     is begun any more that may take long."""
     asked = engine.grouped(
         engine.mapped(resolved, together, TOGETHER),
         ("all",),
-        partial(answered, demanded=demanded, position=position, until=until),
+        partial(answered, demanded=demanded, position=position),
         ANSWERS,
     )
     return tuple(map(_answer, engine.gather(asked, len(ConsistencyModel)).to_pylist()))
@@ -99,12 +98,10 @@ def answered(
     *,
     demanded: ConsistencyModel,
     position: LatticePosition,
-    until: float | None = None,
 ) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
-    with searching_until(until):
-        _, decisions = decide(transactions, demanded, position)
+    _, decisions = decide(transactions, demanded, position)
     return _answers(decisions, transactions, keys)
 
 
@@ -130,12 +127,12 @@ def _events(model: ConsistencyModel) -> int:
     return Names(model=model.value, workload="", start=np.zeros(0, dtype=np.int64), keys=()).events
 
 
-def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel, until: float | None = None) -> Answer:
+def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel) -> Answer:
     """Of one model, whatever else is known."""
     asked = engine.grouped(
         engine.mapped(resolved, together, TOGETHER),
         ("all",),
-        partial(answered_alone, model=model, until=until),
+        partial(answered_alone, model=model),
         ANSWERS,
     )
     rows = engine.gather(asked, 1).to_pylist()
@@ -144,11 +141,10 @@ def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel, unt
     return _answer(rows[0])
 
 
-def answered_alone(rows: pa.Table, *, model: ConsistencyModel, until: float | None = None) -> pa.Table:
+def answered_alone(rows: pa.Table, *, model: ConsistencyModel) -> pa.Table:
     """Kernel over all rows of a history."""
     transactions, keys = _committed(rows)
-    with searching_until(until):
-        decision = answer(transactions, model)
+    decision = answer(transactions, model)
     return _answers({model: decision}, transactions, keys)
 
 
@@ -159,9 +155,11 @@ def order_of(engine: Engine, resolved: Dataset, model: ConsistencyModel, limit: 
 
 
 def placed(rows: pa.Table, *, model: ConsistencyModel) -> pa.Table:
-    """Kernel over all rows of a history: its ORDER."""
+    """Kernel over all rows of a history that the model allows: its ORDER. Raises TimeIsUp."""
     transactions = committed(rows)
     decision = ordered(transactions, model)
+    if decision.verdict is Verdict.UNKNOWN:  # It was decided before, so only the time can have been too short.
+        raise TimeIsUp
     assert decision.order is not None, "an order of what no order explains"
     events = _events(model)
     order = decision.order[decision.order // events != INITIAL]

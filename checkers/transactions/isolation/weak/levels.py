@@ -23,8 +23,9 @@ from functools import cached_property
 
 import numpy as np
 
+from checkers import searching
 from checkers.kernels.columns import Int32
-from checkers.transactions.evidence.proof import Decision, Proof
+from checkers.transactions.evidence.proof import Bound, Decision, Established, Proof
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.isolation.weak.accesses import Accesses
 from checkers.transactions.isolation.weak.atomicity import own_writes, read_atomic, read_committed
@@ -134,6 +135,9 @@ LEVELS: Mapping[str, Level] = {
 """Each behind all stronger ones."""
 
 
+OUT_OF_TIME = Decision(verdict=Verdict.UNKNOWN, established=Established(bound=Bound.TIME))
+
+
 def _implied(name: str) -> tuple[str, ...]:
     """All weaker ones, in the order of LEVELS."""
     found = {weaker for level in LEVELS[name].weaker for weaker in (level, *_implied(level))}
@@ -145,7 +149,7 @@ IMPLIED: Mapping[str, tuple[str, ...]] = {name: _implied(name) for name in LEVEL
 
 def weak_levels(committed: Committed, levels: Collection[str] = tuple(LEVELS)) -> Mapping[str, Decision]:
     """Each level's decision, VALID without an order. What a stronger level allows is not looked at again; what a weaker
-    one forbids has the weaker one's proof."""
+    one forbids has the weaker one's proof. Once searches are long over no further level is looked at."""
     question = _Question(Accesses.of(committed))
     cycles: dict[str, Int32 | None] = {}
     """None where there is none."""
@@ -154,7 +158,7 @@ def weak_levels(committed: Committed, levels: Collection[str] = tuple(LEVELS)) -
             continue
         if any(name in IMPLIED[stronger] and cycles[stronger] is None for stronger in cycles):
             cycles[name] = None
-        else:
+        elif not searching.is_long_over():
             cycles[name] = question.cycle(LEVELS[name])
     proofs: dict[str, Proof] = {}
     decisions: dict[str, Decision] = {}
@@ -168,7 +172,7 @@ def weak_levels(committed: Committed, levels: Collection[str] = tuple(LEVELS)) -
         shared = [proofs[weaker] for weaker in IMPLIED[name] if weaker in proofs]
         proofs[name] = shared[-1] if shared else question.proof(LEVELS[name], found)
         decisions[name] = Decision(verdict=Verdict.INVALID, proof=proofs[name])
-    return {name: decisions[name] for name in levels}
+    return {name: decisions.get(name, OUT_OF_TIME) for name in levels}
 
 
 def explaining_order(committed: Committed, level: str) -> Int32 | None:

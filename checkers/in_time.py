@@ -1,0 +1,79 @@
+"""An engine on which plans end in time.
+
+Searches are over at a moment, and keep what they had established by then (`checkers.searching`). What takes time in
+proportion to the history goes on after it, for it is mostly done soon; for so long that a user waits for it, and no
+longer. So each kernel gets to know the moment, and none begins once that is past by GRACE_S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from checkers.history_batches import Source
+from checkers.plan import Dataset, Engine, Kernel
+from checkers.searching import TimeIsUp, require_time, searching_until
+from harness.record.history import COLUMNS
+
+
+@dataclass(frozen=True)
+class EngineInTime:
+    """Another engine, whose plans raise TimeIsUp where they would go on for too long."""
+
+    engine: Engine
+    until: float
+    """When searches are over, in seconds since the epoch, which all workers agree on."""
+
+    @property
+    def name(self) -> str:
+        return self.engine.name
+
+    def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+        return self.engine.history(source, columns)
+
+    def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
+        return self.engine.mapped(source, self._in_time(kernel), schema)
+
+    def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
+        return self.engine.grouped(source, keys, self._in_time(kernel), schema)
+
+    def union(self, left: Dataset, right: Dataset) -> Dataset:
+        return self.engine.union(left, right)
+
+    @contextmanager
+    def kept(self, source: Dataset) -> Iterator[Dataset]:
+        with ExitStack() as held:
+            with _told():
+                dataset = held.enter_context(self.engine.kept(source))
+            yield dataset
+
+    def gather(self, source: Dataset, limit: int) -> pa.Table:
+        with _told():
+            return self.engine.gather(source, limit)
+
+    def _in_time(self, kernel: Kernel) -> Kernel:
+        return partial(run_in_time, kernel=kernel, until=self.until)
+
+
+def run_in_time(rows: pa.Table, *, kernel: Kernel, until: float) -> pa.Table:
+    """Kernel: another one, which may ask until when. Raises TimeIsUp."""
+    with searching_until(until):
+        require_time()
+        return kernel(rows)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """TimeIsUp for what an engine makes of one on a worker."""
+    try:
+        yield
+    except TimeIsUp:
+        raise
+    except Exception as error:
+        if TimeIsUp.__name__ in str(error):
+            raise TimeIsUp from error
+        raise

@@ -17,11 +17,11 @@ from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.options import Execution
 from harness.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
 from harness.errors import HarnessError, UsageError
-from harness.jepsen.test_directory import JepsenTest, is_test_directory, latest_within
+from harness.jepsen.test_directory import HISTORIES, JepsenTest, is_test_directory, latest_within
 from harness.lifetime.scratch import directory as scratch_directory
 from harness.reading import STANDARD_INPUT
 from harness.record.history import MalformedHistory
-from harness.record.run_directory import require_writable_directory
+from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.session import engines
 from harness.session.decide import Judge
 from harness.session.given_history import OWN_SUFFIXES, GivenHistory, given, is_there
@@ -163,6 +163,11 @@ def _check_directory(path: Path, judge: Judge, console: Console) -> Checked:
     latest = latest_within(path)
     if latest is not None:
         raise UsageError(f"{path} holds tests of Jepsen's: name one of them, such as {latest}")
+    if not is_there(RunDirectory(path).scenario):
+        raise UsageError(
+            f"{path} is not a run directory: it has no {RunDirectory(path).scenario.name}; nor a test of Jepsen's, "
+            f"with {HISTORIES[0]}; name one of these, or the file of a history"
+        )
     outcome = check_run(
         path,
         engine=judge.engine,

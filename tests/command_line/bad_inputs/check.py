@@ -54,7 +54,7 @@ good.edn --model register --master x => --master takes local[2]
 good.edn --model register --engine inprocess --master local[2] => leave one of them out
 good.edn --model register --accept-vacuous=1 => does not take a value
 good.edn --model register --nope => No such option '--nope'
-folder => folder is not a run directory: it has no scenario.json
+folder => folder is not a run directory: it has no scenario.json; nor a test of Jepsen's, with history.edn; name one
 folder --model register => folder is not a run directory
 /dev/zero --model register => /dev/zero cannot be read: it is a device, a file or a pipe is expected
 /dev/null --model register => /dev/null cannot be read: it is a device

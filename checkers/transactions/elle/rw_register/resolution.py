@@ -12,12 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.kernels.adjacency import by_source
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int8, Int32, Int64, whole
 from checkers.kernels.hashing import place_of
 from checkers.transactions.elle.rw_register.rows import RegisterRole
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, RESOLVED
 from harness.compiled import compiled
+
+MOVES = 16
+"""For each row, that putting rows in order may take before they are compared with each other instead."""
 
 NOBODY = -1
 """In `writer`: no write has this value."""
@@ -58,7 +62,7 @@ class Registers:
         columns = {
             name: whole(rows[name]).to_numpy() for name in ("role", "type", "start", "end", "process", "place", "value")
         }
-        order = _sorted_by(key, columns["start"], columns["place"])
+        order = _sorted_by(key, len(rank), columns["start"], columns["place"])
         key = key[order]
         columns = {name: column[order] for name, column in columns.items()}
         writer = _writers(key, columns["role"], columns["value"])
@@ -86,15 +90,32 @@ class Registers:
         return np.asarray((self.role == RegisterRole.WRITE) & (self.type != FAIL))
 
 
-def _sorted_by(key: Int32, start: Int64, place: Int32) -> Int64:
+def _sorted_by(key: Int32, keys: int, start: Int64, place: Int32) -> Int64:
     if not len(key):
         return np.zeros(0, dtype=np.int64)
-    earliest, places = int(start.min()), int(place.max()) + 1
-    span = int(start.max()) - earliest + 1
-    if (int(key.max()) + 1) * span * places > NEVER:
-        return np.lexsort((place, start, key))
-    # Sorting one column takes a third of the time.
-    return np.argsort((key.astype(np.int64) * span + (start - earliest)) * places + place)
+    # Rows come nearly in the order of transactions, but for those whose two ends were far apart.
+    first, order = by_source(key, keys)
+    nearly = start[order], place[order]
+    if _put_in_order(first, order, *nearly, MOVES * len(order)):
+        return np.asarray(order, dtype=np.int64)
+    return np.lexsort((place, start, key))
+
+
+@compiled
+def _put_in_order(first: Int64, order: Int32, start: Int64, place: Int32, moves: int) -> bool:
+    """Sorts each group by start and place, all three arrays alike; False if that takes more than so many moves."""
+    for k in range(len(first) - 1):
+        for i in range(first[k] + 1, first[k + 1]):
+            row, begun, at = order[i], start[i], place[i]
+            j = i - 1
+            while j >= first[k] and (start[j] > begun or (start[j] == begun and place[j] > at)):
+                order[j + 1], start[j + 1], place[j + 1] = order[j], start[j], place[j]
+                j -= 1
+            order[j + 1], start[j + 1], place[j + 1] = row, begun, at
+            moves -= i - 1 - j
+            if moves < 0:
+                return False
+    return True
 
 
 @compiled

@@ -43,7 +43,7 @@ from checkers.transactions.anomalies import cycle_anomalies, names_of, order_ano
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.graph.cycles import Cycles
 from checkers.transactions.elle.graph.search import cycles
-from checkers.transactions.elle.inference import Inference, of_lists, of_registers
+from checkers.transactions.elle.inference import Inference, of_lists, of_reads_of_registers, of_registers
 from checkers.transactions.elle.rw_register import Assumed, Assumption
 from checkers.transactions.evidence.assumed_cycles import contradiction
 from checkers.transactions.evidence.certificate import (
@@ -135,9 +135,9 @@ class _Transactions(ABC):
     @abstractmethod
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]: ...
 
-    def _decides_one(self) -> bool:
-        """Whether the demanded model alone is decided, for which no cycles are sought."""
-        return False
+    def _of_reads(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference] | None:
+        """What is inferred where the demanded model alone is decided, for which no cycles are sought."""
+        return None
 
     @abstractmethod
     def _kept_without_cycles(self, known: Known) -> frozenset[ConsistencyModel]:
@@ -148,8 +148,9 @@ class _Transactions(ABC):
         """Whether no read shows anything."""
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        with self._inferred(request, engine) as inferred:
-            if self._decides_one():
+        of_reads = self._of_reads(request, engine)
+        with of_reads or self._inferred(request, engine) as inferred:
+            if of_reads:
                 known = _by_its_decider(engine, inferred, self.model, request.searches_until)
             else:
                 known = _by_dependencies(engine, inferred)
@@ -231,9 +232,11 @@ class RwRegister(_Transactions):
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]:
         return of_registers(request, engine, Assumed(assumptions=self.assume, order=self.order))
 
-    def _decides_one(self) -> bool:
+    def _of_reads(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference] | None:
         # What is believed of versions is not known to deciders.
-        return self.levels is Levels.DEMANDED and not self.assume and not self.order
+        if self.levels is not Levels.DEMANDED or self.assume or self.order:
+            return None
+        return of_reads_of_registers(request, engine)
 
     def _assumed(self) -> Sequence[str]:
         return sorted(assumption.value for assumption in self.assume)

@@ -42,7 +42,7 @@ from checkers.transactions.history.micro_operations import FUNCTIONS, TRANSACTIO
 from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 from harness.operation import NEMESIS
-from harness.record.history import NO_PARTNER, pairs
+from harness.record.history import NO_PARTNER, pairs, pairs_of_clients
 
 ENDS = ("index", "process", "type", "key")
 COLUMNS = (*ENDS, "value")
@@ -118,24 +118,13 @@ class _Rows:
             index=index,
             kind=kind,
             process=process,
-            partner=_partners(index, process, kind == INVOKE),
+            partner=pairs_of_clients(index, process, kind == INVOKE),
             first=np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes))),
             parts=parts,
             f=codes(member(parts, "f"), FUNCTIONS).astype(np.int8),
             without=np.where(keyed, KEYED, np.where(absent, SILENT, NOTHING)).astype(np.int8),
             answers=(kind == OK) & (sizes > 0),
         )
-
-
-def _partners(index: Int64, process: Int32, invoked: Bool) -> Int64:
-    """Of rows of clients; the nemesis has none."""
-    mine = np.flatnonzero(process != NEMESIS)
-    if len(mine) == len(index):
-        return pairs(index, process, invoked)
-    partner = np.full(len(index), NO_PARTNER, dtype=np.int64)
-    found = pairs(index[mine], process[mine], invoked[mine])
-    partner[mine] = np.where(found == NO_PARTNER, NO_PARTNER, mine[found])
-    return partner
 
 
 def micro_rows(request: CheckRequest, engine: Engine, columns: tuple[str, ...] = COLUMNS) -> Dataset:

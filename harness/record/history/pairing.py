@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from harness.operation import NEMESIS
+
 NO_PARTNER = -1
 
 
@@ -25,6 +27,19 @@ def pairs(
     first, second = order[:-1][adjacent], order[1:][adjacent]
     partner[first] = second
     partner[second] = first
+    return partner
+
+
+def pairs_of_clients(
+    index: npt.NDArray[np.int64], process: npt.NDArray[np.int32], invoked: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """The same where some rows may be of the nemesis, whose rows have no partners."""
+    mine = np.flatnonzero(process != NEMESIS)
+    if len(mine) == len(index):
+        return pairs(index, process, invoked)
+    partner = np.full(len(index), NO_PARTNER, dtype=np.int64)
+    found = pairs(index[mine], process[mine], invoked[mine])
+    partner[mine] = np.where(found == NO_PARTNER, NO_PARTNER, mine[found])
     return partner
 
 

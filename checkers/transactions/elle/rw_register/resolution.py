@@ -7,8 +7,11 @@ workload.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,6 +36,10 @@ NOTHING = -2
 class Registers:
     """All rows of a bucket of keys, sorted by key, transaction and place."""
 
+    rows: pa.Table
+    """ROWS, in the order in which they came;"""
+    row: Int64
+    """and which of them each one is."""
     names: pa.Array
     """Of keys, in their order."""
     key: Int32
@@ -40,8 +47,6 @@ class Registers:
     role: Int8
     type: Int8
     start: Int64
-    end: Int64
-    process: Int32
     place: Int32
     value: Int64
     writer: Int64
@@ -59,14 +64,25 @@ class Registers:
         rank = np.empty(len(by_name), dtype=np.int32)
         rank[by_name] = np.arange(len(by_name))
         key = rank[encoded.indices.to_numpy()]
-        columns = {
-            name: whole(rows[name]).to_numpy() for name in ("role", "type", "start", "end", "process", "place", "value")
-        }
+        columns = {name: whole(rows[name]).to_numpy() for name in ("role", "type", "start", "place", "value")}
         order = _sorted_by(key, len(rank), columns["start"], columns["place"])
         key = key[order]
         columns = {name: column[order] for name, column in columns.items()}
         writer = _writers(key, columns["role"], columns["value"])
-        return cls(names=encoded.dictionary.take(pa.array(by_name)), key=key, writer=writer, **columns)
+        names = encoded.dictionary.take(pa.array(by_name))
+        return cls(rows=rows, row=order, names=names, key=key, writer=writer, **columns)
+
+    @cached_property
+    def end(self) -> Int64:
+        return self._of_rows("end")
+
+    @cached_property
+    def process(self) -> Int32:
+        return self._of_rows("process")
+
+    def _of_rows(self, name: str) -> npt.NDArray[Any]:
+        column: npt.NDArray[Any] = whole(self.rows[name]).to_numpy()
+        return column[self.row]
 
     def name(self, row: int | np.integer) -> str:
         """Of the row's key."""
@@ -154,20 +170,27 @@ def resolved(rows: pa.Table, *, buckets: int) -> pa.Table:
 
 
 def resolved_of(registers: Registers, bucket: int, buckets: int) -> pa.Table:
-    """RESOLVED."""
-    is_write = registers.installed
-    chosen = np.flatnonzero(is_write | registers.resolved)
-    by = registers.writer[chosen]
+    """RESOLVED, in the order in which the rows came: that is nearly the one of transactions, so that whoever lays them
+    out by transaction goes through memory from end to end."""
+    external = np.flatnonzero(registers.installed | registers.resolved)
+    at = np.full(len(registers.row), -1, dtype=np.int64)
+    at[registers.row[external]] = external
+    chosen = np.flatnonzero(at >= 0)
+    at = at[chosen]
+    by = registers.writer[at]
     read_from = np.where(by == NOTHING, INITIAL_VERSION, registers.start[np.maximum(by, 0)])
+    start, end, process, kind, place = (
+        whole(registers.rows[name]).to_numpy()[chosen] for name in ("start", "end", "process", "type", "place")
+    )
     return pa.Table.from_arrays(
         [
-            pa.array(registers.start[chosen]),
-            pa.array(np.where(registers.type == OK, registers.end, NEVER)[chosen]),
-            pa.array(registers.process[chosen]),
-            pa.array(registers.type[chosen]),
-            pa.array(registers.place[chosen]),
-            pa.array(bucket + buckets * registers.key[chosen].astype(np.int64)),
-            pa.array(np.where(is_write[chosen], IS_WRITE, read_from)),
+            pa.array(start),
+            pa.array(np.where(kind == OK, end, NEVER)),
+            pa.array(process),
+            pa.array(kind),
+            pa.array(place),
+            pa.array(bucket + buckets * registers.key[at].astype(np.int64)),
+            pa.array(np.where(registers.role[at] == RegisterRole.WRITE, IS_WRITE, read_from)),
         ],
         schema=RESOLVED,
     )

@@ -7,17 +7,20 @@ longer. So each kernel gets to know the moment, and none begins once that is pas
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
 from checkers.history_batches import Source
-from checkers.plan import Dataset, Engine, Kernel
+from checkers.plan import Dataset, Engine, Kernel, Split
 from checkers.searching import TimeIsUp, require_time, searching_until
 from harness.record.history import COLUMNS
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,21 @@ class EngineInTime:
     def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
         return self.engine.grouped(source, keys, self._in_time(kernel), schema)
 
+    def completed(
+        self,
+        source: Dataset,
+        split: Split,
+        schema: pa.Schema,
+        *,
+        open_schema: pa.Schema,
+        keys: tuple[str, ...],
+        kernel: Kernel,
+    ) -> Dataset:
+        in_time = self._in_time(kernel)
+        return self.engine.completed(
+            source, self._in_time(split), schema, open_schema=open_schema, keys=keys, kernel=in_time
+        )
+
     def union(self, left: Dataset, right: Dataset) -> Dataset:
         return self.engine.union(left, right)
 
@@ -55,11 +73,11 @@ class EngineInTime:
         with _told():
             return self.engine.gather(source, limit)
 
-    def _in_time(self, kernel: Kernel) -> Kernel:
+    def _in_time(self, kernel: Callable[[pa.Table], T]) -> Callable[[pa.Table], T]:
         return partial(run_in_time, kernel=kernel, until=self.until)
 
 
-def run_in_time(rows: pa.Table, *, kernel: Kernel, until: float) -> pa.Table:
+def run_in_time(rows: pa.Table, *, kernel: Callable[[pa.Table], T], until: float) -> T:
     """Kernel: another one, which may ask until when. Raises TimeIsUp."""
     with searching_until(until):
         require_time()

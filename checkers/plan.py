@@ -26,6 +26,8 @@ from harness.record.fault_log import FaultLog, nodes_struck
 from harness.record.history import COLUMNS
 
 Kernel = Callable[[pa.Table], pa.Table]
+Split = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
+"""A kernel that makes two tables, each of its own schema."""
 
 
 class Dataset(Protocol):
@@ -49,6 +51,19 @@ class Engine(Protocol):
 
     def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
         """Run the kernel on each group of rows that agree on `keys`; rows of a group come in any order."""
+
+    def completed(
+        self,
+        source: Dataset,
+        split: Split,
+        schema: pa.Schema,
+        *,
+        open_schema: pa.Schema,
+        keys: tuple[str, ...],
+        kernel: Kernel,
+    ) -> Dataset:
+        """Of each batch what is complete there, as `split` says in its first table, and what `kernel` makes of each
+        group of all other rows, in its second one, that agree on `keys`. These are held at once: there must be few."""
 
     def union(self, left: Dataset, right: Dataset) -> Dataset: ...
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from checkers.history_batches import Source, batches
 from checkers.kernels.columns import INVOKE, NONE, TYPES, Bool, Int32, Int64, codes, integers, member, sized_elements
-from checkers.kernels.hashing import UInt64, mixed
+from harness.compiled import compiled
 from harness.record.history import MalformedHistory, by_process
 
 COLUMNS = ("process", "type", "f")
@@ -92,29 +92,71 @@ def _parts_differ(
     lists = member(rows["value"], "txn")
     if pa.types.is_null(lists.type):
         return np.zeros(len(asked), dtype=np.bool_)
+    said = _Said.of(lists, written, among, value)
+    if not lists.null_count:
+        return _differing(said, asked, completed)
     is_given = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
-    said = _said(lists, written, among, value)
-    return np.asarray(is_given[completed] & (said[asked] != said[completed]), dtype=np.bool_)
+    return np.asarray(is_given[completed] & _differing(said, asked, completed), dtype=np.bool_)
 
 
-def _said(lists: pa.Array, written: Sequence[str], among: Sequence[str], value: str) -> UInt64:
-    """A number for what each transaction does: the same if it is the same, another if not (but once in 2^64)."""
-    sizes, found = sized_elements(lists)
-    f, key = member(found, "f"), member(found, "key")
-    is_one = np.ones(len(found), dtype=np.bool_) if not among else codes(f, among) >= 0
-    number = np.where(codes(f, written) >= 0, integers(member(found, value)), NONE)
-    begun = np.concatenate(([0], np.cumsum(sizes)))
-    counted = np.concatenate(([0], np.cumsum(is_one)))
-    place = counted[:-1] - np.repeat(counted[begun[:-1]], sizes)
-    hashes = mixed(place, mixed(number, mixed(_numbered(key), mixed(_numbered(f)))))
-    sums = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(np.where(is_one, hashes, np.uint64(0)))))
-    return np.asarray(sums[begun[1:]] - sums[begun[:-1]], dtype=np.uint64)
+class _Said(NamedTuple):
+    """What transactions do, part by part."""
+
+    first: Int64
+    """Parts of row i are first[i]:first[i + 1]."""
+    f: Int32
+    """Of each part a number for its function;"""
+    key: Int32
+    """one for its key;"""
+    value: Int64
+    """and its value."""
+    is_looked_at: Bool
+    """Of each number of a function, whether such parts are looked at;"""
+    is_written: Bool
+    """and whether their values are part of what they do."""
+
+    @classmethod
+    def of(cls, lists: pa.Array, written: Sequence[str], among: Sequence[str], value: str) -> _Said:
+        sizes, found = sized_elements(lists)
+        functions, f = _numbered(member(found, "f"))
+        return cls(
+            first=np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes))),
+            f=f,
+            key=_numbered(member(found, "key"))[1],
+            value=integers(member(found, value)),
+            is_looked_at=np.array([not among or name in among for name in functions], dtype=np.bool_),
+            is_written=np.array([name in written for name in functions], dtype=np.bool_),
+        )
 
 
-def _numbered(texts: pa.Array) -> Int64:
-    """A number for each distinct text of the column."""
+@compiled
+def _differing(said: _Said, asked: Int64, completed: Int64) -> Bool:
+    """Of which of these pairs of rows the parts that are looked at are not the same ones, in the same order."""
+    differs = np.zeros(len(asked), dtype=np.bool_)
+    for i in range(len(asked)):
+        a, a_end = said.first[asked[i]], said.first[asked[i] + 1]
+        c, c_end = said.first[completed[i]], said.first[completed[i] + 1]
+        while True:
+            while a < a_end and not said.is_looked_at[said.f[a]]:
+                a += 1
+            while c < c_end and not said.is_looked_at[said.f[c]]:
+                c += 1
+            if a == a_end or c == c_end or said.f[a] != said.f[c] or said.key[a] != said.key[c]:
+                break
+            if said.is_written[said.f[a]] and said.value[a] != said.value[c]:
+                break
+            a += 1
+            c += 1
+        differs[i] = a < a_end or c < c_end
+    return differs
+
+
+def _numbered(texts: pa.Array) -> tuple[list[str | None], Int32]:
+    """The distinct texts of the column, null behind them, and the place of each there."""
     encoded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
-    return np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    words = encoded.dictionary.to_pylist() if not pa.types.is_null(texts.type) else []
+    indices = pc.fill_null(encoded.indices, len(words)) if encoded.null_count else encoded.indices
+    return [*words, None], np.asarray(indices.to_numpy(), dtype=np.int32)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from checkers.kernels.hashing import bucket_of, mixed
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult, Verdict
 from harness.operation import NEMESIS
-from harness.record.history import NO_PARTNER, pairs
+from harness.record.history import NO_PARTNER, pairs_of_clients
 
 COLUMNS = ("index", "time", "process", "type", "f")
 
@@ -32,6 +32,9 @@ STEPS_PER_OCTAVE = 1 << STEPS_BITS
 BINS = STEPS_PER_OCTAVE * 64
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+
+DENSE = 4
+"""Numbers below so many times as many as there are get a table instead of being sorted."""
 
 KINDS_LIMIT = 10_000
 """Pairs of operation and type; more means that `f` is not a name but a value."""
@@ -172,21 +175,17 @@ class _Rows:
         )
 
     def partners(self) -> Int64:
-        clients = np.flatnonzero(self.process != NEMESIS)
-        partner = np.full(len(self.index), NO_PARTNER, dtype=np.int64)
-        found = pairs(self.index[clients], self.process[clients].astype(np.int32), self.type[clients] == INVOKE)
-        partner[clients[found != NO_PARTNER]] = clients[found[found != NO_PARTNER]]
-        return partner
+        return pairs_of_clients(self.index, self.process.astype(np.int32), self.type == INVOKE)
 
     def counts(self) -> pa.Table:
         """Rows of clients by operation and type; what the nemesis did stands in the fault log."""
         client = self.process != NEMESIS
-        kinds, kind = np.unique((self.f * len(TYPES) + self.type)[client], return_inverse=True)
+        kinds, place = _numbered((self.f * len(TYPES) + self.type)[client])
         return _tally(
             {
                 "f": kinds // len(TYPES),
                 "type": kinds % len(TYPES),
-                "count": np.bincount(kind, minlength=len(kinds)),
+                "count": np.bincount(place, minlength=len(kinds)),
             },
             self.names,
         )
@@ -196,7 +195,7 @@ class _Rows:
         done = np.flatnonzero((partner != NO_PARTNER) & (self.type != INVOKE))
         latency = self.time[done] - self.time[partner[done]]
         kind = (self.f[done] * len(TYPES) + self.type[done]) * BINS + bins_of(latency)
-        kinds, place = np.unique(kind, return_inverse=True)
+        kinds, place = _numbered(kind)
         slowest = np.full(len(kinds), -1, dtype=np.int64)
         np.maximum.at(slowest, place, latency)
         return _tally(
@@ -209,6 +208,16 @@ class _Rows:
             },
             self.names,
         )
+
+
+def _numbered(values: Int64) -> tuple[Int64, Int64]:
+    """The distinct ones, ascending, and the place of each value among them."""
+    if not len(values) or int(values.max()) >= DENSE * len(values):
+        distinct, place = np.unique(values, return_inverse=True)
+        return distinct, place
+    is_there = np.zeros(int(values.max()) + 1, dtype=np.bool_)
+    is_there[values] = True
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
 
 
 def _tally(column: Mapping[str, Int64], names: list[str]) -> pa.Table:

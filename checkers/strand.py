@@ -19,7 +19,7 @@ from checkers.anomaly import Meaning
 from checkers.evidence import Evidence
 from checkers.history_batches import Source
 from checkers.kernels.columns import Bool, Int64, member, whole
-from checkers.plan import Checker, CheckRequest, Dataset, Engine, Kernel
+from checkers.plan import Checker, CheckRequest, Dataset, Engine, Kernel, Split
 from checkers.repeats import Repeats
 from checkers.vacuity import Vacuity
 from checkers.verdict import AnomalySummary, CheckerResult
@@ -131,6 +131,18 @@ class _StrandEngine:
 
     def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
         return self.engine.grouped(source, keys, kernel, schema)
+
+    def completed(
+        self,
+        source: Dataset,
+        split: Split,
+        schema: pa.Schema,
+        *,
+        open_schema: pa.Schema,
+        keys: tuple[str, ...],
+        kernel: Kernel,
+    ) -> Dataset:
+        return self.engine.completed(source, split, schema, open_schema=open_schema, keys=keys, kernel=kernel)
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:
         return self.engine.union(left, right)

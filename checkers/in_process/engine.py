@@ -16,7 +16,8 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import TypeVar, cast
+from threading import Event
+from typing import NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 
@@ -31,7 +32,7 @@ from checkers.history_batches import (
 )
 from checkers.kernels.grouping import groups, partitions
 from checkers.kernels.packing import joined, packed
-from checkers.plan import Dataset, Kernel
+from checkers.plan import Dataset, Kernel, Split
 from harness.record.history import COLUMNS
 
 T = TypeVar("T")
@@ -103,6 +104,28 @@ class InProcessEngine:
                 for number, part in cuts:
                     parts[number].append(part)
             return (partial(_grouped, part, of.schema, keys, kernel) for part in parts)
+
+        return InProcessDataset(schema, tasks, of.partitions)
+
+    def completed(
+        self,
+        source: Dataset,
+        split: Split,
+        schema: pa.Schema,
+        *,
+        open_schema: pa.Schema,
+        keys: tuple[str, ...],
+        kernel: Kernel,
+    ) -> Dataset:
+        of = cast(InProcessDataset, source)
+
+        def tasks() -> Iterator[Task]:
+            rest = []
+            for task in of.tasks():
+                rest.append(_Rest([], Event()))
+                yield partial(_completed, task, split, open_schema, rest[-1])
+            # Whoever runs tasks begins them in this order: what this one waits for is under way.
+            yield partial(_of_rest, rest, open_schema, keys, kernel)
 
         return InProcessDataset(schema, tasks, of.partitions)
 
@@ -196,6 +219,30 @@ def _unpacked(tables: list[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
 
 def _mapped(task: Task, kernel: Kernel) -> Iterator[pa.Table]:
     return map(kernel, task())
+
+
+class _Rest(NamedTuple):
+    """What a task leaves to the one behind all of them."""
+
+    tables: list[pa.Table]
+    """Packed."""
+    is_whole: Event
+
+
+def _completed(task: Task, split: Split, open_schema: pa.Schema, rest: _Rest) -> Iterator[pa.Table]:
+    try:
+        for table in task():
+            complete, others = split(table)
+            rest.tables.append(packed(others, open_schema))
+            yield complete
+    finally:
+        rest.is_whole.set()
+
+
+def _of_rest(rest: list[_Rest], schema: pa.Schema, keys: tuple[str, ...], kernel: Kernel) -> Iterator[pa.Table]:
+    for one in rest:
+        one.is_whole.wait()
+    return map(kernel, groups(joined([table for one in rest for table in one.tables], schema), keys))
 
 
 def _grouped(parts: list[pa.Table], schema: pa.Schema, keys: tuple[str, ...], kernel: Kernel) -> Iterator[pa.Table]:

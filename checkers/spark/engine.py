@@ -21,7 +21,7 @@ import pyarrow as pa
 from checkers.buckets import bucket_count
 from checkers.history_batches import Source, batch_schema, open_history
 from checkers.kernels.packing import joined
-from checkers.plan import Dataset, Kernel
+from checkers.plan import Dataset, Kernel, Split
 from checkers.spark.payloads import InFiles, InRows, Payloads
 from checkers.spark.session import shared_folder
 from checkers.spark.stages import (
@@ -32,6 +32,7 @@ from checkers.spark.stages import (
     before_shuffle,
     grouped,
     mapped,
+    part_of_split,
     read_table,
     read_tasks,
 )
@@ -103,6 +104,21 @@ class SparkEngine:
         shuffled = _sent(of, cut, payloads).repartitionById(tasks, "task")
         stage = partial(grouped, payloads=payloads, keys=keys, kernel=kernel, schema=of.schema)
         return SparkDataset(schema, (Branch(shuffled, stage),), of.partitions)
+
+    def completed(
+        self,
+        source: Dataset,
+        split: Split,
+        schema: pa.Schema,
+        *,
+        open_schema: pa.Schema,
+        keys: tuple[str, ...],
+        kernel: Kernel,
+    ) -> Dataset:
+        # Read twice: what one reading made could only be held on disk.
+        complete = self.mapped(source, partial(part_of_split, split=split, part=0), schema)
+        others = self.mapped(source, partial(part_of_split, split=split, part=1), open_schema)
+        return self.union(complete, self.grouped(others, keys, kernel, schema))
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:
         first, second = cast(SparkDataset, left), cast(SparkDataset, right)

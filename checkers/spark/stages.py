@@ -17,7 +17,7 @@ import pyarrow as pa
 from checkers.history_batches import row_group_batches, table_batches
 from checkers.kernels.grouping import groups, partitions, undivided
 from checkers.kernels.packing import joined
-from checkers.plan import Kernel
+from checkers.plan import Kernel, Split
 from checkers.spark.payloads import Payloads
 
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Table]]
@@ -51,6 +51,11 @@ def mapped(batches: Iterator[pa.RecordBatch], *, inner: Stage, kernel: Kernel) -
     """Stage: the kernel on each table of another stage."""
     for table in inner(batches):
         yield kernel(table)
+
+
+def part_of_split(table: pa.Table, *, split: Split, part: int) -> pa.Table:
+    """Kernel: one of the two tables that `split` makes."""
+    return split(table)[part]
 
 
 def grouped(

@@ -45,7 +45,7 @@ from checkers.transactions.anomalies import cycle_anomalies, names_of, names_of_
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.graph.cycles import Cycles
 from checkers.transactions.elle.graph.search import cycles
-from checkers.transactions.elle.inference import Inference, of_lists, of_registers
+from checkers.transactions.elle.inference import Inference, of_lists, of_reads_of_registers, of_registers
 from checkers.transactions.elle.rw_register import Assumed, Assumption
 from checkers.transactions.evidence.assumed_cycles import contradiction
 from checkers.transactions.evidence.certificate import (
@@ -137,9 +137,9 @@ class _Transactions(ABC):
     @abstractmethod
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]: ...
 
-    def _decides_one(self) -> bool:
-        """Whether the demanded model alone is decided, for which no cycles are sought."""
-        return False
+    def _of_reads(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference] | None:
+        """What is inferred where the demanded model alone is decided, for which no cycles are sought."""
+        return None
 
     @abstractmethod
     def _kept_without_cycles(self, known: Known) -> frozenset[ConsistencyModel]:
@@ -150,8 +150,9 @@ class _Transactions(ABC):
         """Whether no read shows anything."""
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        with self._inferred(request, engine) as inferred:
-            known = self._known_in_time(engine, inferred)
+        of_reads = self._of_reads(request, engine)
+        with of_reads or self._inferred(request, engine) as inferred:
+            known = self._known_in_time(engine, inferred, decides_one=of_reads is not None)
             anomalies = {
                 **known.findings,
                 **_shown_in_time(
@@ -167,11 +168,11 @@ class _Transactions(ABC):
             reasons = (EMPTY,) if self._is_empty(known) else ()
             return _result(self.model, known, told, reasons, _open_searches(self.model, known, request.legal))
 
-    def _known_in_time(self, engine: Engine, inferred: Inference) -> Known:
+    def _known_in_time(self, engine: Engine, inferred: Inference, *, decides_one: bool) -> Known:
         """What could be known until the time was up. Raises MalformedHistory, and TimeIsUp where that is nothing."""
         known, left_out = _by_reads(engine, inferred)
         steps: Sequence[Callable[[Known], Known]]
-        if self._decides_one():
+        if decides_one:
             steps = (partial(_by_its_decider, engine, inferred, self.model),)
         else:
             cycles_told, told = partial(_by_cycles, engine, inferred, left_out), self._without_cycles
@@ -256,9 +257,11 @@ class RwRegister(_Transactions):
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]:
         return of_registers(request, engine, Assumed(assumptions=self.assume, order=self.order))
 
-    def _decides_one(self) -> bool:
+    def _of_reads(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference] | None:
         # What is believed of versions is not known to deciders.
-        return self.levels is Levels.DEMANDED and not self.assume and not self.order
+        if self.levels is not Levels.DEMANDED or self.assume or self.order:
+            return None
+        return of_reads_of_registers(request, engine)
 
     def _assumed(self) -> Sequence[str]:
         return sorted(assumption.value for assumption in self.assume)

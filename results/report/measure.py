@@ -29,7 +29,8 @@ OUTCOMES = ("ok", "fail", "info")
 PLACE_NS = 1_000_000_000
 """What one row of a history without times counts as."""
 
-_COLUMNS = ("index", "time", "process", "type", "f", "error")
+_OF_OPERATIONS = ["index", "time", "process", "type", "f"]
+_COLUMNS = (*_OF_OPERATIONS, "error")
 _BINS_A_DECADE = 20
 _LOWEST_DECADE = -3  # a microsecond, in ms
 _BINS = 9 * _BINS_A_DECADE
@@ -145,8 +146,10 @@ class _Tally:
 
     def add(self, batch: pa.RecordBatch) -> None:
         self.rows += len(batch)
-        batch = batch.filter(pc.greater_equal(batch.column("process"), 0))
+        is_client = pc.greater_equal(batch.column("process"), 0)
+        batch = batch if pc.all(is_client).as_py() else batch.filter(is_client)
         self._count(batch)
+        batch = batch.select(_OF_OPERATIONS)
         if self.open_ is not None and len(self.open_):
             batch = pa.Table.from_batches([self.open_, batch]).unify_dictionaries().combine_chunks().to_batches()[0]
         if not len(batch):
@@ -162,12 +165,21 @@ class _Tally:
         self._measure(index[done], time[partner[done]], time[done], types[done], batch.column("f").take(pa.array(done)))
 
     def _count(self, batch: pa.RecordBatch) -> None:
+        f, type_ = batch.column("f"), batch.column("type")
+        names, types = f.dictionary.to_pylist(), type_.dictionary.to_pylist()
+        kind = f.indices.to_numpy().astype(np.int64) * len(types) + type_.indices.to_numpy()
+        sizes = np.bincount(kind)
+        for code in np.flatnonzero(sizes).tolist():
+            named = names[code // len(types)], types[code % len(types)]
+            self.counts[named] = self.counts.get(named, 0) + int(sizes[code])
+        if batch.column("error").null_count < len(batch):
+            self._count_errors(batch.filter(batch.column("error").is_valid()))
+
+    def _count_errors(self, batch: pa.RecordBatch) -> None:
         counted = pa.table({name: batch.column(name).cast(pa.string()) for name in ("type", "f", "error")})
         for row in counted.group_by(["f", "type", "error"]).aggregate([([], "count_all")]).to_pylist():
-            f, type_, error, count = row["f"], row["type"], row["error"], row["count_all"]
-            self.counts[f, type_] = self.counts.get((f, type_), 0) + count
-            if error is not None:
-                self.errors[f, type_, error] = self.errors.get((f, type_, error), 0) + count
+            named = row["f"], row["type"], row["error"]
+            self.errors[named] = self.errors.get(named, 0) + row["count_all"]
 
     def _measure(self, index: Integers, start: Integers, stop: Integers, types: Integers, f: pa.Array) -> None:
         began = np.clip(start / self.bucket_ns, 0, BUCKETS - 1).astype(np.int64)
@@ -175,7 +187,8 @@ class _Tally:
         latency_ms = np.maximum(stop - start, 0) / (1e6 if self.timed else PLACE_NS)
         bins = _bin(latency_ms)
         ok = types == _CODES["ok"]
-        np.add.at(self.histogram, (began[ok], bins[ok]), 1)
+        counted = np.bincount(began[ok] * _BINS + bins[ok], minlength=BUCKETS * _BINS)
+        self.histogram += counted.reshape(BUCKETS, _BINS)
         names = f.dictionary.to_pylist()
         codes = f.indices.to_numpy(zero_copy_only=False)
         for code, name in enumerate(names):

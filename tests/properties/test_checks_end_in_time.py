@@ -16,7 +16,7 @@ import pytest
 from checkers.history_batches import Source
 from checkers.in_process.engine import InProcessEngine
 from checkers.in_time import EngineInTime
-from checkers.plan import CheckRequest, Dataset, Kernel
+from checkers.plan import CheckRequest, Dataset, Kernel, Split
 from checkers.run import check_history
 from checkers.searching import GRACE_S, TimeIsUp
 from checkers.statistics import Statistics
@@ -45,6 +45,18 @@ class UpAfter:
 
     def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
         return self.engine.grouped(source, keys, kernel, schema)
+
+    def completed(
+        self,
+        source: Dataset,
+        split: Split,
+        schema: pa.Schema,
+        *,
+        open_schema: pa.Schema,
+        keys: tuple[str, ...],
+        kernel: Kernel,
+    ) -> Dataset:
+        return self.engine.completed(source, split, schema, open_schema=open_schema, keys=keys, kernel=kernel)
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:
         return self.engine.union(left, right)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,7 +14,7 @@ from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
 from checkers.kernels.bundles import BUNDLES
 from checkers.kernels.columns import FAIL, Int64, run_starts
-from checkers.plan import CheckRequest, Dataset, Engine
+from checkers.plan import CheckRequest, Dataset, Engine, Kernel
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.edges import NODES
 from checkers.transactions.elle.outcomes import of_outcomes
@@ -54,7 +54,7 @@ class Inference:
 
 @contextmanager
 def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inference]:
-    buckets = bucket_count(history_rows(request.history))
+    buckets = _buckets(request)
     micro = micro_rows(request, engine)
     rows_and_findings = engine.mapped(micro, partial(list_append.rows_with_findings, buckets=buckets), list_append.ROWS)
     rows = engine.mapped(micro, partial(list_append.list_rows, buckets=buckets), list_append.ROWS)
@@ -73,13 +73,28 @@ def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inference]:
         )
 
 
+def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> AbstractContextManager[Inference]:
+    kernel = partial(rw_register.register_outcomes, assumed=assumed, buckets=_buckets(request))
+    return _of_registers(request, engine, assumed, kernel)
+
+
+def of_reads_of_registers(request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]:
+    """Without links, and nothing is assumed."""
+    kernel = partial(rw_register.register_reads, buckets=_buckets(request))
+    return _of_registers(request, engine, Assumed(), kernel)
+
+
+def _buckets(request: CheckRequest) -> int:
+    return bucket_count(history_rows(request.history))
+
+
 @contextmanager
-def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Iterator[Inference]:
-    buckets = bucket_count(history_rows(request.history))
+def _of_registers(request: CheckRequest, engine: Engine, assumed: Assumed, kernel: Kernel) -> Iterator[Inference]:
+    """`kernel` finds what concerns one register."""
+    buckets = _buckets(request)
     micro = micro_rows(request, engine)
     rows_and_findings = engine.mapped(micro, partial(rw_register.rows_with_findings, buckets=buckets), rw_register.ROWS)
     rows = engine.mapped(micro, partial(rw_register.register_rows, buckets=buckets), rw_register.ROWS)
-    kernel = partial(rw_register.register_outcomes, assumed=assumed, buckets=buckets)
 
     def reasons(wanted: pa.Table) -> Dataset:
         of_edges = partial(rw_register.register_reasons, wanted=wanted, assumed=assumed)

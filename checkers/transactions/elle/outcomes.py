@@ -15,10 +15,11 @@ from checkers.transactions.history.committed_rows import RESOLVED
 _SCHEMAS = {"findings": FINDINGS, "links": LINKS, "resolved": RESOLVED}
 
 
-def outcome(*, findings: pa.Table, edges: pa.Table, resolved: pa.Table | None = None) -> pa.Table:
+def outcome(*, findings: pa.Table, edges: pa.Table | None = None, resolved: pa.Table | None = None) -> pa.Table:
     """BUNDLES."""
-    tables = {"findings": findings, "links": edges.select(LINKS.names)}
-    return bundled(tables if resolved is None else {**tables, "resolved": resolved})
+    links = None if edges is None else edges.select(LINKS.names)
+    tables = {"findings": findings, "links": links, "resolved": resolved}
+    return bundled({name: table for name, table in tables.items() if table is not None})
 
 
 def of_outcomes(engine: Engine, outcomes: Dataset, name: str) -> Dataset:

@@ -1,13 +1,15 @@
 """The micro-operations of all transactions as flat rows: what every other plan on transactions begins with.
 
 Nearly every operation ends within a few rows of its invocation. So each batch of a history pairs what it holds itself,
-and only what it cannot pair is shuffled by process. To read a history again costs less than to hold all of these rows.
+and only what it cannot pair is brought together by process. To read a history again costs less than to hold all of
+these rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +31,7 @@ from checkers.kernels.columns import (
     codes,
     integers,
     member,
+    sized_elements,
     whole,
 )
 from checkers.kernels.hashing import bucket_of, mixed
@@ -37,12 +40,14 @@ from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.malformed import MALFORMED, malformed_examples
 from checkers.transactions.history.micro_operations import FUNCTIONS, TRANSACTION, R
 from checkers.verdict import EXAMPLES
+from harness.compiled import compiled
 from harness.operation import NEMESIS
-from harness.record.history import NO_PARTNER, pairs
+from harness.record.history import NO_PARTNER, pairs, pairs_of_clients
 
 ENDS = ("index", "process", "type", "key")
 COLUMNS = (*ENDS, "value")
 KEY = pa.dictionary(pa.int32(), pa.string())
+VALUES = pa.list_(pa.int64())
 
 NOTHING, SILENT, KEYED = -2, -3, -4
 """`f` of the row of a transaction that has no micro-operations, or of which only reads are known to have been tried; of
@@ -63,7 +68,7 @@ MICRO_ROWS = pa.schema(
         pa.field("f", pa.int8()),
         pa.field("key", KEY),
         pa.field("value", pa.int64()),
-        pa.field("values", pa.list_(pa.int64())),
+        pa.field("values", VALUES),
     ]
 )
 """Every transaction's rows stand together in one table, in program order, and it has at least one.
@@ -81,79 +86,116 @@ UNSEEN = -1
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Ends:
+class _Rows:
     """Rows of a history, as the transactions that begin or end there."""
 
-    lists: pa.Array
-    """Of micro-operations."""
-    counts: Int64
-    """Of each list its length."""
+    index: Int64
+    kind: Int8
+    """Position in TYPES."""
+    process: Int32
+    partner: Int64
+    """The row of the other end, or NO_PARTNER."""
+    first: Int64
+    """Micro-operations of row i are first[i]:first[i + 1] of `parts`."""
+    parts: pa.Array
+    f: Int8
+    """Of each of them its position in FUNCTIONS."""
     without: Int8
     """`f` of a row without any micro-operation."""
     answers: Bool
     """Whether it says what was read."""
-    start: Int64
-    end: Int64
-    process: Int32
-    type: Int8
 
-    def only(self, rows: Int64) -> _Ends:
-        columns = {field.name: getattr(self, field.name)[rows] for field in fields(self) if field.name != "lists"}
-        return _Ends(lists=self.lists.take(pa.array(rows)), **columns)
+    @classmethod
+    def of(cls, batch: pa.Table) -> _Rows:
+        index, process = (whole(batch[name]).to_numpy() for name in ("index", "process"))
+        index, process = index.astype(np.int64, copy=False), process.astype(np.int32, copy=False)
+        kind = codes(batch["type"], TYPES).astype(np.int8)
+        lists = _lists(batch)
+        sizes, parts = sized_elements(lists)
+        keyed = pc.is_valid(whole(batch["key"])).to_numpy(zero_copy_only=False)
+        absent = pc.is_null(lists).to_numpy(zero_copy_only=False)
+        return cls(
+            index=index,
+            kind=kind,
+            process=process,
+            partner=pairs_of_clients(index, process, kind == INVOKE),
+            first=np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes))),
+            parts=parts,
+            f=codes(member(parts, "f"), FUNCTIONS).astype(np.int8),
+            without=np.where(keyed, KEYED, np.where(absent, SILENT, NOTHING)).astype(np.int8),
+            answers=(kind == OK) & (sizes > 0),
+        )
 
 
 def micro_rows(request: CheckRequest, engine: Engine, columns: tuple[str, ...] = COLUMNS) -> Dataset:
     """All transactions of clients as MICRO_ROWS; of ENDS alone each has one row, without any micro-operation."""
     buckets = bucket_count(history_rows(request.history))
     history = engine.history(request.history, columns)
-    loose = engine.mapped(history, partial(loose_rows, buckets=buckets), _LOOSE)
-    return engine.union(
-        engine.mapped(history, paired_rows, MICRO_ROWS), engine.grouped(loose, ("bucket",), matched_rows, MICRO_ROWS)
-    )
+    split = partial(split_rows, buckets=buckets)
+    return engine.completed(history, split, MICRO_ROWS, open_schema=_LOOSE, keys=("bucket",), kernel=matched_rows)
 
 
-def paired_rows(batch: pa.Table) -> pa.Table:
-    """Kernel: the transactions that begin and end in a batch."""
-    return _rows(batch, loose=False)
+def split_rows(batch: pa.Table, *, buckets: int) -> tuple[pa.Table, pa.Table]:
+    """Kernel: the transactions that begin and end in a batch, and the ends of others."""
+    rows = _Rows.of(batch)
+    loose = _flat(rows, loose=True)
+    bucket = bucket_of(mixed(loose["process"].to_numpy()), buckets).astype(np.int32)
+    return _flat(rows, loose=False), loose.append_column(_LOOSE.field("bucket"), pa.array(bucket))
 
 
-def loose_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel: the ends of others."""
-    rows = _rows(batch, loose=True)
-    bucket = bucket_of(mixed(rows["process"].to_numpy()), buckets).astype(np.int32)
-    return rows.append_column(_LOOSE.field("bucket"), pa.array(bucket))
+class _Standing(NamedTuple):
+    """Rows that stand for their transactions."""
+
+    row: Int64
+    start: Int64
+    end: Int64
+    type: Int8
+    """Of each transaction, as in MICRO_ROWS."""
 
 
-def _rows(batch: pa.Table, *, loose: bool) -> pa.Table:
-    process = whole(batch["process"]).to_numpy().astype(np.int32)
-    kind = codes(batch["type"], TYPES).astype(np.int8)
-    index = whole(batch["index"]).to_numpy().astype(np.int64)
-    client = process != NEMESIS
-    invoked = kind == INVOKE
-    mine = np.flatnonzero(client)
-    partner = np.full(len(index), NO_PARTNER, dtype=np.int64)
-    found = pairs(index[mine], process[mine], invoked[mine])
-    partner[mine] = np.where(found == NO_PARTNER, NO_PARTNER, mine[found])
-    paired = partner != NO_PARTNER
-    other = np.where(paired, partner, 0)
+@compiled
+def _standing(index: Int64, process: Int32, kind: Int8, partner: Int64, answers: Bool, loose: bool) -> _Standing:
+    """Of transactions that have both ends here or, `loose`, have not. Of an invocation whose completion shows
+    everything nothing is kept, nor of a completion that shows nothing."""
+    row, ended = np.empty(len(kind), dtype=np.int64), np.empty(len(kind), dtype=np.int8)
+    start, end = np.empty(len(kind), dtype=np.int64), np.empty(len(kind), dtype=np.int64)
+    count = 0
+    for i in range(len(kind)):
+        other = partner[i]
+        if process[i] == NEMESIS or (other == NO_PARTNER) != loose:
+            continue
+        if not loose and (answers[other] if kind[i] == INVOKE else not answers[i]):
+            continue
+        begun, done = (i, other) if kind[i] == INVOKE else (other, i)
+        row[count] = i
+        start[count] = UNSEEN if begun == NO_PARTNER else index[begun]
+        end[count] = UNSEEN if done == NO_PARTNER else index[done]
+        ended[count] = kind[i if done == NO_PARTNER else done]
+        count += 1
+    return _Standing(row[:count].copy(), start[:count].copy(), end[:count].copy(), ended[:count].copy())
 
-    lists = _lists(batch)
-    counts = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False), dtype=np.int64)
-    keyed = pc.is_valid(whole(batch["key"])).to_numpy(zero_copy_only=False)
-    absent = pc.is_null(lists).to_numpy(zero_copy_only=False)
-    without = np.where(keyed, KEYED, np.where(absent, SILENT, NOTHING)).astype(np.int8)
-    answers = (kind == OK) & (counts > 0)
-    # Of an invocation whose completion shows everything nothing is kept.
-    silent = ~client | (paired == loose) | (paired & np.where(invoked, answers[other], ~answers))
-    start = np.where(invoked, index, np.where(paired, index[other], UNSEEN))
-    end = np.where(invoked, np.where(paired, index[other], UNSEEN), index)
-    ended = np.where(invoked & paired, kind[other], kind).astype(np.int8)
-    ends = _Ends(
-        lists=lists, counts=counts, without=without, answers=answers, start=start, end=end, process=process, type=ended
-    )
-    rows = np.flatnonzero(~silent)
-    # Loose ones are few, and all else of the batch is another kernel's.
-    return _flat(ends.only(rows), np.arange(len(rows))) if loose else _flat(ends, rows)
+
+@compiled
+def _kept(rows: Int64, first: Int64, f: Int8, without: Int8, answers: Bool) -> tuple[Int64, Int64, Int32, Int64]:
+    """(micro-operation, position in `rows`, place in its transaction) of what is known of these rows, and positions of
+    those of which nothing is."""
+    most = 0
+    for row in rows:
+        most += first[row + 1] - first[row]
+    part, of, place = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int32)
+    empty = np.empty(len(rows), dtype=np.int64)
+    count = nothing = 0
+    for i in range(len(rows)):
+        row, before = rows[i], count
+        if without[row] != KEYED:
+            for p in range(first[row], first[row + 1]):
+                if answers[row] or f[p] != R:
+                    part[count], of[count], place[count] = p, i, p - first[row]
+                    count += 1
+        if count == before:
+            empty[nothing] = i
+            nothing += 1
+    return part[:count].copy(), of[:count].copy(), place[:count].copy(), empty[:nothing].copy()
 
 
 def _lists(batch: pa.Table) -> pa.Array:
@@ -163,33 +205,22 @@ def _lists(batch: pa.Table) -> pa.Array:
     return lists if pa.types.is_list(lists.type) else pa.nulls(len(lists), TRANSACTION.field("txn").type)
 
 
-def _flat(ends: _Ends, rows: Int64) -> pa.Table:
-    """MICRO_ROWS of these rows."""
-    lists, counts, without, answers = ends.lists, ends.counts, ends.without, ends.answers
-    parent = np.repeat(np.arange(len(counts)), counts)
-    begin = np.cumsum(counts) - counts
-    place = (np.arange(len(parent)) - begin[parent]).astype(np.int32)
-    parts = lists.flatten()
-    f = codes(member(parts, "f"), FUNCTIONS).astype(np.int8)
-    chosen = np.zeros(len(counts), dtype=np.bool_)
-    chosen[rows] = True
-    of_transactions = chosen & (without != KEYED)
-    kept = np.flatnonzero(of_transactions[parent] & (answers[parent] | (f != R)))
-    present = np.zeros(len(counts), dtype=np.bool_)
-    present[parent[kept]] = True
-    empty = np.flatnonzero(chosen & ~present)
-
-    of = np.concatenate([parent[kept], empty])
-    key = member(parts, "key")
+def _flat(rows: _Rows, loose: bool) -> pa.Table:
+    """MICRO_ROWS of the transactions that have both ends here, or of those that have one."""
+    standing = _standing(rows.index, rows.process, rows.kind, rows.partner, rows.answers, loose)
+    part, of, place, empty = _kept(standing.row, rows.first, rows.f, rows.without, rows.answers)
+    key = member(rows.parts, "key")
     key = key if pa.types.is_dictionary(key.type) else pc.dictionary_encode(key.cast(pa.string()))
-    nothing = len(empty)
+    values = member(rows.parts, "values")
+    values = values if values.type == VALUES else values.cast(VALUES)
+    nothing, of = len(empty), np.concatenate((of, empty))
     columns = [
-        *(pa.array(column[of]) for column in (ends.start, ends.end, ends.process, ends.type)),
-        pa.array(np.concatenate([place[kept], np.zeros(nothing, dtype=np.int32)])),
-        pa.array(np.concatenate([f[kept], without[empty]])),
-        _padded(key.take(pa.array(kept)), nothing),
-        pa.array(np.concatenate([integers(member(parts, "value"))[kept], np.full(nothing, NONE)])),
-        _padded(member(parts, "values").cast(pa.list_(pa.int64())).take(pa.array(kept)), nothing),
+        *(pa.array(column[of]) for column in (standing.start, standing.end, rows.process[standing.row], standing.type)),
+        pa.array(np.concatenate([place, np.zeros(nothing, dtype=np.int32)])),
+        pa.array(np.concatenate([rows.f[part], rows.without[standing.row[empty]]])),
+        _padded(key.take(pa.array(part)), nothing),
+        pa.array(np.concatenate([integers(member(rows.parts, "value"))[part], np.full(nothing, NONE)])),
+        _padded(values.take(pa.array(part)), nothing),
     ]
     return pa.Table.from_arrays(columns, schema=MICRO_ROWS)
 

@@ -12,10 +12,10 @@ A run killed in mid-air leaves `history.arrows`; `read_history` keeps what is wh
 it is one.
 """
 
-from harness.record.history.pairing import NO_PARTNER, pairs
+from harness.record.history.pairing import NO_PARTNER, by_process, pairs, pairs_of_clients
 from harness.record.history.reader import History, Recovered, close_torn, read_history, require_history
 from harness.record.history.schema import COLUMNS, MalformedHistory, history_schema
-from harness.record.history.validation import by_process, validate
+from harness.record.history.validation import validate
 from harness.record.history.writer import HistoryWriter, table_of
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "close_torn",
     "history_schema",
     "pairs",
+    "pairs_of_clients",
     "read_history",
     "require_history",
     "table_of",

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from harness.operation import NEMESIS
+from harness.record.history.pairing import by_process
 from harness.record.history.schema import OPERATION_TYPES, MalformedHistory, conform
 
 VALIDATED = ("index", "time", "process", "type", "f")
@@ -176,15 +177,6 @@ def _processes(batch: pa.RecordBatch, types: npt.NDArray[np.int8], seen: _Proces
         elif last == _INFO:
             seen.retired.add(q)
     return None
-
-
-def by_process(process: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """The rows in order of their processes, and in their own order within each."""
-    least = process.min() if len(process) else 0
-    if len(process) == 0 or int(process.max()) - int(least) < 1 << 16:
-        # Sixteen bits are sorted by their digits, several times as fast.
-        return np.argsort((process - least).astype(np.uint16), kind="stable")
-    return np.argsort(process, kind="stable")
 
 
 def _position(names: list[str], name: str | None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -57,3 +58,44 @@ def test_a_kernels_failure_is_raised_where_rows_are_asked_for(history: Path) -> 
     for asked in (mapped, engine.grouped(mapped, ("index",), dawdling, rows.schema)):
         with pytest.raises(ZeroDivisionError, match="this kernel"):
             engine.gather(asked, ROWS)
+
+
+def odd_ones_apart(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    odd = [index % 2 == 1 for index in table["index"].to_pylist()]
+    return table.filter(pa.array([not one for one in odd])), dawdling(table).filter(pa.array(odd))
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_what_is_complete_comes_first_and_then_each_group_of_the_rest(
+    history: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 500)
+    read: Counter[int] = Counter()
+
+    def split(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+        read.update(table["index"].to_pylist())
+        return odd_ones_apart(table)
+
+    engine = InProcessEngine(threads=threads)
+    rows = engine.history(history, ("index", "process"))
+    completed = engine.completed(
+        rows, split, rows.schema, open_schema=rows.schema, keys=("process",), kernel=lambda group: group
+    )
+    found = engine.gather(completed, ROWS).to_pylist()
+
+    odd = sorted((i * i % 7, i) for i in range(1, ROWS, 2))
+    assert [row["index"] for row in found] == [*range(0, ROWS, 2), *(i for _, i in odd)]
+    assert set(read.values()) == {1}
+
+
+def test_what_waits_for_all_batches_does_not_wait_for_one_that_failed(history: Path) -> None:
+    def broken(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+        if table["index"][0].as_py() > ROWS // 2:
+            raise ZeroDivisionError("this kernel")
+        return odd_ones_apart(table)
+
+    engine = InProcessEngine(threads=4)
+    rows = engine.history(history, ("index",))
+    completed = engine.completed(rows, broken, rows.schema, open_schema=rows.schema, keys=("index",), kernel=dawdling)
+    with pytest.raises(ZeroDivisionError, match="this kernel"):
+        engine.gather(completed, ROWS)

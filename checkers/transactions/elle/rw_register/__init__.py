@@ -4,6 +4,7 @@ Plans over transactions (`checkers.transactions.history.micro_rows`):
 
     rows = engine.mapped(micro, partial(rows_with_findings, buckets=buckets), ROWS)
     engine.grouped(rows, ("bucket",), partial(register_outcomes, assumed=assumed, buckets=buckets), BUNDLES)
+    engine.grouped(rows, ("bucket",), partial(register_reads, buckets=buckets), BUNDLES)
     rows = engine.mapped(micro, partial(register_rows, buckets=buckets), ROWS)
     engine.grouped(rows, ("bucket",), partial(register_reasons, wanted=wanted, assumed=assumed), EDGE_REASONS)
     engine.grouped(rows, ("bucket",), partial(edge_steps, wanted=wanted, assumed=assumed), VERSION_STEPS)
@@ -15,7 +16,7 @@ Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020).
 """
 
 from checkers.transactions.elle.rw_register.dependencies import register_edges
-from checkers.transactions.elle.rw_register.outcomes import register_outcomes
+from checkers.transactions.elle.rw_register.outcomes import register_outcomes, register_reads
 from checkers.transactions.elle.rw_register.precedences import Assumed, Assumption
 from checkers.transactions.elle.rw_register.reasons import register_reasons
 from checkers.transactions.elle.rw_register.register_findings import MISSING, READS, register_findings
@@ -37,6 +38,7 @@ __all__ = [
     "register_edges",
     "register_findings",
     "register_outcomes",
+    "register_reads",
     "register_reasons",
     "register_rows",
     "resolved",

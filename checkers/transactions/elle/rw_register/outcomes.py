@@ -7,7 +7,7 @@ import pyarrow as pa
 from checkers.transactions.elle.outcomes import outcome
 from checkers.transactions.elle.rw_register.dependencies import RegisterDependencies, edges_of
 from checkers.transactions.elle.rw_register.precedences import Assumed
-from checkers.transactions.elle.rw_register.register_findings import findings_of
+from checkers.transactions.elle.rw_register.register_findings import findings_of, findings_of_reads
 from checkers.transactions.elle.rw_register.resolution import Registers, resolved_of
 from checkers.transactions.history.key_rows import without_findings
 
@@ -21,5 +21,16 @@ def register_outcomes(rows: pa.Table, *, assumed: Assumed, buckets: int) -> pa.T
     return outcome(
         findings=pa.concat_tables([along, findings_of(rows, dependencies)]),
         edges=edges_of(dependencies),
+        resolved=resolved_of(registers, bucket, buckets),
+    )
+
+
+def register_reads(rows: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel over the same, for who asks for no dependencies: BUNDLES without links."""
+    bucket = rows["bucket"][0].as_py()
+    rows, along = without_findings(rows)
+    registers = Registers.of(rows)
+    return outcome(
+        findings=pa.concat_tables([along, findings_of_reads(rows, registers)]),
         resolved=resolved_of(registers, bucket, buckets),
     )

@@ -46,17 +46,29 @@ def register_findings(rows: pa.Table, *, assumed: Assumed) -> pa.Table:
 
 def findings_of(rows: pa.Table, dependencies: RegisterDependencies) -> pa.Table:
     """FINDINGS."""
-    findings, registers = Findings(), dependencies.registers
+    registers = dependencies.registers
+    findings = _of_reads(rows, registers)
+    _cyclic_versions(findings, registers, dependencies.inferred)
+    findings.add(MISSING, dependencies.missing, ())
+    return findings.table()
+
+
+def findings_of_reads(rows: pa.Table, registers: Registers) -> pa.Table:
+    """FINDINGS, but for what only dependencies show: cyclic versions, which take assumptions, and how many edges are
+    missing."""
+    return _of_reads(rows, registers).table()
+
+
+def _of_reads(rows: pa.Table, registers: Registers) -> Findings:
+    findings = Findings()
     report = KeyReport(findings=findings, names=registers.names)
     _malformed(findings, rows)
     _written_twice(findings, registers)
     _internal(report, registers)
     _unjustified_reads(report, registers)
     _lost_updates(report, registers)
-    _cyclic_versions(findings, registers, dependencies.inferred)
     findings.add(READS, int(registers.resolved.sum()), ())
-    findings.add(MISSING, dependencies.missing, ())
-    return findings.table()
+    return findings
 
 
 def _malformed(findings: Findings, rows: pa.Table) -> None:

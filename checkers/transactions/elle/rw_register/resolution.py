@@ -7,17 +7,24 @@ workload.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.kernels.adjacency import by_source
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int8, Int32, Int64, whole
 from checkers.kernels.hashing import place_of
 from checkers.transactions.elle.rw_register.rows import RegisterRole
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, RESOLVED
 from harness.compiled import compiled
+
+MOVES = 16
+"""For each row, that putting rows in order may take before they are compared with each other instead."""
 
 NOBODY = -1
 """In `writer`: no write has this value."""
@@ -29,6 +36,10 @@ NOTHING = -2
 class Registers:
     """All rows of a bucket of keys, sorted by key, transaction and place."""
 
+    rows: pa.Table
+    """ROWS, in the order in which they came;"""
+    row: Int64
+    """and which of them each one is."""
     names: pa.Array
     """Of keys, in their order."""
     key: Int32
@@ -36,8 +47,6 @@ class Registers:
     role: Int8
     type: Int8
     start: Int64
-    end: Int64
-    process: Int32
     place: Int32
     value: Int64
     writer: Int64
@@ -55,14 +64,25 @@ class Registers:
         rank = np.empty(len(by_name), dtype=np.int32)
         rank[by_name] = np.arange(len(by_name))
         key = rank[encoded.indices.to_numpy()]
-        columns = {
-            name: whole(rows[name]).to_numpy() for name in ("role", "type", "start", "end", "process", "place", "value")
-        }
-        order = _sorted_by(key, columns["start"], columns["place"])
+        columns = {name: whole(rows[name]).to_numpy() for name in ("role", "type", "start", "place", "value")}
+        order = _sorted_by(key, len(rank), columns["start"], columns["place"])
         key = key[order]
         columns = {name: column[order] for name, column in columns.items()}
         writer = _writers(key, columns["role"], columns["value"])
-        return cls(names=encoded.dictionary.take(pa.array(by_name)), key=key, writer=writer, **columns)
+        names = encoded.dictionary.take(pa.array(by_name))
+        return cls(rows=rows, row=order, names=names, key=key, writer=writer, **columns)
+
+    @cached_property
+    def end(self) -> Int64:
+        return self._of_rows("end")
+
+    @cached_property
+    def process(self) -> Int32:
+        return self._of_rows("process")
+
+    def _of_rows(self, name: str) -> npt.NDArray[Any]:
+        column: npt.NDArray[Any] = whole(self.rows[name]).to_numpy()
+        return column[self.row]
 
     def name(self, row: int | np.integer) -> str:
         """Of the row's key."""
@@ -86,15 +106,32 @@ class Registers:
         return np.asarray((self.role == RegisterRole.WRITE) & (self.type != FAIL))
 
 
-def _sorted_by(key: Int32, start: Int64, place: Int32) -> Int64:
+def _sorted_by(key: Int32, keys: int, start: Int64, place: Int32) -> Int64:
     if not len(key):
         return np.zeros(0, dtype=np.int64)
-    earliest, places = int(start.min()), int(place.max()) + 1
-    span = int(start.max()) - earliest + 1
-    if (int(key.max()) + 1) * span * places > NEVER:
-        return np.lexsort((place, start, key))
-    # Sorting one column takes a third of the time.
-    return np.argsort((key.astype(np.int64) * span + (start - earliest)) * places + place)
+    # Rows come nearly in the order of transactions, but for those whose two ends were far apart.
+    first, order = by_source(key, keys)
+    nearly = start[order], place[order]
+    if _put_in_order(first, order, *nearly, MOVES * len(order)):
+        return np.asarray(order, dtype=np.int64)
+    return np.lexsort((place, start, key))
+
+
+@compiled
+def _put_in_order(first: Int64, order: Int32, start: Int64, place: Int32, moves: int) -> bool:
+    """Sorts each group by start and place, all three arrays alike; False if that takes more than so many moves."""
+    for k in range(len(first) - 1):
+        for i in range(first[k] + 1, first[k + 1]):
+            row, begun, at = order[i], start[i], place[i]
+            j = i - 1
+            while j >= first[k] and (start[j] > begun or (start[j] == begun and place[j] > at)):
+                order[j + 1], start[j + 1], place[j + 1] = order[j], start[j], place[j]
+                j -= 1
+            order[j + 1], start[j + 1], place[j + 1] = row, begun, at
+            moves -= i - 1 - j
+            if moves < 0:
+                return False
+    return True
 
 
 @compiled
@@ -133,20 +170,27 @@ def resolved(rows: pa.Table, *, buckets: int) -> pa.Table:
 
 
 def resolved_of(registers: Registers, bucket: int, buckets: int) -> pa.Table:
-    """RESOLVED."""
-    is_write = registers.installed
-    chosen = np.flatnonzero(is_write | registers.resolved)
-    by = registers.writer[chosen]
+    """RESOLVED, in the order in which the rows came: that is nearly the one of transactions, so that whoever lays them
+    out by transaction goes through memory from end to end."""
+    external = np.flatnonzero(registers.installed | registers.resolved)
+    at = np.full(len(registers.row), -1, dtype=np.int64)
+    at[registers.row[external]] = external
+    chosen = np.flatnonzero(at >= 0)
+    at = at[chosen]
+    by = registers.writer[at]
     read_from = np.where(by == NOTHING, INITIAL_VERSION, registers.start[np.maximum(by, 0)])
+    start, end, process, kind, place = (
+        whole(registers.rows[name]).to_numpy()[chosen] for name in ("start", "end", "process", "type", "place")
+    )
     return pa.Table.from_arrays(
         [
-            pa.array(registers.start[chosen]),
-            pa.array(np.where(registers.type == OK, registers.end, NEVER)[chosen]),
-            pa.array(registers.process[chosen]),
-            pa.array(registers.type[chosen]),
-            pa.array(registers.place[chosen]),
-            pa.array(bucket + buckets * registers.key[chosen].astype(np.int64)),
-            pa.array(np.where(is_write[chosen], IS_WRITE, read_from)),
+            pa.array(start),
+            pa.array(np.where(kind == OK, end, NEVER)),
+            pa.array(process),
+            pa.array(kind),
+            pa.array(place),
+            pa.array(bucket + buckets * registers.key[at].astype(np.int64)),
+            pa.array(np.where(registers.role[at] == RegisterRole.WRITE, IS_WRITE, read_from)),
         ],
         schema=RESOLVED,
     )

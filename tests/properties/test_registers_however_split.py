@@ -14,11 +14,11 @@ import pytest
 
 from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
-from checkers.kernels.bundles import BUNDLES
+from checkers.kernels.bundles import BUNDLES, unbundled
 from checkers.kernels.columns import TYPES
 from checkers.plan import CheckRequest
 from checkers.transactions.elle.edges import EDGES, Dependency
-from checkers.transactions.elle.outcomes import of_outcomes
+from checkers.transactions.elle.outcomes import of_outcomes, resolved_in
 from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
 from checkers.transactions.elle.rw_register import (
     MISSING,
@@ -36,7 +36,7 @@ from checkers.transactions.elle.rw_register import (
     resolved,
     rows_with_findings,
 )
-from checkers.transactions.history.committed_rows import RESOLVED
+from checkers.transactions.history.committed_rows import RESOLVED, TOGETHER
 from checkers.transactions.history.malformed import refuse_malformed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.history.micro_rows import MICRO_ROWS, micro_rows
@@ -98,9 +98,10 @@ def found_in(path: Path, buckets: int, assumed: Assumed) -> tuple[Any, ...]:
         found = gathered_findings(engine, of_outcomes(engine, outcomes, "findings"))
         of_keys = engine.grouped(rows, ("bucket",), partial(register_findings, assumed=assumed), FINDINGS)
         assert found == gathered_findings(engine, of_keys)
-        for name, rows_alone in (("links", edges), ("resolved", operations)):
-            table = engine.gather(of_outcomes(engine, outcomes, name), 100_000)
-            assert table == pa.Table.from_pylist(rows_alone, schema=table.schema)
+        links = engine.gather(of_outcomes(engine, outcomes, "links"), 100_000)
+        assert links == pa.Table.from_pylist(edges, schema=links.schema)
+        bundles = engine.gather(resolved_in(engine, outcomes), 100)
+        assert unbundled(bundles, name=TOGETHER, schema=RESOLVED) == pa.Table.from_pylist(operations, schema=RESOLVED)
     codes = frozenset(row["key"] for row in operations)
     named = gathered(partial(key_names, codes=codes, buckets=buckets), NAMES)
     names = {row["key"]: row["name"] for row in named}

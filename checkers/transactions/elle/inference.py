@@ -12,15 +12,15 @@ import pyarrow as pa
 
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
-from checkers.kernels.bundles import BUNDLES
+from checkers.kernels.bundles import BUNDLES, bundled
 from checkers.kernels.columns import FAIL, Int64, run_starts
 from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.edges import NODES
-from checkers.transactions.elle.outcomes import of_outcomes
+from checkers.transactions.elle.outcomes import of_outcomes, resolved_in
 from checkers.transactions.elle.reasons import EDGE_REASONS
 from checkers.transactions.elle.rw_register import Assumed
-from checkers.transactions.history.committed_rows import RESOLVED
+from checkers.transactions.history.committed_rows import TOGETHER
 from checkers.transactions.history.micro_rows import ENDS, micro_rows
 
 FIRST_USES = pa.schema([pa.field("number", pa.int64()), pa.field("key", pa.string())])
@@ -44,6 +44,7 @@ class Inference:
     findings: Dataset
     links: Dataset
     resolved: Dataset
+    """BUNDLES of RESOLVED, which are TOGETHER for deciders."""
     reasons: Callable[[pa.Table], Dataset]
     """EDGE_REASONS of wanted edges."""
     key_names: Callable[[Sequence[int]], Mapping[int, str]]
@@ -67,7 +68,7 @@ def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inference]:
             nodes=_nodes(request, engine),
             findings=of_outcomes(engine, outcomes, "findings"),
             links=of_outcomes(engine, outcomes, "links"),
-            resolved=engine.grouped(rows, ("bucket",), list_append.list_resolved, RESOLVED),
+            resolved=engine.grouped(rows, ("bucket",), bundled_lists, BUNDLES),
             reasons=reasons,
             key_names=partial(_keys_of_first_uses, engine, micro),
         )
@@ -103,11 +104,16 @@ def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Ite
             nodes=_nodes(request, engine),
             findings=of_outcomes(engine, outcomes, "findings"),
             links=of_outcomes(engine, outcomes, "links"),
-            resolved=of_outcomes(engine, outcomes, "resolved"),
+            resolved=resolved_in(engine, outcomes),
             reasons=reasons,
             key_names=key_names,
             version_steps=VersionSteps(of_edges=edge_steps, of_versions=cycle_steps),
         )
+
+
+def bundled_lists(rows: pa.Table) -> pa.Table:
+    """Kernel over all rows of a bucket of lists: BUNDLES of RESOLVED."""
+    return bundled({TOGETHER: list_append.list_resolved(rows)})
 
 
 def _nodes(request: CheckRequest, engine: Engine) -> Dataset:

@@ -7,20 +7,25 @@ from functools import partial
 import pyarrow as pa
 
 from checkers.findings import FINDINGS
-from checkers.kernels.bundles import bundled, unbundled
+from checkers.kernels.bundles import BUNDLES, bundled, named, unbundled
 from checkers.plan import Dataset, Engine
 from checkers.transactions.elle.edges import LINKS
-from checkers.transactions.history.committed_rows import RESOLVED
+from checkers.transactions.history.committed_rows import TOGETHER
 
-_SCHEMAS = {"findings": FINDINGS, "links": LINKS, "resolved": RESOLVED}
+_SCHEMAS = {"findings": FINDINGS, "links": LINKS}
 
 
 def outcome(*, findings: pa.Table, edges: pa.Table, resolved: pa.Table | None = None) -> pa.Table:
     """BUNDLES."""
     tables = {"findings": findings, "links": edges.select(LINKS.names)}
-    return bundled(tables if resolved is None else {**tables, "resolved": resolved})
+    return bundled(tables if resolved is None else {**tables, TOGETHER: resolved})
 
 
 def of_outcomes(engine: Engine, outcomes: Dataset, name: str) -> Dataset:
-    """FINDINGS, LINKS or RESOLVED, by their names above."""
+    """FINDINGS or LINKS, by their names above."""
     return engine.mapped(outcomes, partial(unbundled, name=name, schema=_SCHEMAS[name]), _SCHEMAS[name])
+
+
+def resolved_in(engine: Engine, outcomes: Dataset) -> Dataset:
+    """BUNDLES of RESOLVED, as they are."""
+    return engine.mapped(outcomes, partial(named, name=TOGETHER), BUNDLES)

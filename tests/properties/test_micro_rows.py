@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import NONE
-from checkers.plan import CheckRequest
+from checkers.plan import CheckRequest, Dataset
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.micro_operations import FUNCTIONS, TRANSACTION
-from checkers.transactions.history.micro_rows import ENDS, MICRO_ROWS, NOTHING, micro_rows
+from checkers.transactions.history.micro_rows import ENDS, MICRO_ROWS, NOTHING, micro_rows, rows_across_batches
 from tests.references.history_language import write_rows
 from tests.references.thousands import thousands
 
@@ -114,6 +114,14 @@ def test_transactions_are_paired_however_the_history_is_cut(tmp_path: Path, seed
         pq.write_table(pq.read_table(path), path, row_group_size=rng.choice([1, 2, 5, 100]))
         transactions = expected(rows)
         assert found_by_plan(path) == transactions, seed
-        bare = InProcessEngine().gather(micro_rows(CheckRequest(history=path), InProcessEngine(), ENDS), 1_000)
-        ends = zip(*(bare[name].to_pylist() for name in ("start", "end", "process", "type")), strict=True)
-        assert sorted(ends) == [one[:4] for one in transactions], seed
+        engine, request = InProcessEngine(), CheckRequest(history=path)
+        assert ends_of(micro_rows(request, engine, ENDS)) == [one[:4] for one in transactions], seed
+        with engine.kept(rows_across_batches(request, engine)) as across:
+            # Of these each micro-operation has a row.
+            ends = sorted(set(ends_of(micro_rows(request, engine, ENDS, across))))
+        assert ends == [one[:4] for one in transactions], seed
+
+
+def ends_of(rows: Dataset) -> list[tuple[Any, ...]]:
+    table = InProcessEngine().gather(rows, 1_000)
+    return sorted(zip(*(table[name].to_pylist() for name in ("start", "end", "process", "type")), strict=True))

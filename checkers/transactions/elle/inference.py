@@ -18,10 +18,10 @@ from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.edges import NODES
 from checkers.transactions.elle.outcomes import of_outcomes, resolved_in
-from checkers.transactions.elle.reasons import EDGE_REASONS
+from checkers.transactions.elle.reasons import EDGE_REASONS, rows_of_keys
 from checkers.transactions.elle.rw_register import Assumed
 from checkers.transactions.history.committed_rows import TOGETHER
-from checkers.transactions.history.micro_rows import ENDS, micro_rows
+from checkers.transactions.history.micro_rows import ENDS, micro_rows, rows_across_batches
 
 FIRST_USES = pa.schema([pa.field("number", pa.int64()), pa.field("key", pa.string())])
 
@@ -45,8 +45,8 @@ class Inference:
     links: Dataset
     resolved: Dataset
     """BUNDLES of RESOLVED, which are TOGETHER for deciders."""
-    reasons: Callable[[pa.Table], Dataset]
-    """EDGE_REASONS of wanted edges."""
+    reasons: Callable[[pa.Table, frozenset[str]], Dataset]
+    """EDGE_REASONS of wanted edges, between transactions that have these keys."""
     key_names: Callable[[Sequence[int]], Mapping[int, str]]
     """Of keys by their numbers among RESOLVED rows."""
     version_steps: VersionSteps | None = None
@@ -55,17 +55,24 @@ class Inference:
 
 @contextmanager
 def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inference]:
+    with engine.kept(rows_across_batches(request, engine)) as across, _of_lists(request, engine, across) as inferred:
+        yield inferred
+
+
+@contextmanager
+def _of_lists(request: CheckRequest, engine: Engine, across: Dataset) -> Iterator[Inference]:
     buckets = bucket_count(history_rows(request.history))
-    micro = micro_rows(request, engine)
+    micro = micro_rows(request, engine, across=across)
     rows_and_findings = engine.mapped(micro, partial(list_append.rows_with_findings, buckets=buckets), list_append.ROWS)
     rows = engine.mapped(micro, partial(list_append.list_rows, buckets=buckets), list_append.ROWS)
 
-    def reasons(wanted: pa.Table) -> Dataset:
-        return engine.grouped(rows, ("bucket",), partial(list_append.list_reasons, wanted=wanted), EDGE_REASONS)
+    def reasons(wanted: pa.Table, keys: frozenset[str]) -> Dataset:
+        near = engine.mapped(rows, partial(rows_of_keys, keys=keys), list_append.ROWS)
+        return engine.grouped(near, ("bucket",), partial(list_append.list_reasons, wanted=wanted), EDGE_REASONS)
 
     with engine.kept(engine.grouped(rows_and_findings, ("bucket",), list_append.list_outcomes, BUNDLES)) as outcomes:
         yield Inference(
-            nodes=_nodes(request, engine),
+            nodes=_nodes(request, engine, across),
             findings=of_outcomes(engine, outcomes, "findings"),
             links=of_outcomes(engine, outcomes, "links"),
             resolved=engine.grouped(rows, ("bucket",), bundled_lists, BUNDLES),
@@ -76,15 +83,25 @@ def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inference]:
 
 @contextmanager
 def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Iterator[Inference]:
+    with (
+        engine.kept(rows_across_batches(request, engine)) as across,
+        _of_registers(request, engine, assumed, across) as inferred,
+    ):
+        yield inferred
+
+
+@contextmanager
+def _of_registers(request: CheckRequest, engine: Engine, assumed: Assumed, across: Dataset) -> Iterator[Inference]:
     buckets = bucket_count(history_rows(request.history))
-    micro = micro_rows(request, engine)
+    micro = micro_rows(request, engine, across=across)
     rows_and_findings = engine.mapped(micro, partial(rw_register.rows_with_findings, buckets=buckets), rw_register.ROWS)
     rows = engine.mapped(micro, partial(rw_register.register_rows, buckets=buckets), rw_register.ROWS)
     kernel = partial(rw_register.register_outcomes, assumed=assumed, buckets=buckets)
 
-    def reasons(wanted: pa.Table) -> Dataset:
+    def reasons(wanted: pa.Table, keys: frozenset[str]) -> Dataset:
+        near = engine.mapped(rows, partial(rows_of_keys, keys=keys), rw_register.ROWS)
         of_edges = partial(rw_register.register_reasons, wanted=wanted, assumed=assumed)
-        return engine.grouped(rows, ("bucket",), of_edges, EDGE_REASONS)
+        return engine.grouped(near, ("bucket",), of_edges, EDGE_REASONS)
 
     def key_names(numbers: Sequence[int]) -> Mapping[int, str]:
         of_keys = partial(rw_register.key_names, codes=frozenset(numbers), buckets=buckets)
@@ -101,7 +118,7 @@ def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Ite
 
     with engine.kept(engine.grouped(rows_and_findings, ("bucket",), kernel, BUNDLES)) as outcomes:
         yield Inference(
-            nodes=_nodes(request, engine),
+            nodes=_nodes(request, engine, across),
             findings=of_outcomes(engine, outcomes, "findings"),
             links=of_outcomes(engine, outcomes, "links"),
             resolved=resolved_in(engine, outcomes),
@@ -116,8 +133,8 @@ def bundled_lists(rows: pa.Table) -> pa.Table:
     return bundled({TOGETHER: list_append.list_resolved(rows)})
 
 
-def _nodes(request: CheckRequest, engine: Engine) -> Dataset:
-    return engine.mapped(micro_rows(request, engine, ENDS), nodes, NODES)
+def _nodes(request: CheckRequest, engine: Engine, across: Dataset) -> Dataset:
+    return engine.mapped(micro_rows(request, engine, ENDS, across), nodes, NODES)
 
 
 def nodes(rows: pa.Table) -> pa.Table:

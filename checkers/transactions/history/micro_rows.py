@@ -102,14 +102,23 @@ class _Ends:
         return _Ends(lists=self.lists.take(pa.array(rows)), **columns)
 
 
-def micro_rows(request: CheckRequest, engine: Engine, columns: tuple[str, ...] = COLUMNS) -> Dataset:
-    """All transactions of clients as MICRO_ROWS; of ENDS alone each has one row, without any micro-operation."""
+def micro_rows(
+    request: CheckRequest, engine: Engine, columns: tuple[str, ...] = COLUMNS, across: Dataset | None = None
+) -> Dataset:
+    """All transactions of clients as MICRO_ROWS; of ENDS alone those of one batch have one row, without any
+    micro-operation. `across`: what `rows_across_batches` finds, where it is kept."""
+    history = engine.history(request.history, columns)
+    across = across or rows_across_batches(request, engine, columns)
+    return engine.union(engine.mapped(history, paired_rows, MICRO_ROWS), across)
+
+
+def rows_across_batches(request: CheckRequest, engine: Engine, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+    """MICRO_ROWS of transactions that do not end in the batch in which they begin, which are few. To find them takes as
+    long as to find the others, so that who asks for all more than once keeps them."""
     buckets = bucket_count(history_rows(request.history))
     history = engine.history(request.history, columns)
     loose = engine.mapped(history, partial(loose_rows, buckets=buckets), _LOOSE)
-    return engine.union(
-        engine.mapped(history, paired_rows, MICRO_ROWS), engine.grouped(loose, ("bucket",), matched_rows, MICRO_ROWS)
-    )
+    return engine.grouped(loose, ("bucket",), matched_rows, MICRO_ROWS)
 
 
 def paired_rows(batch: pa.Table) -> pa.Table:

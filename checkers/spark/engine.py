@@ -35,6 +35,7 @@ from checkers.spark.stages import (
     read_table,
     read_tasks,
 )
+from checkers.spark.task_failures import told_by_workers
 from harness.record.history import COLUMNS
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ class SparkEngine:
         of = cast(SparkDataset, source)
         payloads = self._shuffled
         try:
-            rows = _sent(of, partial(before_gather, schema=of.schema, limit=limit), payloads).toArrow()
+            with told_by_workers():
+                rows = _sent(of, partial(before_gather, schema=of.schema, limit=limit), payloads).toArrow()
             tables = chain.from_iterable(payloads.received(iter(rows.to_batches())))
             table = joined(list(tables), of.schema)
         finally:

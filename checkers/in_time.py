@@ -8,7 +8,7 @@ longer. So each kernel gets to know the moment, and none begins once that is pas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -53,21 +53,19 @@ class EngineInTime:
         open_schema: pa.Schema,
         keys: tuple[str, ...],
         kernel: Kernel,
-    ) -> Dataset:
+    ) -> AbstractContextManager[Dataset]:
         in_time = self._in_time(kernel)
-        return self.engine.completed(
-            source, self._in_time(split), schema, open_schema=open_schema, keys=keys, kernel=in_time
+        return _entered_in_time(
+            self.engine.completed(
+                source, self._in_time(split), schema, open_schema=open_schema, keys=keys, kernel=in_time
+            )
         )
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:
         return self.engine.union(left, right)
 
-    @contextmanager
-    def kept(self, source: Dataset) -> Iterator[Dataset]:
-        with ExitStack() as held:
-            with _told():
-                dataset = held.enter_context(self.engine.kept(source))
-            yield dataset
+    def kept(self, source: Dataset) -> AbstractContextManager[Dataset]:
+        return _entered_in_time(self.engine.kept(source))
 
     def gather(self, source: Dataset, limit: int) -> pa.Table:
         with _told():
@@ -82,6 +80,14 @@ def run_in_time(rows: pa.Table, *, kernel: Callable[[pa.Table], T], until: float
     with searching_until(until):
         require_time()
         return kernel(rows)
+
+
+@contextmanager
+def _entered_in_time(kept: AbstractContextManager[Dataset]) -> Iterator[Dataset]:
+    with ExitStack() as held:
+        with _told():
+            dataset = held.enter_context(kept)
+        yield dataset
 
 
 @contextmanager

@@ -61,9 +61,10 @@ class Engine(Protocol):
         open_schema: pa.Schema,
         keys: tuple[str, ...],
         kernel: Kernel,
-    ) -> Dataset:
+    ) -> AbstractContextManager[Dataset]:
         """Of each batch what is complete there, as `split` says in its first table, and what `kernel` makes of each
-        group of all other rows, in its second one, that agree on `keys`. These are held at once: there must be few."""
+        group of all other rows, in its second one, that agree on `keys`. These are held at once: there must be few.
+        As with `kept`, datasets made of them are of no use after the `with`."""
 
     def union(self, left: Dataset, right: Dataset) -> Dataset: ...
 

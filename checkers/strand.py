@@ -141,7 +141,7 @@ class _StrandEngine:
         open_schema: pa.Schema,
         keys: tuple[str, ...],
         kernel: Kernel,
-    ) -> Dataset:
+    ) -> AbstractContextManager[Dataset]:
         return self.engine.completed(source, split, schema, open_schema=open_schema, keys=keys, kernel=kernel)
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
-from checkers.kernels.columns import INFO, INVOKE, OK, TYPES, codes, member
+from checkers.kernels.columns import INFO, INVOKE, OK, TYPES, Int64, codes, member
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.transactions.history.micro_operations import TRANSACTION
@@ -69,19 +69,29 @@ def lists_of(batch: pa.Table) -> pa.Array:
 
 
 def transactions(
-    request: CheckRequest, engine: Engine, *, lists: Lists = lists_of, beside: Sequence[str] = ()
+    request: CheckRequest,
+    engine: Engine,
+    *,
+    lists: Lists = lists_of,
+    beside: Sequence[str] = (),
+    begun: Int64 | None = None,
 ) -> Dataset:
-    """All transactions of clients in a history, as `spans_schema` says; `beside` are fields of the values."""
+    """All transactions of clients in a history, as `spans_schema` says; `beside` are fields of the values. `begun`: the
+    indices of the invocations of those that are wanted."""
     buckets = bucket_count(history_rows(request.history))
     history = engine.history(request.history, COLUMNS)
-    kernel = partial(transaction_rows, lists=lists, beside=tuple(beside), buckets=buckets)
+    kernel = partial(transaction_rows, lists=lists, beside=tuple(beside), buckets=buckets, begun=begun)
     rows = engine.mapped(history, kernel, rows_schema(beside))
     return engine.grouped(rows, ("bucket",), partial(transaction_spans, beside=tuple(beside)), spans_schema(beside))
 
 
-def transaction_rows(batch: pa.Table, *, lists: Lists, beside: Sequence[str], buckets: int) -> pa.Table:
+def transaction_rows(
+    batch: pa.Table, *, lists: Lists, beside: Sequence[str], buckets: int, begun: Int64 | None = None
+) -> pa.Table:
     """Kernel: the rows of a batch, in buckets of processes."""
     batch = batch.filter(pc.not_equal(batch["process"], NEMESIS))
+    if begun is not None:
+        batch = _ends_of(batch, begun)
     process = batch["process"].to_numpy().astype(np.int32)
     return pa.Table.from_arrays(
         [
@@ -96,6 +106,17 @@ def transaction_rows(batch: pa.Table, *, lists: Lists, beside: Sequence[str], bu
         ],
         schema=rows_schema(beside),
     )
+
+
+def _ends_of(batch: pa.Table, begun: Int64) -> pa.Table:
+    """The rows of transactions that began at these indices, and completions of what began in other batches: they may be
+    theirs. Of a process that is still waiting for a wanted one the next row that is left completes it."""
+    invoked = codes(batch["type"], TYPES) == INVOKE
+    index, process = (batch[name].to_numpy() for name in ("index", "process"))
+    partner = pairs(index, process, invoked)
+    wanted = invoked & pc.is_in(pa.array(index), pa.array(begun)).to_numpy(zero_copy_only=False)
+    paired = partner != NO_PARTNER
+    return batch.filter(pa.array(wanted | np.where(paired, wanted[partner], ~invoked)))
 
 
 def transaction_spans(rows: pa.Table, *, beside: Sequence[str]) -> pa.Table:

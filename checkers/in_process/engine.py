@@ -107,6 +107,7 @@ class InProcessEngine:
 
         return InProcessDataset(schema, tasks, of.partitions)
 
+    @contextmanager
     def completed(
         self,
         source: Dataset,
@@ -116,18 +117,18 @@ class InProcessEngine:
         open_schema: pa.Schema,
         keys: tuple[str, ...],
         kernel: Kernel,
-    ) -> Dataset:
+    ) -> Iterator[Dataset]:
         of = cast(InProcessDataset, source)
 
         def tasks() -> Iterator[Task]:
-            rest = []
+            rest: list[_Rest] = []
             for task in of.tasks():
                 rest.append(_Rest([], Event()))
                 yield partial(_completed, task, split, open_schema, rest[-1])
             # Whoever runs tasks begins them in this order: what this one waits for is under way.
             yield partial(_of_rest, rest, open_schema, keys, kernel)
 
-        return InProcessDataset(schema, tasks, of.partitions)
+        yield InProcessDataset(schema, tasks, of.partitions)
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:
         first, second = cast(InProcessDataset, left), cast(InProcessDataset, right)
@@ -230,13 +231,16 @@ class _Rest(NamedTuple):
 
 
 def _completed(task: Task, split: Split, open_schema: pa.Schema, rest: _Rest) -> Iterator[pa.Table]:
+    """All of the task at once: whoever failed amid it would leave the rest waiting."""
+    whole = []
     try:
         for table in task():
             complete, others = split(table)
             rest.tables.append(packed(others, open_schema))
-            yield complete
+            whole.append(complete)
     finally:
         rest.is_whole.set()
+    return iter(whole)
 
 
 def _of_rest(rest: list[_Rest], schema: pa.Schema, keys: tuple[str, ...], kernel: Kernel) -> Iterator[pa.Table]:

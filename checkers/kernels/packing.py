@@ -32,11 +32,16 @@ def joined(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     parts = [part for part in parts if part.num_rows]
     if not parts:
         return schema.empty_table()
-    arrays = []
-    for i, field in enumerate(schema):
-        lowest = [_lowest(part.field(i)) for part in parts]
-        arrays.append(_joined(field.type, lowest, [whole(part.column(i)) for part in parts]))
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.Table.from_arrays([joined_column(parts, field) for field in schema], schema=schema)
+
+
+def joined_column(parts: Sequence[pa.Table], field: pa.Field) -> pa.Array:
+    """One column of these tables, packed or not; `field` is what it was before. For whoever needs few at a time."""
+    parts = [part for part in parts if part.num_rows]
+    if not parts:
+        return pa.array([], field.type)
+    lowest = [_lowest(part.field(field.name)) for part in parts]
+    return _joined(field.type, lowest, [whole(part.column(field.name)) for part in parts])
 
 
 def _packed(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.Array]:

@@ -1,7 +1,7 @@
 """Models by name: those that come with it, and a user's own as `module:NAME`, found on Python's path.
 
-A model of one's own is a `Model` in a module. Workers of Spark import it as well, so that it is installed, or its
-directory is on PYTHONPATH.
+A model of one's own is a `Model` in a module. Workers of Spark import it as well: those of this machine look for it
+where this process does, on other machines it is installed, or its directory is on their PYTHONPATH.
 """
 
 from __future__ import annotations

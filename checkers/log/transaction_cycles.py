@@ -18,7 +18,12 @@ from checkers.plan import CheckRequest, Engine
 from checkers.transactions.elle.edges import EDGES, NODES
 from checkers.transactions.elle.graph.search import cycles
 from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons
-from checkers.transactions.evidence.explained import anomalies_of_cycles, indices_of_cycles, unexplained_edges
+from checkers.transactions.evidence.explained import (
+    anomalies_of_cycles,
+    indices_of_cycles,
+    indices_of_reasons,
+    unexplained_edges,
+)
 from checkers.transactions.evidence.shown_transactions import shown_transactions
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.verdict import AnomalySummary
@@ -42,7 +47,7 @@ def transaction_cycles(
         wanted = unexplained_edges(found)
         kernel = partial(queue_reasons, wanted=wanted, writes=writes)
         reasons = gathered_reasons(engine, engine.grouped(events, ("queue",), kernel, EDGE_REASONS), wanted)
-        starts = np.array(sorted(indices_of_cycles(found, reasons)), dtype=np.int64)
+        starts = np.array(sorted(indices_of_cycles(found) | indices_of_reasons(reasons)), dtype=np.int64)
         of_cycles = engine.mapped(events, partial(only, starts=starts), EVENTS)
         spans = engine.gather(engine.grouped(of_cycles, ("start",), span_of, SPANS), len(starts))
     shown = {one.index: one for one in shown_transactions(spans)}

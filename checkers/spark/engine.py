@@ -36,6 +36,7 @@ from checkers.spark.stages import (
     read_table,
     read_tasks,
 )
+from checkers.spark.task_failures import told_by_workers
 from harness.record.history import COLUMNS
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class SparkEngine:
         stage = partial(grouped, payloads=payloads, keys=keys, kernel=kernel, schema=of.schema)
         return SparkDataset(schema, (Branch(shuffled, stage),), of.partitions)
 
+    @contextmanager
     def completed(
         self,
         source: Dataset,
@@ -114,11 +116,12 @@ class SparkEngine:
         open_schema: pa.Schema,
         keys: tuple[str, ...],
         kernel: Kernel,
-    ) -> Dataset:
-        # Read twice: what one reading made could only be held on disk.
+    ) -> Iterator[Dataset]:
         complete = self.mapped(source, partial(part_of_split, split=split, part=0), schema)
         others = self.mapped(source, partial(part_of_split, split=split, part=1), open_schema)
-        return self.union(complete, self.grouped(others, keys, kernel, schema))
+        # What is complete is made anew each time, for it could only be held on disk.
+        with self.kept(self.grouped(others, keys, kernel, schema)) as few:
+            yield self.union(complete, few)
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:
         first, second = cast(SparkDataset, left), cast(SparkDataset, right)
@@ -142,7 +145,8 @@ class SparkEngine:
         of = cast(SparkDataset, source)
         payloads = self._shuffled
         try:
-            rows = _sent(of, partial(before_gather, schema=of.schema, limit=limit), payloads).toArrow()
+            with told_by_workers():
+                rows = _sent(of, partial(before_gather, schema=of.schema, limit=limit), payloads).toArrow()
             tables = chain.from_iterable(payloads.received(iter(rows.to_batches())))
             table = joined(list(tables), of.schema)
         finally:

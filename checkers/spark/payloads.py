@@ -29,6 +29,10 @@ TASKS_A_CORE = 4
 PARTITIONS_A_TASK = 16
 
 
+class LostFile(Exception):
+    """A file that was written for a task is not there any more; Spark does not have it written again."""
+
+
 class Payloads(Protocol):
     """Both ends of the way; the same value on each."""
 
@@ -122,7 +126,15 @@ class InFiles:
             yield map(self._read, of_one)
 
     def _read(self, row: Mapping[str, Any]) -> pa.Table:
-        with pa.memory_map(str(self.folder / row["file"])) as file:
+        path = self.folder / row["file"]
+        try:
+            file = pa.memory_map(str(path))
+        except FileNotFoundError:
+            raise LostFile(
+                f"{path} is gone, in which one task had left rows for another: run the check again, with TMPDIR where "
+                "nothing removes files that are in use"
+            ) from None
+        with file:
             file.seek(row["position"])
             return _read(file).slice(row["first"], row["rows"])
 

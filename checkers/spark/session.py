@@ -132,7 +132,6 @@ def _settings(master: str) -> dict[str, str]:
         "spark.executorEnv.PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
     }
     if _is_local(master):
-        root = str(Path(__file__).resolve().parents[2])
         settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -142,11 +141,15 @@ def _settings(master: str) -> dict[str, str]:
             # Otherwise a task makes a file for each other one, which takes longer than to sort the few rows it has.
             "spark.shuffle.sort.bypassMergeThreshold": "1",
             "spark.driver.extraJavaOptions": " ".join(options_with_archive(JAVA_OPTIONS)),
-            "spark.executorEnv.PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]).rstrip(
-                os.pathsep
-            ),
+            "spark.executorEnv.PYTHONPATH": os.pathsep.join(_python_path()),
         }
     return settings
+
+
+def _python_path() -> list[str]:
+    """Where this process finds modules, so that local workers find the same ones: a user's own model, say."""
+    root = str(Path(__file__).resolve().parents[2])
+    return list(dict.fromkeys([root, *(str(Path(place).absolute()) for place in sys.path)]))
 
 
 def _packed_project(directory: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from checkers.anomaly import Anomaly
-from checkers.causal.spans import transactions
 from checkers.plan import CheckRequest, Engine
 from checkers.transactions.elle.graph.cycles import Cycles
 from checkers.transactions.elle.inference import Inference
@@ -18,6 +17,7 @@ from checkers.transactions.evidence.explained import (
     explained_proof,
     indices_of_cycles,
     indices_of_proof,
+    indices_of_reasons,
     unexplained_edges,
 )
 from checkers.transactions.evidence.shown_transactions import involved
@@ -33,9 +33,11 @@ def cycle_anomalies(
     if not any(summary.examples for summary in found.found.values()):
         return {}
     wanted = unexplained_edges(found)
-    reasons = gathered_reasons(engine, inferred.reasons(wanted), wanted)
-    witnesses = involved(engine, transactions(request, engine), indices_of_cycles(found, reasons))
-    return anomalies_of_cycles(found, reasons, witnesses)
+    on_cycles = involved(request, engine, indices_of_cycles(found))
+    keys = frozenset[str]().union(*(one.keys for one in on_cycles.values()))
+    reasons = gathered_reasons(engine, inferred.reasons(wanted, keys), wanted)
+    others = indices_of_reasons(reasons) - on_cycles.keys()
+    return anomalies_of_cycles(found, reasons, {**on_cycles, **involved(request, engine, others)})
 
 
 def order_anomalies(
@@ -52,7 +54,7 @@ def order_anomalies(
         else:
             names = names_of(workload, inferred, model, proof)
             indices = indices_of_proof(proof.proof, names)
-            shown = involved(engine, transactions(request, engine), indices)
+            shown = involved(request, engine, indices)
             example = explained_anomaly(name, indices, explained_proof(proof.proof, names, shown))
         anomalies[name] = AnomalySummary(count=1, examples=(example,))
     return anomalies

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from checkers.spark.java import JavaMissing, require_java
 from tests.command_line.answers import Stormproof
 
-TICKETS = Path(__file__).parents[2] / "examples" / "tickets"
+CHECKOUT = Path(__file__).parents[2]
+TICKETS = CHECKOUT / "examples" / "tickets"
 MODEL = ("--model", "tickets:TICKETS", "--engine", "inprocess")
 
 
@@ -44,6 +48,41 @@ def test_a_violation_is_explained(stormproof: Stormproof, tmp_path: Path) -> Non
     verdict = json.loads((Path(checked.json["directory"]) / "verdict.json").read_text())
     [example] = verdict["checkers"]["linearizable"]["anomalies"]["nonlinearizable"]["examples"]
     assert "fits nowhere" in example["because"]
+
+
+CHECK = """
+import sys
+sys.path.append(sys.argv[1])
+from harness.cli import main
+sys.exit(main.run(["check", *sys.argv[2:], "--model", "tickets:TICKETS", "--json"]))
+"""
+"""The model's folder is on this process's path alone."""
+
+
+@pytest.mark.xdist_group("spark")
+def test_spark_judges_and_certifies_as_this_process_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        require_java()
+    except JavaMissing as missing:
+        pytest.skip(f"not run: {missing}")
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+    history = tmp_path / "twice.edn"
+    history.write_text((TICKETS / "tickets.edn").read_text().replace(":take, :value 2", ":take, :value 1"))
+    answers, certificates = [], []
+    for engine in ("inprocess", "spark"):
+        certificate = tmp_path / f"{engine}.json"
+        arguments = [str(TICKETS), str(history), "--engine", engine, "--certify", str(certificate)]
+        ran = subprocess.run(
+            [sys.executable, "-c", CHECK, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 1, ran.stderr
+        directory = tmp_path / json.loads(ran.stdout)["directory"]
+        verdict = json.loads((directory / "verdict.json").read_text())
+        answers.append(verdict["checkers"]["linearizable"])
+        certificates.append(certificate.read_text())
+    assert answers[0]["anomalies"]
+    assert answers[0] == answers[1]
+    assert certificates[0] == certificates[1]
 
 
 @pytest.mark.parametrize(

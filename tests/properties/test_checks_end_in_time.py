@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,16 +54,14 @@ class UpAfter:
         open_schema: pa.Schema,
         keys: tuple[str, ...],
         kernel: Kernel,
-    ) -> Dataset:
+    ) -> AbstractContextManager[Dataset]:
         return self.engine.completed(source, split, schema, open_schema=open_schema, keys=keys, kernel=kernel)
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:
         return self.engine.union(left, right)
 
-    @contextmanager
-    def kept(self, source: Dataset) -> Iterator[Dataset]:
-        with self.engine.kept(source) as dataset:
-            yield dataset
+    def kept(self, source: Dataset) -> AbstractContextManager[Dataset]:
+        return self.engine.kept(source)
 
     def gather(self, source: Dataset, limit: int) -> pa.Table:
         if not self.gathers:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from checkers.kernels.columns import INFO, OK
+from checkers.kernels.packing import packed
 from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 from checkers.transactions.history.committed_rows import (
     INITIAL_VERSION,
@@ -100,8 +101,10 @@ def as_columns(transactions: Committed) -> dict[str, Any]:
 def agree(seed: int) -> None:
     rows = random_rows(random.Random(seed))
     random.Random(seed).shuffle(rows)
-    table = pa.Table.from_pylist(rows, schema=RESOLVED)
-    assert as_columns(committed(table)) == by_the_book(rows), f"seed {seed}"
+    parts = [pa.Table.from_pylist(some, schema=RESOLVED) for some in (rows[: seed % 5], rows[seed % 5 :])]
+    transactions, keys = committed([packed(part, RESOLVED) for part in parts])
+    assert as_columns(transactions) == by_the_book(rows), f"seed {seed}"
+    assert keys.tolist() == sorted({row["key"] for row in rows}), f"seed {seed}"
 
 
 def test_committed_transactions_are_those_of_the_reference() -> None:
@@ -116,7 +119,7 @@ def test_committed_transactions_are_those_of_the_reference_in_many_histories(see
 
 
 def test_numbers_have_the_types_that_deciders_expect() -> None:
-    transactions = committed(RESOLVED.empty_table())
+    transactions, _ = committed([RESOLVED.empty_table()])
     assert len(transactions) == 1
     types = {name: getattr(transactions, name).dtype for name in ("start", "end", "session", "first", "key", "writer")}
     assert types == {
@@ -133,4 +136,4 @@ def test_numbers_have_the_types_that_deciders_expect() -> None:
 def test_a_read_of_a_transaction_without_rows_is_our_own_mistake() -> None:
     row = {"start": 4, "end": 5, "process": 0, "type": OK, "place": 0, "key": 0, "read_from": 2}
     with pytest.raises(AssertionError, match="the writer of what was read has no rows"):
-        committed(pa.Table.from_pylist([row], schema=RESOLVED))
+        committed([pa.Table.from_pylist([row], schema=RESOLVED)])

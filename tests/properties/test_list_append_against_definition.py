@@ -88,7 +88,8 @@ class Plans:
     engine: InProcessEngine = field(default_factory=InProcessEngine)
 
     def micro(self) -> Dataset:
-        return micro_rows(CheckRequest(history=self.path), self.engine)
+        with micro_rows(CheckRequest(history=self.path), self.engine) as micro:
+            return micro  # In this process they stay of use behind it.
 
     def rows(self) -> Dataset:
         return self.engine.mapped(self.micro(), partial(list_rows, buckets=self.buckets), ROWS)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import NONE
-from checkers.plan import CheckRequest
+from checkers.plan import CheckRequest, Dataset
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.micro_operations import FUNCTIONS, TRANSACTION
 from checkers.transactions.history.micro_rows import ENDS, MICRO_ROWS, NOTHING, micro_rows
@@ -88,7 +88,8 @@ def _transaction(begun: Row, ended: Row) -> tuple[Any, ...]:
 
 def found_by_plan(path: Path) -> list[tuple[Any, ...]]:
     engine = InProcessEngine()
-    table = engine.gather(micro_rows(CheckRequest(history=path), engine), 1_000)
+    with micro_rows(CheckRequest(history=path), engine) as micro:
+        table = engine.gather(micro, 1_000)
     assert table.schema.names == MICRO_ROWS.names
     transactions: dict[int, list[Row]] = {}
     for row in table.to_pylist():
@@ -114,6 +115,11 @@ def test_transactions_are_paired_however_the_history_is_cut(tmp_path: Path, seed
         pq.write_table(pq.read_table(path), path, row_group_size=rng.choice([1, 2, 5, 100]))
         transactions = expected(rows)
         assert found_by_plan(path) == transactions, seed
-        bare = InProcessEngine().gather(micro_rows(CheckRequest(history=path), InProcessEngine(), ENDS), 1_000)
-        ends = zip(*(bare[name].to_pylist() for name in ("start", "end", "process", "type")), strict=True)
-        assert sorted(ends) == [one[:4] for one in transactions], seed
+        with micro_rows(CheckRequest(history=path), InProcessEngine(), ENDS) as ends:
+            for _ in range(2):
+                assert ends_of(ends) == [one[:4] for one in transactions], seed
+
+
+def ends_of(rows: Dataset) -> list[tuple[Any, ...]]:
+    table = InProcessEngine().gather(rows, 1_000)
+    return sorted(zip(*(table[name].to_pylist() for name in ("start", "end", "process", "type")), strict=True))

@@ -221,7 +221,7 @@ def deciders_see_the_same(seed: int) -> None:
         )
         for t, moved_t in zip((t for history in drawn for t in history), same, strict=True)
     ]
-    mine = committed(resolved(register_rows(micro_rows_of(same), buckets=1), buckets=1))
+    mine, _ = committed([resolved(register_rows(micro_rows_of(same), buckets=1), buckets=1)])
     assert as_deciders_see_it(mine) == as_deciders_see_it(committed_of(there)), f"seed {seed}"
 
 

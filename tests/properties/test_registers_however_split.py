@@ -14,11 +14,11 @@ import pytest
 
 from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
-from checkers.kernels.bundles import BUNDLES
+from checkers.kernels.bundles import BUNDLES, unbundled
 from checkers.kernels.columns import TYPES
-from checkers.plan import CheckRequest
+from checkers.plan import CheckRequest, Dataset
 from checkers.transactions.elle.edges import EDGES, Dependency
-from checkers.transactions.elle.outcomes import of_outcomes
+from checkers.transactions.elle.outcomes import of_outcomes, resolved_in
 from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
 from checkers.transactions.elle.rw_register import (
     MISSING,
@@ -36,7 +36,7 @@ from checkers.transactions.elle.rw_register import (
     resolved,
     rows_with_findings,
 )
-from checkers.transactions.history.committed_rows import RESOLVED
+from checkers.transactions.history.committed_rows import RESOLVED, TOGETHER
 from checkers.transactions.history.malformed import refuse_malformed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.history.micro_rows import MICRO_ROWS, micro_rows
@@ -81,7 +81,11 @@ def made_up_events(seed: int) -> list[Event]:
 def found_in(path: Path, buckets: int, assumed: Assumed) -> tuple[Any, ...]:
     """(findings, edges, external operations with the names of keys)."""
     engine = InProcessEngine()
-    micro = micro_rows(CheckRequest(history=path), engine)
+    with micro_rows(CheckRequest(history=path), engine) as micro:
+        return _found_in(engine, micro, buckets, assumed)
+
+
+def _found_in(engine: InProcessEngine, micro: Dataset, buckets: int, assumed: Assumed) -> tuple[Any, ...]:
     rows = engine.mapped(micro, partial(register_rows, buckets=buckets), ROWS)
 
     def gathered(kernel: Any, schema: pa.Schema) -> list[dict[str, Any]]:
@@ -98,9 +102,10 @@ def found_in(path: Path, buckets: int, assumed: Assumed) -> tuple[Any, ...]:
         found = gathered_findings(engine, of_outcomes(engine, outcomes, "findings"))
         of_keys = engine.grouped(rows, ("bucket",), partial(register_findings, assumed=assumed), FINDINGS)
         assert found == gathered_findings(engine, of_keys)
-        for name, rows_alone in (("links", edges), ("resolved", operations)):
-            table = engine.gather(of_outcomes(engine, outcomes, name), 100_000)
-            assert table == pa.Table.from_pylist(rows_alone, schema=table.schema)
+        links = engine.gather(of_outcomes(engine, outcomes, "links"), 100_000)
+        assert links == pa.Table.from_pylist(edges, schema=links.schema)
+        bundles = engine.gather(resolved_in(engine, outcomes), 100)
+        assert unbundled(bundles, name=TOGETHER, schema=RESOLVED) == pa.Table.from_pylist(operations, schema=RESOLVED)
     codes = frozenset(row["key"] for row in operations)
     named = gathered(partial(key_names, codes=codes, buckets=buckets), NAMES)
     names = {row["key"]: row["name"] for row in named}
@@ -170,10 +175,10 @@ def test_edges_have_the_reasons_that_their_kind_needs(tmp_path: Path) -> None:
     engine = InProcessEngine()
     assumed = Assumed(assumptions=frozenset({Assumption.WFR_KEYS}))
     wanted = wanted_edges([(Dependency.RW, 0, 2), (Dependency.WR, 2, 4), (Dependency.WW, 2, 4)])
-    micro = micro_rows(CheckRequest(history=write(tmp_path / "h", events)), engine)
-    rows = engine.mapped(micro, partial(register_rows, buckets=2), ROWS)
-    kernel = partial(register_reasons, wanted=wanted, assumed=assumed)
-    reasons = gathered_reasons(engine, engine.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted)
+    with micro_rows(CheckRequest(history=write(tmp_path / "h", events)), engine) as micro:
+        rows = engine.mapped(micro, partial(register_rows, buckets=2), ROWS)
+        kernel = partial(register_reasons, wanted=wanted, assumed=assumed)
+        reasons = gathered_reasons(engine, engine.grouped(rows, ("bucket",), kernel, EDGE_REASONS), wanted)
     assert [tuple(row.values()) for row in reasons.to_pylist()] == [
         (Dependency.WW, 2, 4, "x", 1, 2, 4),
         (Dependency.WR, 2, 4, "x", 1, None, 4),

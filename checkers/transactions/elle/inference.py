@@ -12,15 +12,15 @@ import pyarrow as pa
 
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
-from checkers.kernels.bundles import BUNDLES
+from checkers.kernels.bundles import BUNDLES, bundled
 from checkers.kernels.columns import FAIL, Int64, run_starts
 from checkers.plan import CheckRequest, Dataset, Engine, Kernel
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.edges import NODES
-from checkers.transactions.elle.outcomes import of_outcomes
-from checkers.transactions.elle.reasons import EDGE_REASONS
+from checkers.transactions.elle.outcomes import of_outcomes, resolved_in
+from checkers.transactions.elle.reasons import EDGE_REASONS, rows_of_keys
 from checkers.transactions.elle.rw_register import Assumed
-from checkers.transactions.history.committed_rows import RESOLVED
+from checkers.transactions.history.committed_rows import TOGETHER
 from checkers.transactions.history.micro_rows import ENDS, micro_rows
 
 FIRST_USES = pa.schema([pa.field("number", pa.int64()), pa.field("key", pa.string())])
@@ -44,8 +44,9 @@ class Inference:
     findings: Dataset
     links: Dataset
     resolved: Dataset
-    reasons: Callable[[pa.Table], Dataset]
-    """EDGE_REASONS of wanted edges."""
+    """BUNDLES of RESOLVED, which are TOGETHER for deciders."""
+    reasons: Callable[[pa.Table, frozenset[str]], Dataset]
+    """EDGE_REASONS of wanted edges, between transactions that have these keys."""
     key_names: Callable[[Sequence[int]], Mapping[int, str]]
     """Of keys by their numbers among RESOLVED rows."""
     version_steps: VersionSteps | None = None
@@ -55,22 +56,27 @@ class Inference:
 @contextmanager
 def of_lists(request: CheckRequest, engine: Engine) -> Iterator[Inference]:
     buckets = _buckets(request)
-    micro = micro_rows(request, engine)
-    rows_and_findings = engine.mapped(micro, partial(list_append.rows_with_findings, buckets=buckets), list_append.ROWS)
-    rows = engine.mapped(micro, partial(list_append.list_rows, buckets=buckets), list_append.ROWS)
-
-    def reasons(wanted: pa.Table) -> Dataset:
-        return engine.grouped(rows, ("bucket",), partial(list_append.list_reasons, wanted=wanted), EDGE_REASONS)
-
-    with engine.kept(engine.grouped(rows_and_findings, ("bucket",), list_append.list_outcomes, BUNDLES)) as outcomes:
-        yield Inference(
-            nodes=_nodes(request, engine),
-            findings=of_outcomes(engine, outcomes, "findings"),
-            links=of_outcomes(engine, outcomes, "links"),
-            resolved=engine.grouped(rows, ("bucket",), list_append.list_resolved, RESOLVED),
-            reasons=reasons,
-            key_names=partial(_keys_of_first_uses, engine, micro),
+    with _read(request, engine) as (micro, transactions):
+        rows_and_findings = engine.mapped(
+            micro, partial(list_append.rows_with_findings, buckets=buckets), list_append.ROWS
         )
+        rows = engine.mapped(micro, partial(list_append.list_rows, buckets=buckets), list_append.ROWS)
+
+        def reasons(wanted: pa.Table, keys: frozenset[str]) -> Dataset:
+            near = engine.mapped(rows, partial(rows_of_keys, keys=keys), list_append.ROWS)
+            return engine.grouped(near, ("bucket",), partial(list_append.list_reasons, wanted=wanted), EDGE_REASONS)
+
+        with engine.kept(
+            engine.grouped(rows_and_findings, ("bucket",), list_append.list_outcomes, BUNDLES)
+        ) as outcomes:
+            yield Inference(
+                nodes=transactions,
+                findings=of_outcomes(engine, outcomes, "findings"),
+                links=of_outcomes(engine, outcomes, "links"),
+                resolved=engine.grouped(rows, ("bucket",), bundled_lists, BUNDLES),
+                reasons=reasons,
+                key_names=partial(_keys_of_first_uses, engine, micro),
+            )
 
 
 def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> AbstractContextManager[Inference]:
@@ -92,41 +98,52 @@ def _buckets(request: CheckRequest) -> int:
 def _of_registers(request: CheckRequest, engine: Engine, assumed: Assumed, kernel: Kernel) -> Iterator[Inference]:
     """`kernel` finds what concerns one register."""
     buckets = _buckets(request)
-    micro = micro_rows(request, engine)
-    rows_and_findings = engine.mapped(micro, partial(rw_register.rows_with_findings, buckets=buckets), rw_register.ROWS)
-    rows = engine.mapped(micro, partial(rw_register.register_rows, buckets=buckets), rw_register.ROWS)
-
-    def reasons(wanted: pa.Table) -> Dataset:
-        of_edges = partial(rw_register.register_reasons, wanted=wanted, assumed=assumed)
-        return engine.grouped(rows, ("bucket",), of_edges, EDGE_REASONS)
-
-    def key_names(numbers: Sequence[int]) -> Mapping[int, str]:
-        of_keys = partial(rw_register.key_names, codes=frozenset(numbers), buckets=buckets)
-        names = engine.gather(engine.grouped(rows, ("bucket",), of_keys, rw_register.NAMES), len(numbers))
-        return dict(zip(names["key"].to_pylist(), names["name"].to_pylist(), strict=True))
-
-    def edge_steps(wanted: pa.Table) -> Dataset:
-        of_edges = partial(rw_register.edge_steps, wanted=wanted, assumed=assumed)
-        return engine.grouped(rows, ("bucket",), of_edges, rw_register.VERSION_STEPS)
-
-    def cycle_steps(key: str) -> Dataset:
-        of_versions = partial(rw_register.cycle_steps, key=key, assumed=assumed)
-        return engine.grouped(rows, ("bucket",), of_versions, rw_register.VERSION_STEPS)
-
-    with engine.kept(engine.grouped(rows_and_findings, ("bucket",), kernel, BUNDLES)) as outcomes:
-        yield Inference(
-            nodes=_nodes(request, engine),
-            findings=of_outcomes(engine, outcomes, "findings"),
-            links=of_outcomes(engine, outcomes, "links"),
-            resolved=of_outcomes(engine, outcomes, "resolved"),
-            reasons=reasons,
-            key_names=key_names,
-            version_steps=VersionSteps(of_edges=edge_steps, of_versions=cycle_steps),
+    with _read(request, engine) as (micro, transactions):
+        rows_and_findings = engine.mapped(
+            micro, partial(rw_register.rows_with_findings, buckets=buckets), rw_register.ROWS
         )
+        rows = engine.mapped(micro, partial(rw_register.register_rows, buckets=buckets), rw_register.ROWS)
+
+        def reasons(wanted: pa.Table, keys: frozenset[str]) -> Dataset:
+            near = engine.mapped(rows, partial(rows_of_keys, keys=keys), rw_register.ROWS)
+            of_edges = partial(rw_register.register_reasons, wanted=wanted, assumed=assumed)
+            return engine.grouped(near, ("bucket",), of_edges, EDGE_REASONS)
+
+        def key_names(numbers: Sequence[int]) -> Mapping[int, str]:
+            of_keys = partial(rw_register.key_names, codes=frozenset(numbers), buckets=buckets)
+            names = engine.gather(engine.grouped(rows, ("bucket",), of_keys, rw_register.NAMES), len(numbers))
+            return dict(zip(names["key"].to_pylist(), names["name"].to_pylist(), strict=True))
+
+        def edge_steps(wanted: pa.Table) -> Dataset:
+            of_edges = partial(rw_register.edge_steps, wanted=wanted, assumed=assumed)
+            return engine.grouped(rows, ("bucket",), of_edges, rw_register.VERSION_STEPS)
+
+        def cycle_steps(key: str) -> Dataset:
+            of_versions = partial(rw_register.cycle_steps, key=key, assumed=assumed)
+            return engine.grouped(rows, ("bucket",), of_versions, rw_register.VERSION_STEPS)
+
+        with engine.kept(engine.grouped(rows_and_findings, ("bucket",), kernel, BUNDLES)) as outcomes:
+            yield Inference(
+                nodes=transactions,
+                findings=of_outcomes(engine, outcomes, "findings"),
+                links=of_outcomes(engine, outcomes, "links"),
+                resolved=resolved_in(engine, outcomes),
+                reasons=reasons,
+                key_names=key_names,
+                version_steps=VersionSteps(of_edges=edge_steps, of_versions=cycle_steps),
+            )
 
 
-def _nodes(request: CheckRequest, engine: Engine) -> Dataset:
-    return engine.mapped(micro_rows(request, engine, ENDS), nodes, NODES)
+def bundled_lists(rows: pa.Table) -> pa.Table:
+    """Kernel over all rows of a bucket of lists: BUNDLES of RESOLVED."""
+    return bundled({TOGETHER: list_append.list_resolved(rows)})
+
+
+@contextmanager
+def _read(request: CheckRequest, engine: Engine) -> Iterator[tuple[Dataset, Dataset]]:
+    """MICRO_ROWS and NODES."""
+    with micro_rows(request, engine) as micro, micro_rows(request, engine, ENDS) as ends:
+        yield micro, engine.mapped(ends, nodes, NODES)
 
 
 def nodes(rows: pa.Table) -> pa.Table:

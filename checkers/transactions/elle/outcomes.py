@@ -7,21 +7,25 @@ from functools import partial
 import pyarrow as pa
 
 from checkers.findings import FINDINGS
-from checkers.kernels.bundles import bundled, unbundled
+from checkers.kernels.bundles import BUNDLES, bundled, named, unbundled
 from checkers.plan import Dataset, Engine
 from checkers.transactions.elle.edges import LINKS
-from checkers.transactions.history.committed_rows import RESOLVED
+from checkers.transactions.history.committed_rows import TOGETHER
 
-_SCHEMAS = {"findings": FINDINGS, "links": LINKS, "resolved": RESOLVED}
+_SCHEMAS = {"findings": FINDINGS, "links": LINKS}
 
 
 def outcome(*, findings: pa.Table, edges: pa.Table | None = None, resolved: pa.Table | None = None) -> pa.Table:
     """BUNDLES."""
-    links = None if edges is None else edges.select(LINKS.names)
-    tables = {"findings": findings, "links": links, "resolved": resolved}
+    tables = {"findings": findings, "links": None if edges is None else edges.select(LINKS.names), TOGETHER: resolved}
     return bundled({name: table for name, table in tables.items() if table is not None})
 
 
 def of_outcomes(engine: Engine, outcomes: Dataset, name: str) -> Dataset:
-    """FINDINGS, LINKS or RESOLVED, by their names above."""
+    """FINDINGS or LINKS, by their names above."""
     return engine.mapped(outcomes, partial(unbundled, name=name, schema=_SCHEMAS[name]), _SCHEMAS[name])
+
+
+def resolved_in(engine: Engine, outcomes: Dataset) -> Dataset:
+    """BUNDLES of RESOLVED, as they are."""
+    return engine.mapped(outcomes, partial(named, name=TOGETHER), BUNDLES)

@@ -61,6 +61,11 @@ def rows_of_wanted_keys(rows: pa.Table, wanted: pa.Table) -> pa.Table:
     return rows.filter(pc.is_in(rows["key"], pc.unique(rows["key"].filter(pc.is_in(rows["start"], ends)))))
 
 
+def rows_of_keys(rows: pa.Table, *, keys: frozenset[str]) -> pa.Table:
+    """Kernel over rows with `key`: those of these keys."""
+    return rows.filter(pc.is_in(rows["key"], pa.array(sorted(keys), pa.string())))
+
+
 def reasons_table(
     *, kind: Int8, source: Int64, target: Int64, key: pa.Array, value: Int64, next_value: Int64, evidence: Int64
 ) -> pa.Table:

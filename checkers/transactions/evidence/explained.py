@@ -34,10 +34,15 @@ def unexplained_edges(found: Cycles) -> pa.Table:
     return wanted_edges((int(kind), source, target) for kind, source, target in edges if kind <= Dependency.RW)
 
 
-def indices_of_cycles(found: Cycles, reasons: pa.Table) -> frozenset[int]:
-    """The transactions, by history index, that explanations of the cycles look at; `reasons` are EDGE_REASONS."""
-    edges = (edge for summary in found.found.values() for cycle in summary.examples for edge in cycle.edges)
-    return frozenset({*(source for _, source, _ in edges), *reasons["evidence"].drop_null().to_pylist()})
+def indices_of_cycles(found: Cycles) -> frozenset[int]:
+    """The transactions on cycles that are to be explained, by history index."""
+    cycles = (cycle for summary in found.found.values() for cycle in summary.examples)
+    return frozenset(transaction for cycle in cycles for transaction in cycle.transactions)
+
+
+def indices_of_reasons(reasons: pa.Table) -> frozenset[int]:
+    """The transactions that show what they say; `reasons` are EDGE_REASONS."""
+    return frozenset(reasons["evidence"].drop_null().to_pylist())
 
 
 def anomalies_of_cycles(

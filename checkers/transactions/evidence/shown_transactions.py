@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.kernels.columns import INFO, NONE, Int64
-from checkers.plan import Dataset, Engine
+from checkers.causal.spans import transactions
+from checkers.kernels.columns import INFO, NONE
+from checkers.plan import CheckRequest, Engine
 from checkers.transactions.history.micro_operations import APPEND, R, micro_operations
 
 Value = int | tuple[int, ...] | None
@@ -35,6 +35,10 @@ class ShownTransaction:
         value = self.written(key)
         return f"appended {value} to {key}" if self.appends_to(key) else f"wrote {key} = {value}"
 
+    @property
+    def keys(self) -> frozenset[str]:
+        return frozenset(key for _, key, _ in self.operations)
+
     def appends_to(self, key: str | None) -> bool:
         return any(f == APPEND and of == key for f, of, _ in self.operations)
 
@@ -46,16 +50,13 @@ class ShownTransaction:
         return next(chain(ending, showing, reads), None)
 
 
-def involved(engine: Engine, spans: Dataset, indices: Iterable[int]) -> Mapping[int, ShownTransaction]:
-    """Transactions by the history indices of their invocations; `spans` as of checkers.causal.spans."""
-    wanted = np.array(sorted(set(indices)), dtype=np.int64)
-    rows = engine.gather(engine.mapped(spans, partial(only, wanted=wanted), spans.schema), len(wanted))
+def involved(request: CheckRequest, engine: Engine, indices: Iterable[int]) -> Mapping[int, ShownTransaction]:
+    """Transactions by the history indices of their invocations."""
+    begun = np.array(sorted(set(indices)), dtype=np.int64)
+    if not len(begun):
+        return {}
+    rows = engine.gather(transactions(request, engine, begun=begun), len(begun))
     return {one.index: one for one in shown_transactions(rows)}
-
-
-def only(spans: pa.Table, *, wanted: Int64) -> pa.Table:
-    """Kernel over transactions: those that were invoked at `wanted`."""
-    return spans.filter(pa.array(np.isin(spans["start"].to_numpy(), wanted)))
 
 
 def shown_transactions(spans: pa.Table) -> Iterator[ShownTransaction]:

@@ -10,10 +10,16 @@ before such a transaction in one of these orders, and whatever comes after it, a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from checkers.kernels.columns import Bool, Int32, Int64, run_starts, whole
+from checkers.kernels.columns import Bool, Int32, Int64, run_starts
+from checkers.kernels.packing import joined_column
 from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 from harness.compiled import compiled
 
@@ -36,6 +42,9 @@ indefinite transactions there are writes only, of aborted ones nothing.
 A row with `place` KNOWN says instead that the last version of the key by `read_from` precedes that by `start`, and that
 both transactions happened; with `place` KNOWN_IF_BOTH it says so in case both did."""
 
+TOGETHER = "resolved"
+"""Under this name BUNDLES have them, on their way to where those of a whole history are together."""
+
 INITIAL_VERSION = -1
 IS_WRITE = -2
 
@@ -46,40 +55,50 @@ SPARSE = 8
 """Numbers further apart than that on average are looked up by bisection instead of in a table."""
 
 
-def committed(rows: pa.Table) -> Committed:
-    """Kernel over RESOLVED rows in any order, among which are the writes of all transactions that are read from.
+def committed(parts: Sequence[pa.Table]) -> tuple[Committed, Int64]:
+    """Of RESOLVED rows in any order, packed or not, among which are the writes of all transactions that are read from:
+    the transactions, and of each of their keys its number in these rows.
 
     Numbers transactions by `start`, sessions by process and keys by `key`, from 0 and without gaps; keys that are left
-    without operations keep theirs. Cost: linear where starts and keys are not sparse; beside the rows and the result it
-    takes 9 bytes a row.
+    without operations keep theirs. Cost: linear where starts and keys are not sparse. A column is unpacked when it is
+    looked at, and one at a time: beside the parts and the result it takes some 30 bytes a row.
     """
-    start, end, process, place, key, read_from = (
-        whole(rows[name]).to_numpy() for name in ("start", "end", "process", "place", "key", "read_from")
-    )
-    begun = _distinct(start)
-    of_row = _numbered(start, begun)
-    source = _numbered(read_from, begun)
-    happened = _happened(of_row, source, read_from, begun, end, place)
+    column = partial(_column, parts)
+    begun, of_row = _distinct_numbered(column("start"))
+    place = column("place")
+    source = _sources(column("read_from"), begun, place)
+    one_row = _one_row(of_row, len(begun))
+    end = column("end")[one_row]
+    happened = _happened(of_row, source, end != NEVER, place)
     transaction = INITIAL + np.cumsum(happened, dtype=np.int32)
+    _, session = _distinct_numbered(column("process")[one_row[happened]].astype(np.int64))
 
-    one_row = np.empty(len(begun), dtype=np.int64)
-    one_row[of_row] = np.arange(len(of_row))
-    one_row = one_row[happened]
-    processes = process[one_row].astype(np.int64)
+    keys, key = _distinct_numbered(column("key"))
+    known = np.flatnonzero(place < 0)
+    known = known[happened[of_row[known]] & (happened[source[known]] | (source[known] == INITIAL_VERSION))]
+    before = np.where(source[known] == INITIAL_VERSION, INITIAL, transaction[source[known]])
+    order_of_versions = _distinct_rows(key[known], before, transaction[of_row[known]])
 
     first, row = _laid_out(of_row, happened, transaction, place)
-    keys = _distinct(key)
-    known = np.flatnonzero((place < 0) & happened[of_row] & (happened[source] | (read_from == INITIAL_VERSION)))
-    before = np.where(read_from[known] == INITIAL_VERSION, INITIAL, transaction[source[known]])
     return Committed(
-        start=np.append(np.int64(-1), start[one_row]),
-        end=np.append(np.int64(-1), end[one_row]),
-        session=np.append(np.int32(NO_SESSION), _numbered(processes, _distinct(processes))),
+        start=np.append(np.int64(-1), begun[happened]),
+        end=np.append(np.int64(-1), end[happened]),
+        session=np.append(np.int32(NO_SESSION), session),
         first=first,
-        key=_numbered(key, keys)[row],
-        writer=_writers(row, source, read_from, transaction),
-        known=_distinct_rows(_numbered(key[known], keys), before, transaction[of_row[known]]),
-    )
+        key=key[row],
+        writer=_writers(row, source, transaction),
+        known=order_of_versions,
+    ), keys
+
+
+def _column(parts: Sequence[pa.Table], name: str) -> npt.NDArray[Any]:
+    return np.asarray(joined_column(parts, RESOLVED.field(name)))
+
+
+def _distinct_numbered(values: Int64) -> tuple[Int64, Int32]:
+    """The distinct ones, ascending, and of each value its position among them."""
+    distinct = _distinct(values)
+    return distinct, _numbered(values, distinct)
 
 
 def _distinct_rows(*columns: Int32) -> Int32:
@@ -128,15 +147,39 @@ def _looked_up(values: Int64, among: Int64, lowest: int, span: int) -> Int32:
     return result
 
 
+def _sources(read_from: Int64, begun: Int64, place: Int32) -> Int32:
+    """The writer of what each row shows, as a position in `begun`; INITIAL_VERSION and IS_WRITE stay what they are."""
+    source = _numbered(read_from, begun)
+    _mark_sources(source, read_from, begun, place)
+    return source
+
+
 @compiled
-def _happened(of_row: Int32, source: Int32, read_from: Int64, begun: Int64, end: Int64, place: Int32) -> Bool:
-    """Of each transaction: whether it completed with ok, or another one read what it wrote."""
-    happened = np.zeros(len(begun), dtype=np.bool_)
-    for i in range(len(of_row)):
-        if end[i] != NEVER or place[i] == KNOWN:
-            happened[of_row[i]] = True
-        if read_from[i] >= 0 and place[i] != KNOWN_IF_BOTH:
+def _mark_sources(source: Int32, read_from: Int64, begun: Int64, place: Int32) -> None:
+    for i in range(len(source)):
+        if read_from[i] < 0:
+            source[i] = read_from[i]
+        elif place[i] != KNOWN_IF_BOTH:
             assert begun[source[i]] == read_from[i], "the writer of what was read has no rows"
+
+
+@compiled
+def _one_row(of_row: Int32, transactions: int) -> Int32:
+    """A row of each transaction."""
+    result = np.empty(transactions, dtype=np.int32)
+    for i in range(len(of_row)):
+        result[of_row[i]] = i
+    return result
+
+
+@compiled
+def _happened(of_row: Int32, source: Int32, definite: Bool, place: Int32) -> Bool:
+    """Of each transaction: whether it completed with ok, or another one read what it wrote."""
+    happened = definite.copy()
+    for i in range(len(of_row)):
+        if place[i] == KNOWN:
+            happened[of_row[i]] = True
+        if source[i] >= 0 and place[i] != KNOWN_IF_BOTH:
             happened[source[i]] = True
     return happened
 
@@ -176,13 +219,13 @@ def _laid_out(of_row: Int32, happened: Bool, transaction: Int32, place: Int32) -
 
 
 @compiled
-def _writers(row: Int32, source: Int32, read_from: Int64, transaction: Int32) -> Int32:
+def _writers(row: Int32, source: Int32, transaction: Int32) -> Int32:
     """`Committed.writer`."""
     writer = np.empty(len(row), dtype=np.int32)
     for i in range(len(row)):
-        if read_from[row[i]] == IS_WRITE:
+        if source[row[i]] == IS_WRITE:
             writer[i] = WRITES
-        elif read_from[row[i]] == INITIAL_VERSION:
+        elif source[row[i]] == INITIAL_VERSION:
             writer[i] = INITIAL
         else:
             writer[i] = transaction[source[row[i]]]

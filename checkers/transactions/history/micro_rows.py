@@ -7,6 +7,7 @@ these rows.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -127,10 +128,11 @@ class _Rows:
         )
 
 
-def micro_rows(request: CheckRequest, engine: Engine, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+def micro_rows(
+    request: CheckRequest, engine: Engine, columns: tuple[str, ...] = COLUMNS
+) -> AbstractContextManager[Dataset]:
     """All transactions of clients as MICRO_ROWS; of ENDS alone each has one row, without any micro-operation."""
-    buckets = bucket_count(history_rows(request.history))
-    history = engine.history(request.history, columns)
+    history, buckets = engine.history(request.history, columns), bucket_count(history_rows(request.history))
     split = partial(split_rows, buckets=buckets)
     return engine.completed(history, split, MICRO_ROWS, open_schema=_LOOSE, keys=("bucket",), kernel=matched_rows)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from checkers.kernels.bundles import packed_tables
 from checkers.kernels.columns import Int64
 from checkers.plan import Dataset, Engine
 from checkers.searching import TimeIsUp
@@ -22,7 +23,7 @@ from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.encoded_proof import CompactProof, decoded_proof, encoded_proof
 from checkers.transactions.evidence.proof import Bound, Decision, Established
 from checkers.transactions.history.committed import INITIAL, Committed
-from checkers.transactions.history.committed_rows import RESOLVED, committed
+from checkers.transactions.history.committed_rows import TOGETHER, committed
 from checkers.transactions.isolation.deciders import answer, decide, ordered
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
@@ -42,8 +43,6 @@ ANSWERS = pa.schema(
 
 ORDER = pa.schema([pa.field("place", pa.int64()), pa.field("start", pa.int64()), pa.field("event", pa.int8())])
 """An order of transactions, by the history indices of their invocations; or of their begins (event 0) and commits."""
-
-TOGETHER = RESOLVED.append(pa.field("all", pa.int8()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +64,8 @@ def answers(
     """Of every model that was asked for, in the order in which they were. Once searches are over, nothing
     is begun any more that may take long."""
     asked = engine.grouped(
-        engine.mapped(resolved, together, TOGETHER),
-        ("all",),
+        resolved,
+        ("name",),
         partial(answered, demanded=demanded, position=position),
         ANSWERS,
     )
@@ -88,26 +87,16 @@ def _established(text: str) -> Established | None:
     return fields and Established(**{**fields, "bound": Bound[fields["bound"]]})
 
 
-def together(rows: pa.Table) -> pa.Table:
-    """Kernel: the same rows, all in one group."""
-    return rows.append_column(TOGETHER.field("all"), pa.array(np.zeros(rows.num_rows, dtype=np.int8)))
-
-
 def answered(
-    rows: pa.Table,
+    bundles: pa.Table,
     *,
     demanded: ConsistencyModel,
     position: LatticePosition,
 ) -> pa.Table:
-    """Kernel over all rows of a history."""
-    transactions, keys = _committed(rows)
+    """Kernel over BUNDLES of all RESOLVED rows of a history."""
+    transactions, keys = committed(packed_tables(bundles, TOGETHER))
     _, decisions = decide(transactions, demanded, position)
     return _answers(decisions, transactions, keys)
-
-
-def _committed(rows: pa.Table) -> tuple[Committed, Int64]:
-    """The transactions, and of each key its number among RESOLVED rows."""
-    return committed(rows), np.unique(rows["key"].to_numpy())
 
 
 def _answers(decisions: Mapping[ConsistencyModel, Decision], transactions: Committed, keys: Int64) -> pa.Table:
@@ -130,8 +119,8 @@ def _events(model: ConsistencyModel) -> int:
 def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel) -> Answer:
     """Of one model, whatever else is known."""
     asked = engine.grouped(
-        engine.mapped(resolved, together, TOGETHER),
-        ("all",),
+        resolved,
+        ("name",),
         partial(answered_alone, model=model),
         ANSWERS,
     )
@@ -141,22 +130,22 @@ def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel) -> 
     return _answer(rows[0])
 
 
-def answered_alone(rows: pa.Table, *, model: ConsistencyModel) -> pa.Table:
-    """Kernel over all rows of a history."""
-    transactions, keys = _committed(rows)
+def answered_alone(bundles: pa.Table, *, model: ConsistencyModel) -> pa.Table:
+    """Kernel over BUNDLES of all RESOLVED rows of a history."""
+    transactions, keys = committed(packed_tables(bundles, TOGETHER))
     decision = answer(transactions, model)
     return _answers({model: decision}, transactions, keys)
 
 
 def order_of(engine: Engine, resolved: Dataset, model: ConsistencyModel, limit: int) -> pa.Table:
     """ORDER of a history that the model allows, at most so many rows."""
-    orders = engine.grouped(engine.mapped(resolved, together, TOGETHER), ("all",), partial(placed, model=model), ORDER)
+    orders = engine.grouped(resolved, ("name",), partial(placed, model=model), ORDER)
     return engine.gather(orders, limit).sort_by("place")
 
 
-def placed(rows: pa.Table, *, model: ConsistencyModel) -> pa.Table:
-    """Kernel over all rows of a history that the model allows: its ORDER. Raises TimeIsUp."""
-    transactions = committed(rows)
+def placed(bundles: pa.Table, *, model: ConsistencyModel) -> pa.Table:
+    """Kernel over BUNDLES of all RESOLVED rows of a history that the model allows: its ORDER. Raises TimeIsUp."""
+    transactions, _ = committed(packed_tables(bundles, TOGETHER))
     decision = ordered(transactions, model)
     if decision.verdict is Verdict.UNKNOWN:  # It was decided before, so only the time can have been too short.
         raise TimeIsUp

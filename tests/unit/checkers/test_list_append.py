@@ -44,8 +44,9 @@ Txn = list[tuple[Any, ...]]
 
 def rows_of(tmp_path: Path, *operations: tuple[str, Txn | None], key: str | None = None) -> tuple[Dataset, Dataset]:
     """(transactions, their rows) of operations one after the other; operation n is invoked at 2 * n."""
-    micro = micro_rows(CheckRequest(history=history_of(tmp_path, *operations, key=key)), ENGINE)
-    return micro, ENGINE.mapped(micro, partial(list_rows, buckets=2), ROWS)
+    with micro_rows(CheckRequest(history=history_of(tmp_path, *operations, key=key)), ENGINE) as micro:
+        # In this process they stay of use behind it.
+        return micro, ENGINE.mapped(micro, partial(list_rows, buckets=2), ROWS)
 
 
 def history_of(tmp_path: Path, *operations: tuple[str, Txn | None], key: str | None = None) -> Path:

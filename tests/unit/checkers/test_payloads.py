@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from checkers.kernels.grouping import partitions, undivided
 from checkers.kernels.packing import joined
-from checkers.spark.payloads import PARTITIONS_A_TASK, InFiles, InRows, Payloads
+from checkers.spark.payloads import PARTITIONS_A_TASK, InFiles, InRows, LostFile, Payloads
 
 SCHEMA = pa.schema([pa.field("bucket", pa.int32()), pa.field("name", pa.string()), pa.field("number", pa.int64())])
 COUNT = 40
@@ -58,6 +59,15 @@ def test_files_are_gone_when_they_are_forgotten_and_made_anew_after_that(tmp_pat
         assert [joined(list(tables), SCHEMA) for tables in payloads.received(iter([batch]))] == [some(0, 9)]
         payloads.forgotten()
         assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_was_lost_is_named_and_what_to_do(tmp_path: Path) -> None:
+    payloads = InFiles(tmp_path / "shuffled")
+    (batch,) = payloads.sent(iter([undivided(some(0, 9), SCHEMA)]))
+    (lost,) = payloads.folder.iterdir()
+    lost.unlink()
+    with pytest.raises(LostFile, match=rf"{re.escape(str(lost))} is gone.*run the check again"):
+        [list(tables) for tables in payloads.received(iter([batch]))]
 
 
 @pytest.mark.parametrize(

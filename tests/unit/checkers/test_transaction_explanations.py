@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from checkers.causal.spans import transactions
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.transactions.elle.edges import Dependency
@@ -28,9 +27,7 @@ WRITE_SKEW = "r(x,-) r(y,-) w(x,1)\n r(x,-) r(y,-) w(y,1)"
 
 def transactions_of(text: str, directory: Path) -> dict[int, ShownTransaction]:
     path = write_rows(history_rows(parsed(text)), TRANSACTION, directory / "history.parquet")
-    engine = InProcessEngine()
-    spans = transactions(CheckRequest(history=path), engine)
-    return dict(involved(engine, spans, [t.start for t in parsed(text)]))
+    return dict(involved(CheckRequest(history=path), InProcessEngine(), [t.start for t in parsed(text)]))
 
 
 def reasons(*rows: tuple[Dependency, int, int, str, int | None, int | None, int | None]) -> pa.Table:

@@ -6,7 +6,7 @@ Plans over transactions (`checkers.transactions.history.micro_rows`):
     engine.grouped(rows, ("bucket",), list_outcomes, BUNDLES)           all findings, WW, WR and RW
     rows = engine.mapped(micro, partial(list_rows, buckets=buckets), ROWS)
     engine.grouped(rows, ("bucket",), partial(list_reasons, wanted=wanted), EDGE_REASONS)
-    engine.grouped(rows, ("bucket",), list_resolved, RESOLVED)          for deciders that look at everything at once
+    engine.grouped(rows, ("bucket",), bundled_lists, BUNDLES)           for deciders that look at everything at once
 
 Sources: Adya, Liskov, O'Neil, Generalized Isolation Level Definitions, ICDE 2000; Kingsbury, Alvaro, Elle: Inferring
 Isolation Anomalies from Experimental Observations, VLDB 2020.

@@ -53,7 +53,7 @@ def guaranteed(accesses: Accesses, known: Known, respected: Respected) -> Forced
     if respected is Respected.BY_READERS:
         readers = Successors.of(*_latest(rows.first, rows.writer, rows.session), len(accesses))
     else:
-        readers = Successors(first=np.zeros(len(accesses) + 1, dtype=np.int64), target=np.zeros(0, dtype=np.int32))
+        readers = Successors.none(len(accesses))
     source, target, joints = _guaranteed(int(known), int(respected), columns_of(accesses), readers)
     return Forced(source=source, target=target, joints=joints)
 

@@ -200,7 +200,7 @@ class _Question:
 
     @cached_property
     def _none(self) -> Successors:
-        return Successors.of(NOTHING.source, NOTHING.target, len(self.accesses))
+        return Successors.none(len(self.accesses))
 
     def _precedence(self, level: Level) -> tuple[Successors, Successors, Int32]:
         """What comes first anyway, what is forced, and the order of both; what is forced is not looked for if that has

@@ -65,6 +65,11 @@ class Successors(NamedTuple):
         return cls(first=first, target=targets)
 
     @classmethod
+    def none(cls, nodes: int) -> Successors:
+        """Takes no memory: nothing is ever written into it."""
+        return cls(first=np.zeros(nodes + 1, dtype=np.int64), target=np.zeros(0, dtype=np.int32))
+
+    @classmethod
     def base(cls, accesses: Accesses, base: Base) -> Successors:
         rows = accesses.committed
         before = accesses.before if base is Base.READS_AND_SESSIONS else accesses.before[:0]

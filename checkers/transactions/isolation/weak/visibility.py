@@ -205,16 +205,16 @@ def _read(state: State, sight: Sight, t: int, i: int, source: Int32, target: Int
 @inlined
 def _newest_seen(state: State, sight: Sight, head: int) -> tuple[int, int]:
     """Of a session's versions up to `head` the newest one that is seen, or NOBODY; and the oldest one that is not."""
-    versions = state.versions
+    versions, previous, further = state.versions, state.writes.previous, state.writes.further
     chain = versions[head].chain
     sees = max(state.clocks.clock[sight.row, chain], sight.own_place if chain == sight.own else 0)
     if versions[head].place <= sees:
         return head, NOBODY
-    missed, seen = head, versions[head].previous
+    missed, seen = head, previous[head]
     while seen != NOBODY and versions[seen].place > sees:
-        further = versions[missed].further
-        missed = further if versions[further].place > sees else seen
-        seen = versions[missed].previous
+        back = further[missed]
+        missed = back if versions[back].place > sees else seen
+        seen = previous[missed]
     return seen, missed
 
 

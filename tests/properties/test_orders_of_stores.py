@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,12 +15,16 @@ from checkers import searching
 from checkers.searching import searching_until
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import INITIAL
+from checkers.transactions.isolation.constraints import rearrangement
 from checkers.transactions.isolation.constraints.bounds import DEMANDED
+from checkers.transactions.isolation.constraints.decide import MODELS
 from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
-from checkers.transactions.isolation.constraints.rehearsal import Rehearsal
+from checkers.transactions.isolation.constraints.rearrangement import Rearrangement
 from checkers.transactions.isolation.constraints.schedule import explains
 from checkers.transactions.isolation.constraints.windows import windows
 from checkers.verdict import Verdict
+from tests.references.commit_orders import allowed
+from tests.references.transaction_histories import random_committed
 
 ISOLATIONS = {Level.SERIALIZABLE: Isolation.SERIALIZABLE, Level.SNAPSHOT: Isolation.SNAPSHOT}
 FORBIDDEN = {
@@ -42,8 +49,8 @@ def busy(level: Level, lag: int, seed: int, violation: Violation | None = None, 
 
 
 def order_of_a_store(known: Events) -> Decision | None:
-    rehearsal = Rehearsal.of(known)
-    return None if rehearsal is None else rehearsal.decision(DEMANDED.steps)
+    rearrangement = Rearrangement.of(known)
+    return rearrangement and rearrangement.decision(DEMANDED.steps)
 
 
 @pytest.mark.parametrize("level", ISOLATIONS)
@@ -70,7 +77,35 @@ def test_an_order_of_busy_sessions_is_found_and_keeps_what_is_known(level: Level
             )
 
 
-def test_a_rehearsal_that_is_told_to_stop_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("isolation", ISOLATIONS.values())
+def test_orders_are_found_of_small_histories_that_have_one_and_of_no_others(isolation: Isolation) -> None:
+    """Brute force knows which ones have: those that are not found are of no store that goes by real time."""
+    seen: Counter[bool] = Counter()
+    for model, (of, kept) in MODELS.items():
+        for seed in range(150 if of is isolation else 0):
+            history = random_committed(random.Random(seed), most=5)
+            found = order_of_a_store(events(history, isolation, kept)) is not None
+            if allowed(model, history):
+                seen[found] += 1
+                assert found or kept is not Kept.REALTIME, (seed, model)
+            else:
+                assert not found, (seed, model)
+    assert seen[True] > 4 * seen[False], seen
+
+
+@pytest.mark.parametrize(("level", "kept"), [(Level.SERIALIZABLE, Kept.REALTIME), (Level.SNAPSHOT, Kept.SESSION)])
+def test_an_order_is_found_where_each_key_has_dozens_of_writers_at_once(
+    level: Level, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = committed(replace(busy(level, 0, 1), sessions=600, keys=Keys(alive=12)))
+    known = events(history, ISOLATIONS[level], kept)
+    assert order_of_a_store(known) is not None
+    # With hardly any room for what is learned it is forgotten over and over, and still found.
+    monkeypatch.setattr(rearrangement, "NOGOODS_AN_EVENT", 2)
+    assert order_of_a_store(known) is not None
+
+
+def test_a_search_that_is_told_to_stop_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     known = events(committed(busy(Level.SERIALIZABLE, 0, 0)), Isolation.SERIALIZABLE, Kept.REALTIME)
     assert order_of_a_store(known) is not None
     with searching_until(0.0):

@@ -4,8 +4,8 @@ with sessions, or with real time.
 VALID comes with an order of all events, which is replayed before it is returned; INVALID with a proof, unless there
 were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in stages: what
 short paths force may contradict itself (`short_paths`), or an order is found that a store may have gone by
-(`rehearsal`); else what is known forces more (`saturation`), an order is tried (`schedule`), and where that fails, a
-solver makes the choices that are left between the transactions concerned (`choices`, `repair`). UNKNOWN names those
+(`rearrangement`); else what is known forces more (`saturation`), an order is tried (`schedule`), and where that fails,
+a solver makes the choices that are left between the transactions concerned (`choices`, `repair`). UNKNOWN names those
 that were too many.
 
 Not judged: whatever `Committed` leaves out. A transaction whose outcome is unknown and from which no other one read is
@@ -36,7 +36,7 @@ from checkers.transactions.isolation.constraints.events import (
     chained,
     events,
 )
-from checkers.transactions.isolation.constraints.rehearsal import FEW_STEPS, Rehearsal
+from checkers.transactions.isolation.constraints.rearrangement import FEW_STEPS, Rearrangement
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
     Repair,
@@ -78,7 +78,6 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
     is_dear = have_dear_clocks(committed)
     left: list[Events] = []
-    rehearsals: list[Rehearsal] = []
     for kept in STRONGEST_FIRST[: STRONGEST_FIRST.index(wanted) + 1]:
         if is_dear and searching.is_over():
             return given_up_at_once(committed)
@@ -90,20 +89,13 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
                 return decision
             continue
         left.append(known)
-        rehearsal = Rehearsal.of(known)
-        if rehearsal is not None:
-            guessed = rehearsal.decision(FEW_STEPS)
-            if guessed is not None:
-                return guessed
-            rehearsals.append(rehearsal)
-    if is_dear:
-        for rehearsal in rehearsals:
-            searching.say(lambda: "an order that a store may have gone by")
-            guessed = rehearsal.decision(bounds.steps)
-            if guessed is not None:
-                return guessed
-        if searching.is_over():
-            return given_up_at_once(committed)
+        searching.say(lambda: "an order that a store may have gone by")
+        rearrangement = Rearrangement.of(known)
+        guessed = rearrangement.decision(bounds.steps if is_dear else FEW_STEPS) if rearrangement else None
+        if guessed is not None:
+            return guessed
+    if is_dear and searching.is_over():
+        return given_up_at_once(committed)
     decision = Decision(verdict=Verdict.UNKNOWN)
     for known in left:
         searching.say(lambda: "what is forced in every order")

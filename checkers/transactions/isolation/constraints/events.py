@@ -215,7 +215,7 @@ def events(committed: Committed, isolation: Isolation, kept: Kept) -> Events:
         earlier, later = _session_pairs(committed)
         parts.append(Edges.of(earlier * width + last, later * width, Because.SESSION))
     if kept is Kept.REALTIME:
-        source, target, added = _moments(committed.start, committed.end, np.argsort(committed.end), width)
+        source, target, added = moments(committed.start, committed.end, np.argsort(committed.end), width)
         parts.append(Edges.of(source, target, Because.REALTIME))
         size += added
     base = Edges.joined(parts)
@@ -269,29 +269,29 @@ def _session_pairs(committed: Committed) -> tuple[Int32, Int32]:
 
 
 @compiled
-def _moments(start: Int64, end: Int64, by_end: Int64, width: int) -> tuple[Int32, Int32, int]:
+def moments(start: Int64, end: Int64, by_end: Int64, width: int) -> tuple[Int32, Int32, int]:
     """Edges from what ended to the next moment, from moment to moment, and from there to what began next."""
     size = len(start)
     source = np.empty(3 * size, dtype=np.int32)
     target = np.empty(3 * size, dtype=np.int32)
-    edges, moments, at, open_from = 0, 0, 1, 1
+    edges, count, at, open_from = 0, 0, 1, 1
     for t in range(1, size):
         while at < size and end[by_end[at]] < start[t]:
             at += 1
         if at > open_from:
-            moment = size * width + moments
+            moment = size * width + count
             for i in range(open_from, at):
                 source[edges], target[edges] = by_end[i] * width + width - 1, moment
                 edges += 1
-            if moments > 0:
+            if count > 0:
                 source[edges], target[edges] = moment - 1, moment
                 edges += 1
-            moments += 1
+            count += 1
             open_from = at
-        if moments > 0:
-            source[edges], target[edges] = size * width + moments - 1, t * width
+        if count > 0:
+            source[edges], target[edges] = size * width + count - 1, t * width
             edges += 1
-    return source[:edges].copy(), target[:edges].copy(), moments
+    return source[:edges].copy(), target[:edges].copy(), count
 
 
 @compiled

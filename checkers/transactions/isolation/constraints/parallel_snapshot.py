@@ -44,7 +44,7 @@ from checkers.transactions.isolation.constraints.events import (
     events,
 )
 from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
-from checkers.transactions.isolation.constraints.rehearsal import FEW_STEPS, Rehearsal
+from checkers.transactions.isolation.constraints.rearrangement import FEW_STEPS, Rearrangement
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
     Repair,
@@ -116,10 +116,10 @@ def _decided(committed: Committed, kept: Kept, bounds: Bounds) -> Decision:
 def _order_of_one_snapshot_store(committed: Committed, kept: Kept, bounds: Bounds) -> Decision | None:
     """VALID if the history is one of snapshot isolation, which is stronger, and such an order was found: that of its
     commits will do, for reads, sessions and versions go along with it."""
-    rehearsal = Rehearsal.of(events(committed, Isolation.SNAPSHOT, kept))
-    if rehearsal is None:
+    rearrangement = Rearrangement.of(events(committed, Isolation.SNAPSHOT, kept))
+    if rearrangement is None:
         return None
-    guessed = rehearsal.decision(bounds.steps if have_dear_clocks(committed) else FEW_STEPS)
+    guessed = rearrangement.decision(bounds.steps if have_dear_clocks(committed) else FEW_STEPS)
     if guessed is None or guessed.order is None:
         return None
     width = Isolation.SNAPSHOT.value

@@ -28,7 +28,7 @@ MOST = 2
 """If more than one in so many transactions are to be put in order together, all are: the others would follow one by
 one, and each time all would be solved anew."""
 WHOLE = 2_000
-"""But no more than so many: what is larger and has an order is for `rehearsal`."""
+"""But no more than so many: what is larger and has an order is for `rearrangement`."""
 
 
 def rests_on(proof: Proof) -> set[Because]:
@@ -55,7 +55,7 @@ def given_up_before(stronger: Decision) -> Decision:
 
 
 CHEAP_CLOCKS = 1 << 21
-"""With more numbers in clocks, an order is rehearsed at length before any is made."""
+"""With more numbers in clocks, an order is rearranged at length before any is made."""
 
 
 def have_dear_clocks(committed: Committed) -> bool:

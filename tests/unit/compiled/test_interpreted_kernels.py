@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checkers.kernels.hashing import mixed, place_of
-from harness.compiled import Kernel, compiled, interpreted, searching
+from harness.compiled import Kernel, compiled, interpreted
 
 
 def _total(values: np.ndarray, into: np.ndarray) -> int:
@@ -43,12 +43,6 @@ def test_short_arrays_are_interpreted_and_long_ones_are_not() -> None:
     assert not is_loaded(kernel)
     many = np.ones(interpreted.MOST_BYTES // 8, np.int64)
     assert kernel(many, many.copy()) == len(many)
-    assert is_loaded(kernel)
-
-
-def test_a_search_is_never_interpreted() -> None:
-    kernel = searching(_total)
-    assert kernel(np.array([1, 2]), np.zeros(2, np.int64)) == 3
     assert is_loaded(kernel)
 
 

@@ -84,8 +84,16 @@ def read(path: Path, history: Path, judgement: Judgement) -> tuple[Source, Judge
     Raises MalformedHistory, HarnessError.
     """
     if is_short(path):
-        return _of_its_shape(judgement, lambda shape: held(path, shape))
+        return in_memory(path, judgement)
     return history, converted(path, history, judgement)
+
+
+def in_memory(path: Path, judgement: Judgement) -> tuple[pa.Table, Judgement]:
+    """The rows of a foreign history, and what it turned out to be judged by.
+
+    Raises MalformedHistory, HarnessError.
+    """
+    return _of_its_shape(judgement, lambda shape: held(path, shape))
 
 
 def _of_its_shape(judgement: Judgement, read: Callable[[Shape], T]) -> tuple[T, Judgement]:

@@ -17,6 +17,7 @@ from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.options import Execution
 from harness.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
+from harness.compiled import interpreted
 from harness.errors import HarnessError, UsageError
 from harness.jepsen.test_directory import JepsenTest, is_test_directory, latest_within
 from harness.lifetime.scratch import directory as scratch_directory
@@ -109,6 +110,7 @@ def check_all(paths: tuple[Path, ...], options: HistoryOptions, execution: Execu
             codes.append(checked.code)
             if checked.verdict is Verdict.VALID:
                 ahead.was_valid()
+            interpreted.foresee(ahead.reached / len(paths))
     code = combined(codes)
     if len(paths) > 1:
         console.say(f"all       {code.name.replace('_', ' ')}", tone_of(code))

@@ -43,6 +43,8 @@ class Ahead:
     _known: dict[int, Known] = field(default_factory=dict)
     _until: int = 0
     _valid: int = 0
+    reached: int = 0
+    """How many of the paths were judged when the one is told of that was asked for last."""
 
     def known(self, number: int) -> Known | None:
         """Of the path of that number, which comes next; None if it is to be judged by itself."""
@@ -53,6 +55,8 @@ class Ahead:
             # Whoever searches for so long only is not to share that time.
             if self._pace.together and self._until - number > 1 and self.judge.effort.give_up_after_s is None:
                 self._look(range(number, self._until))
+                self.reached = self._until
+        self.reached = max(self.reached, number + 1)
         return self._known.pop(number, None)
 
     def was_valid(self) -> None:

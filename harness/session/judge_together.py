@@ -21,8 +21,8 @@ from harness.session.given_history import Form, GivenHistory
 from harness.session.judge_history import JudgedHistory
 from harness.session.judgement import Judgement, in_memory
 
-FIRST, MOST = 8, 256
-"""How many are judged together at first, and at most."""
+AGAIN, MOST = 8, 256
+"""How many are looked at before it is known whether most are valid again, and how many are judged together at most."""
 ENOUGH = 0.75
 """Such a share of them has to be valid, or judging them together is too often in vain."""
 MOST_ROWS = 10_000
@@ -95,10 +95,10 @@ def _alike(histories: Sequence[ShortHistory], judge: Judge) -> list[JudgedHistor
 class Pace:
     """How many histories are looked at next, and whether together before each by itself."""
 
-    size: int = FIRST
+    size: int = 1
     together: bool = True
 
     def learn(self, valid: int) -> None:
         """How many of the last ones turned out valid: if few did, the next are looked at one by one."""
         self.together = valid >= ENOUGH * self.size
-        self.size = min(2 * self.size, MOST) if valid == self.size else self.size if self.together else FIRST
+        self.size = min(2 * self.size, MOST) if valid == self.size else self.size if self.together else AGAIN

@@ -58,6 +58,18 @@ def test_what_is_interpreted_is_taken_off_the_allowance() -> None:
     assert interpreted.allowance.left_s < interpreted.MOST_S
 
 
+def test_kernels_are_loaded_where_the_rest_would_take_longer_than_that() -> None:
+    kernel = compiled(_total)
+    interpreted.allowance.left_s = 0.95 * interpreted.MOST_S
+    interpreted.foresee(0.1)
+    assert kernel(np.array([1, 2]), np.zeros(2, np.int64)) == 3
+    assert not is_loaded(kernel)
+    interpreted.allowance.left_s = 0.95 * interpreted.MOST_S
+    interpreted.foresee(0.01)
+    assert kernel(np.array([1, 2]), np.zeros(2, np.int64)) == 3
+    assert is_loaded(kernel)
+
+
 def test_numbers_that_overflow_in_numpy_alone_are_left_to_machine_code() -> None:
     """Kernels multiply numbers of 32 bits as ones of 64."""
     kernel = compiled(_product)

@@ -26,7 +26,7 @@ from harness.record.history import MalformedHistory
 from harness.record.run_directory import require_writable_directory
 from harness.session import engines
 from harness.session.decide import Judge
-from harness.session.given_history import OWN_SUFFIXES, GivenHistory, given, is_there
+from harness.session.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
 from harness.session.judge import check_run
 from harness.session.judge_history import JudgedHistory, judge_history, keep_verdict, placed
 from harness.session.resolve import names
@@ -224,6 +224,9 @@ def _check_history(
     if judgement is None:
         raise _no_judgement(given.path)
     recognised = _say_recognised(said, options, console)
+    if reports is None and given.form is Form.TEXT:
+        # What clients did there is of few kinds, or it is refused: figures of it are never too many.
+        judgement = judgement.without_figures()
     judged = judge_history(
         given, judgement, judge, judged=options.judged_by(), scratch=scratch, progress=console.progress
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from checkers.statistics import Statistics
 from harness.cli import checking
 from harness.session.judge_together import AGAIN, MOST, Pace
 from tests.command_line.answers import Stormproof
@@ -110,7 +111,23 @@ def test_registers_of_several_histories_are_judged_together(
     assert seen == ["0.edn", "11.edn"]
 
 
-def test_nothing_is_judged_together_where_searches_end_after_a_time_or_on_spark(
+def test_figures_are_made_for_a_report_alone(stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [written("valid.edn", VALID), written("stale.edn", STALE)]
+    asked: list[Statistics] = []
+    check = Statistics.check
+
+    def watched(self: Statistics, *arguments: Any) -> Any:
+        asked.append(self)
+        return check(self, *arguments)
+
+    monkeypatch.setattr(Statistics, "check", watched)
+    assert stormproof("check", *paths, *IN_PROCESS).code == 1
+    assert not asked
+    assert stormproof("check", paths[0], *IN_PROCESS).code == 0
+    assert asked
+
+
+def test_nothing_is_judged_together_where_searches_end_after_a_time(
     stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = [written(f"{number}.edn", REGISTER) for number in range(4)]

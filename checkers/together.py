@@ -10,6 +10,7 @@ is left to be judged by itself, with what it is told of it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -32,6 +33,8 @@ from harness.record.history import MalformedHistory
 
 ROUNDS = 4
 """So often those are left out with which something is wrong, and the others are judged again."""
+MOST_SEARCHED_S = 1.0
+"""A history that is searched for longer is judged by itself, where it is searched for as long as it takes."""
 
 
 @runtime_checkable
@@ -78,7 +81,12 @@ def judge_together(
             if not told.all():
                 left = left[told]
                 continue
-        request = CheckRequest(history=_apart(laid, judging.values()), repeats=repeats, searches=Searches.ALL)
+        request = CheckRequest(
+            history=_apart(laid, judging.values()),
+            repeats=repeats,
+            searches_until=time.time() + MOST_SEARCHED_S,
+            searches=Searches.ALL,
+        )
         wrong, results = _judged(request, judging, engine, laid.begins)
         if not wrong.any():
             return Together(valid=frozenset(left.tolist()), results=results)

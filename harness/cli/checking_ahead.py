@@ -16,7 +16,13 @@ from harness.record.history import MalformedHistory
 from harness.session.decide import Judge
 from harness.session.given_history import given
 from harness.session.judge_history import JudgedHistory
-from harness.session.judge_together import Pace, ShortHistory, judged_together, short_history
+from harness.session.judge_together import (
+    Pace,
+    ShortHistory,
+    judged_together,
+    may_be_judged_together,
+    short_history,
+)
 from harness.session.judgement import Judgement
 
 
@@ -52,8 +58,7 @@ class Ahead:
             if number:
                 self._pace.learn(self._valid)
             self._valid, self._until = 0, min(number + self._pace.size, len(self.paths))
-            # Whoever searches for so long only is not to share that time.
-            if self._pace.together and self._until - number > 1 and self.judge.effort.give_up_after_s is None:
+            if self._pace.together and self._until - number > 1 and may_be_judged_together(self.judge):
                 self._look(range(number, self._until))
                 self.reached = self._until
         self.reached = max(self.reached, number + 1)

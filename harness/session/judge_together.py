@@ -25,8 +25,8 @@ AGAIN, MOST = 8, 256
 """How many are looked at before it is known whether most are valid again, and how many are judged together at most."""
 ENOUGH = 0.75
 """Such a share of them has to be valid, or judging them together is too often in vain."""
-MOST_ROWS = 10_000
-"""A history with more of them is not short."""
+MOST_BYTES = 1 << 17
+"""A longer text is of a history that takes little longer by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +45,12 @@ def short_history(given: GivenHistory, judgement: Judgement, *, judged: str) -> 
 
     Raises OSError, MalformedHistory, HarnessError: whoever judges it by itself does so, too.
     """
-    if given.form is not Form.TEXT or not are_composable(judgement.checkers.values()) or not is_short(given.file):
+    if given.form is not Form.TEXT or given.file.stat().st_size > MOST_BYTES or not is_short(given.file):
+        return None
+    if not are_composable(judgement.checkers.values()):
         return None
     rows, judgement = in_memory(given.file, judgement)
-    if not 0 < rows.num_rows <= MOST_ROWS:
-        return None
-    return ShortHistory(given=given, rows=rows, judgement=judgement, judged=judged)
+    return ShortHistory(given=given, rows=rows, judgement=judgement, judged=judged) if rows.num_rows else None
 
 
 def judged_together(histories: Sequence[ShortHistory], judge: Judge) -> list[JudgedHistory | None]:
@@ -89,6 +89,11 @@ def _alike(histories: Sequence[ShortHistory], judge: Judge) -> list[JudgedHistor
         else None
         for place, history in enumerate(histories)
     ]
+
+
+def may_be_judged_together(judge: Judge) -> bool:
+    """Whether it is worth a look: not on Spark, nor where searches end after a time that would have to be shared."""
+    return judge.engine != engines.SPARK and judge.master is None and judge.effort.give_up_after_s is None
 
 
 @dataclass

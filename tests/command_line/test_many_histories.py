@@ -136,6 +136,30 @@ def test_nothing_is_judged_together_where_searches_end_after_a_time(
     assert seen == paths
 
 
+def test_a_long_search_is_left_to_whoever_judges_it_by_itself(
+    stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeated = "".join(
+        f"{{:process {process}, :type :invoke, :f :write, :value 1}}\n"
+        f"{{:process {process}, :type :ok, :f :write, :value 1}}\n"
+        for process in (0, 1)
+    )
+    paths = [written(f"{number}.edn", repeated + REGISTER.replace(":process 0", ":process 2")) for number in range(3)]
+    monkeypatch.setattr("checkers.together.MOST_SEARCHED_S", 0.0)
+    seen = judged_by_themselves(monkeypatch)
+    answer = stormproof("check", *paths, "--model", "register", *IN_PROCESS)
+    assert answer.code == 0, answer.out
+    assert seen == paths
+
+
+def test_what_is_not_short_is_read_once(stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [written(f"{number}.edn", REGISTER) for number in range(3)]
+    monkeypatch.setattr("harness.session.judge_together.MOST_BYTES", len(REGISTER) - 1)
+    seen = judged_by_themselves(monkeypatch)
+    assert stormproof("check", *paths, "--model", "register", *IN_PROCESS).code == 0
+    assert seen == paths
+
+
 def test_more_and_more_are_judged_together_and_none_where_few_are_valid() -> None:
     pace = Pace()
     sizes = []

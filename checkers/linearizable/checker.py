@@ -32,12 +32,15 @@ from itertools import chain
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.certified import CertifiedHistory
+from checkers.evidence import Evidence
 from checkers.findings import FINDINGS, gathered_findings, judged
 from checkers.history_batches import Source, history_rows
+from checkers.kernels.columns import whole
 from checkers.linearizable.evidence.failed_attempts import with_failed_attempts
 from checkers.linearizable.history.rows import COLUMNS, ROWS, object_rows
 from checkers.linearizable.model import Model
@@ -80,10 +83,17 @@ class Linearizable:
     max_configurations: int = CONFIGURATIONS
     """At most so many are explored for one object."""
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    shows: ClassVar[tuple[Evidence, ...]] = ()
 
     @property
     def name(self) -> str:
         return "linearizable"
+
+    def apart(self, rows: pa.Table, names: pa.Array) -> pa.Table:
+        """The rows with other keys, before each of which stands the name of its row."""
+        keys = pc.fill_null(whole(rows["key"]).cast(pa.string()), "")
+        place = rows.schema.get_field_index("key")
+        return rows.set_column(place, "key", pc.binary_join_element_wise(names, keys, "/"))
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         found = dict(gathered_findings(engine, self._findings(request, engine)))

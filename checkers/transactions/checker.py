@@ -33,10 +33,12 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from checkers import searching
 from checkers.anomaly import Anomaly, Meaning
 from checkers.certified import CertifiedHistory
+from checkers.evidence import Evidence, beginning_with_a_read
 from checkers.findings import gathered_findings
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
@@ -57,6 +59,7 @@ from checkers.transactions.evidence.certificate import (
 )
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.malformed import refuse_malformed
+from checkers.transactions.history.micro_operations import keys_apart
 from checkers.transactions.isolation.plan import Answer, answer_alone, answers, order_of
 from checkers.transactions.meanings import NO_ORDER, OF_CYCLES, OF_LISTS, OF_REGISTERS
 from checkers.transactions.model.lattice import ConsistencyModel, forbidden
@@ -129,10 +132,16 @@ class _Transactions(ABC):
     """Judges transactions against a model."""
 
     model: ConsistencyModel = ConsistencyModel.STRICT_SERIALIZABLE
+    shows: ClassVar[tuple[Evidence, ...]] = (beginning_with_a_read("txn"),)
+    """What such a read shows another transaction did, for nothing came before it in its own."""
 
     @property
     @abstractmethod
     def name(self) -> str: ...
+
+    def apart(self, rows: pa.Table, names: pa.Array) -> pa.Table:
+        """The rows with other keys, before each of which stands the name of its row."""
+        return keys_apart(rows, names)
 
     @abstractmethod
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]: ...

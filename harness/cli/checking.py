@@ -11,11 +11,13 @@ from typing import Any
 from checkers.linearizable import MODELS, TooLargeToCertify
 from checkers.verdict import CheckerResult, Verdict, accepted, found
 from harness.cli.check_options import HistoryOptions
+from harness.cli.checking_ahead import Ahead, Known
 from harness.cli.compared import compared
 from harness.cli.console import Console, remark
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.options import Execution
 from harness.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
+from harness.compiled import interpreted
 from harness.errors import HarnessError, UsageError
 from harness.jepsen.test_directory import HISTORIES, JepsenTest, is_test_directory, latest_within
 from harness.lifetime.scratch import directory as scratch_directory
@@ -24,9 +26,9 @@ from harness.record.history import MalformedHistory
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.session import engines
 from harness.session.decide import Judge
-from harness.session.given_history import OWN_SUFFIXES, GivenHistory, given, is_there
+from harness.session.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
 from harness.session.judge import check_run
-from harness.session.judge_history import judge_history, keep_verdict, placed
+from harness.session.judge_history import JudgedHistory, judge_history, keep_verdict, placed
 from harness.session.resolve import names
 from results.verdict_file import ACCEPTED
 
@@ -94,14 +96,21 @@ def check_all(paths: tuple[Path, ...], options: HistoryOptions, execution: Execu
     reports = execution.runs / "checked" if len(paths) == 1 else None
     codes = []
     with scratch_directory() as scratch:
-        for path in paths:
+        ahead = Ahead(paths, options, judge, scratch, console.progress)
+        for number, path in enumerate(paths):
+            known = ahead.known(number)
             console.say(f"history   {path}")
-            begun = time.monotonic()
-            checked = _check(path, options, judge, console, scratch, reports)
+            begun = time.monotonic() - (known.seconds if known else 0.0)
+            checked = (
+                _told(known, options, console) if known else _check(path, options, judge, console, scratch, reports)
+            )
             for kept in scratch.iterdir():
                 kept.unlink()
             console.result(checked.to_json(path, time.monotonic() - begun))
             codes.append(checked.code)
+            if checked.verdict is Verdict.VALID:
+                ahead.was_valid()
+            interpreted.foresee(ahead.reached / len(paths))
     code = combined(codes)
     if len(paths) > 1:
         console.say(f"all       {code.name.replace('_', ' ')}", tone_of(code))
@@ -214,34 +223,50 @@ def _check_history(
     scratch: Path,
     reports: Path | None,
 ) -> Checked:
-    said = options.arguments()
-    options = options.as_recorded(given)
+    said = options
+    options = said.as_recorded(given)
     judgement = options.judgement(1)
     if judgement is None:
         raise _no_judgement(given.path)
-    recognised = "" if options.arguments() == said else " ".join(options.arguments())
-    if recognised:
-        console.say(f"judged as {recognised}")
+    recognised = _say_recognised(said, options, console)
+    if reports is None and given.form is Form.TEXT:
+        # What clients did there is of few kinds, or it is refused: figures of it are never too many.
+        judgement = judgement.without_figures()
     judged = judge_history(
         given, judgement, judge, judged=options.judged_by(), scratch=scratch, progress=console.progress
     )
     if judged.certified:
         console.say(f"{judged.certified} in {judgement.certificate}")
-    say_verdict(judged.verdict, judged.reasons, judged.results, console)
-    checked = judged.decided.chosen.words()
-    console.say(f"checked   {checked}")
-    directory = None
+    checked = _say_judged(judged, console)
     if reports is not None:
         kept, problem = keep_verdict(judged, judge, reports, judged_as=options.arguments())
-        directory = kept.path
+        checked = replace(checked, directory=kept.path)
         console.say(f"report    {kept.report}")
         if problem:
             remark(problem)
     comparison = None if test is None else compared(test, judged.verdict, judged.results)
     for line in () if comparison is None else comparison.lines():
         console.say(line)
-    return replace(
-        _checked(judged.verdict, judged.reasons, judged.results, directory, checked),
-        judged_as=recognised,
-        jepsen=None if comparison is None else comparison.to_json(),
-    )
+    return replace(checked, judged_as=recognised, jepsen=None if comparison is None else comparison.to_json())
+
+
+def _told(known: Known, said: HistoryOptions, console: Console) -> Checked:
+    """Of a history that was judged before its turn."""
+    recognised = _say_recognised(said, known.options, console)
+    return replace(_say_judged(known.judged, console), judged_as=recognised)
+
+
+def _say_recognised(said: HistoryOptions, options: HistoryOptions, console: Console) -> str:
+    """What the history showed itself to be one of, as options; empty where that was said."""
+    if options.arguments() == said.arguments():
+        return ""
+    recognised = " ".join(options.arguments())
+    console.say(f"judged as {recognised}")
+    return recognised
+
+
+def _say_judged(judged: JudgedHistory, console: Console) -> Checked:
+    say_verdict(judged.verdict, judged.reasons, judged.results, console)
+    checked = judged.decided.chosen.words()
+    console.say(f"checked   {checked}")
+    return _checked(judged.verdict, judged.reasons, judged.results, None, checked)

@@ -32,8 +32,6 @@ class Kernel(Generic[P, R]):
     """A compiled function; other compiled functions may call it."""
 
     options: ClassVar[Mapping[str, bool]] = {"nogil": True}
-    is_bounded: ClassVar[bool] = True
-    """Whether few numbers mean few steps."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
@@ -44,7 +42,7 @@ class Kernel(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if interpreted.is_interpreting():
             return cast(R, self.function(*args, **kwargs))
-        if self._dispatcher is None and self.is_bounded and interpreted.are_short((*args, *kwargs.values())):
+        if self._dispatcher is None and interpreted.are_short((*args, *kwargs.values())):
             with suppress(interpreted.GivenUp):
                 return cast(R, interpreted.interpret(self.function, args, kwargs))
         return (self._dispatcher or self._built())(*args, **kwargs)
@@ -68,12 +66,6 @@ class Kernel(Generic[P, R]):
             return self._dispatcher
 
 
-class Search(Kernel[P, R]):
-    """A compiled function that may take many steps over few numbers."""
-
-    is_bounded = False
-
-
 class Inlined(Kernel[P, R]):
     """A phase of kernels."""
 
@@ -95,13 +87,12 @@ class Modular(Inlined[P, R]):
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Machine code, which lets other threads run; later processes load it."""
+    """Machine code, which lets other threads run; later processes load it.
+
+    On short arrays the function is interpreted. So one that may take many steps over few numbers takes only so many at
+    once, and is called again to go on.
+    """
     return Kernel(function)
-
-
-def searching(function: Callable[P, R]) -> Callable[P, R]:
-    """As `compiled`, of a function that may take many steps over few numbers: it is never interpreted."""
-    return Search(function)
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:

@@ -19,6 +19,8 @@ NEVER = "STORMPROOF_MACHINE_CODE_ONLY"
 MOST_BYTES = 1 << 17
 """Of the arrays of one call: with so many, one that takes the square of its rows many steps still ends in a second."""
 MOST_S = 0.3
+LOADING_S = 0.5
+"""What loading takes, about."""
 LEAST_NUMPY = 2
 """The version before gives numbers other types than kernels do."""
 UNLIKE = (FloatingPointError, OverflowError)
@@ -37,6 +39,13 @@ class Allowance:
 
 
 allowance = Allowance(0.0 if os.environ.get(NEVER) else MOST_S)
+
+
+def foresee(done: float) -> None:
+    """A share, between 0 and 1, of what this process has to do is done. Where all of it would take longer at that pace
+    than loading does, kernels are loaded from now on."""
+    if MOST_S - allowance.left_s > done * LOADING_S:
+        allowance.left_s = 0.0
 
 
 class _Thread(threading.local):

@@ -20,6 +20,8 @@ _TOKEN = re.compile(
     | \\(?:[A-Za-z]\w*|[^\x00-\x7f]+|.) | \#?[^\s,;"\[\](){}\\\#][^\s,;"\[\](){}\\]* | \#\#[-\w]+""",
     re.VERBOSE | re.DOTALL,
 )
+_PLAIN_STRING = re.compile(rb'"([\x00-!#-\[\]-\x7f]*)"')
+"""What has nothing in it that would have to be decoded."""
 _BLANK = re.compile(rb"(?:[\s,]+|;[^\n]*)+")
 _INTEGER = re.compile(r"[+-]?\d+N?")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+N?")
@@ -122,6 +124,9 @@ def parse(text: str | bytes) -> Any:
     if text.isdigit() and text.isascii() and len(text) <= DIGITS:
         return int(text)
     coded = text.encode() if isinstance(text, str) else text
+    plain = _PLAIN_STRING.fullmatch(coded)
+    if plain is not None:
+        return plain[1].decode()
     forms = sequence(coded)
     if len(forms) != 1:
         raise BrokenText(0, f"one value was expected, there are {len(forms)}: {text!r}")

@@ -18,6 +18,8 @@ from harness.jepsen.transactions import A_TRANSACTION
 
 DIGITS = 18
 """An integer of so many digits fits into 64 bits."""
+FEW = 64
+"""So many distinct texts are read one by one sooner than all at once."""
 REMEMBERED = 65_536
 """Distinct texts whose values are kept from block to block."""
 
@@ -195,7 +197,7 @@ def _with_transactions(recorded: OperationColumns, transactions: pa.ListArray | 
 def column_of(texts: pa.DictionaryArray, values: Values) -> tuple[Column, tuple[int, str] | None]:
     """The column, and the first row whose text cannot be read, with the reason."""
     codes = texts.indices.to_numpy()
-    found = _integers(texts.dictionary)
+    found = _integers(texts.dictionary) if len(texts.dictionary) > FEW else [None] * len(texts.dictionary)
     unreadable = None
     for number, text in enumerate(texts.dictionary.to_pylist() if None in found else ()):
         if found[number] is not None:

@@ -69,6 +69,12 @@ class Judgement:
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
 
+    def without_figures(self) -> Judgement:
+        """The same verdict and findings, without what only a report shows."""
+        judging = {name: checker for name, checker in self.checkers.items() if not isinstance(checker, Statistics)}
+        otherwise = None if self.otherwise is None else self.otherwise.without_figures()
+        return dataclasses.replace(self, checkers=judging, otherwise=otherwise)
+
 
 def converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
     """Write a foreign history as Parquet; returns what it turned out to be judged by.
@@ -84,8 +90,16 @@ def read(path: Path, history: Path, judgement: Judgement) -> tuple[Source, Judge
     Raises MalformedHistory, HarnessError.
     """
     if is_short(path):
-        return _of_its_shape(judgement, lambda shape: held(path, shape))
+        return in_memory(path, judgement)
     return history, converted(path, history, judgement)
+
+
+def in_memory(path: Path, judgement: Judgement) -> tuple[pa.Table, Judgement]:
+    """The rows of a foreign history, and what it turned out to be judged by.
+
+    Raises MalformedHistory, HarnessError.
+    """
+    return _of_its_shape(judgement, lambda shape: held(path, shape))
 
 
 def _of_its_shape(judgement: Judgement, read: Callable[[Shape], T]) -> tuple[T, Judgement]:

@@ -120,9 +120,7 @@ def _interpreted(kernel: Kernel[Any, Any], *args: Any, **kwargs: Any) -> Any:
     """A call as if the kernel had never been loaded."""
     if interpreted.is_interpreting():
         return kernel.function(*args, **kwargs)
-    if kernel.is_bounded:
-        return interpreted.interpret(kernel.function, args, kwargs)
-    return kernel._built()(*args, **kwargs)
+    return interpreted.interpret(kernel.function, args, kwargs)
 
 
 @pytest.mark.parametrize("folder", sorted({file.parent.name for file in FILES}))

@@ -68,6 +68,10 @@ that they were not enough for one event."""
 BETWEEN_WORDS = 1_000_000
 """And so many before one that has none says how far it is."""
 
+FIRST_LOOK = 250
+"""But at first so few, and twice as many each time, up to these: as long as kernels are interpreted, whether that still
+pays is asked where a search looks up."""
+
 CELLS = 50_000_000
 """Configurations of one object may have so many numbers at once: 400 MB."""
 
@@ -246,7 +250,7 @@ class _Search:
             self.explored,
         )
         ended = MISSING
-        between = looks_after = BETWEEN_LOOKS if searching.is_bounded() else BETWEEN_WORDS
+        between, looks_after = BETWEEN_LOOKS if searching.is_bounded() else BETWEEN_WORDS, FIRST_LOOK
         while ended == MISSING and self._transitions.elements <= self._most_elements:
             if searching.is_over() and reached.at < until:
                 ended = TIME
@@ -259,7 +263,8 @@ class _Search:
             if ended == LIMIT and allowance.limit < limit:
                 searching.say(partial(self._words, reached))
                 # It goes on with the event at which it looked; what it had explored of it does not count.
-                ended, looks_after = MISSING, 2 * looks_after if reached.at == begun.at else between
+                grows = reached.at == begun.at or looks_after < between
+                ended, looks_after = MISSING, 2 * looks_after if grows else between
                 reached = reached._replace(explored=reached.settled)
         self.explored, self._trail = reached.explored, reached.trail.step
         self.here = _Place(reached.at, reached.current, present, int(reached.trail.size[0]))

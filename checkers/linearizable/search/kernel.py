@@ -47,7 +47,7 @@ from checkers.linearizable.search.events import (
 )
 from checkers.linearizable.search.progress import Allowance, Completion, Found, Given, Reached
 from checkers.linearizable.search.superfluous import OpenSlots, without_superfluous
-from harness.compiled import compiled, inlined, searching
+from harness.compiled import compiled, inlined
 
 DONE, STUCK, LIMIT, FULL, MISSING, WIDE = range(6)
 """How `advance` ended. LIMIT: too much was explored; FULL: there is no room for more. WIDE: there are more
@@ -60,7 +60,7 @@ DESPAIR = 16
 """And so many times that while nothing has been found."""
 
 
-@searching
+@compiled
 def advance(given: Given, allowance: Allowance, until: int, reached: Reached) -> tuple[int, Reached]:
     """Go over the events up to `until`, or until something stops it.
 

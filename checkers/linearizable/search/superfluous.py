@@ -86,9 +86,9 @@ def _is_superfluous(one: Int64, other: Int64, slots: OpenSlots) -> bool:
 
 @compiled
 def _ones(bits: int) -> int:
-    count = 0
-    while bits:
-        bits &= bits - 1
+    left, one, count = np.uint64(bits), np.uint64(1), 0
+    while left:
+        left &= left - one
         count += 1
     return count
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checkers.kernels.hashing import mixed, place_of
-from harness.compiled import Kernel, compiled, interpreted, searching
+from harness.compiled import Kernel, compiled, interpreted
 
 
 def _total(values: np.ndarray, into: np.ndarray) -> int:
@@ -46,12 +46,6 @@ def test_short_arrays_are_interpreted_and_long_ones_are_not() -> None:
     assert is_loaded(kernel)
 
 
-def test_a_search_is_never_interpreted() -> None:
-    kernel = searching(_total)
-    assert kernel(np.array([1, 2]), np.zeros(2, np.int64)) == 3
-    assert is_loaded(kernel)
-
-
 def test_nothing_is_interpreted_once_the_allowance_is_spent() -> None:
     interpreted.allowance.left_s = 0.0
     kernel = compiled(_total)
@@ -62,6 +56,18 @@ def test_nothing_is_interpreted_once_the_allowance_is_spent() -> None:
 def test_what_is_interpreted_is_taken_off_the_allowance() -> None:
     compiled(_total)(np.arange(1000), np.zeros(1000, np.int64))
     assert interpreted.allowance.left_s < interpreted.MOST_S
+
+
+def test_kernels_are_loaded_where_the_rest_would_take_longer_than_that() -> None:
+    kernel = compiled(_total)
+    interpreted.allowance.left_s = 0.95 * interpreted.MOST_S
+    interpreted.foresee(0.1)
+    assert kernel(np.array([1, 2]), np.zeros(2, np.int64)) == 3
+    assert not is_loaded(kernel)
+    interpreted.allowance.left_s = 0.95 * interpreted.MOST_S
+    interpreted.foresee(0.01)
+    assert kernel(np.array([1, 2]), np.zeros(2, np.int64)) == 3
+    assert is_loaded(kernel)
 
 
 def test_numbers_that_overflow_in_numpy_alone_are_left_to_machine_code() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.jepsen.edn import Keyword, parse, written
+from harness.jepsen.edn import Keyword, parse, sequence, written
+from harness.jepsen.source import BrokenText
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,16 @@ def test_what_is_written_is_read_back(value: Any) -> None:
 def test_a_keyword_is_written_with_its_colon_again() -> None:
     assert written(parse("[:a {:b :c}]")) == "[:a {:b :c}]"
     assert isinstance(parse(":a"), Keyword)
+
+
+@pytest.mark.parametrize("text", ['""', '"x 1 y"', r'"a \"b\""', '"é"', '";#[1"', '"one" "two"', '"open', '"\n"'])
+def test_a_string_is_read_alike_by_itself_and_among_others(text: str) -> None:
+    try:
+        among = sequence(text.encode())
+    except BrokenText:
+        among = ()
+    if len(among) == 1:
+        assert parse(text) == among[0]
+    else:
+        with pytest.raises(BrokenText):
+            parse(text)

@@ -194,6 +194,7 @@ ANOMALIES = {
     "internal": "w(x,1) r(x,2)\n w(x,2)",
     "internal of looks": "r(x,-) r(x,2)\n w(x,2)",
     "internal of lists": "a(x,1) r(x,[])\n r(y,[])",
+    "internal of looks at lists": "r(x,[]) r(x,[2])\n a(x,2)",
     "lost-update": "r(x,-) w(x,1)\n r(x,-) w(x,2)",
     "duplicate-elements": "a(x,1)\n r(x,[1,1])",
     "incompatible-order": "r(x,[1,2])\n r(x,[2])\n a(x,1)\n a(x,2)",

@@ -85,6 +85,7 @@ CONCERNS = (
     Concern(
         modules=("checkers/pop.py", "checkers/pop_order.py"),
         histories=("pop",),
+        tests=("unit/checkers/test_pop_counts.py",),
         definitions=("test_pop_against_definition.py",),
     ),
     Concern(

@@ -173,6 +173,7 @@ def test_a_value_that_only_failed_writes_could_have_written_names_these_as_candi
     assert candidates(shown) == [(2, "it failed, so it certainly did not happen")]
     assert shown["candidates"]["operations"][0]["what"] == "write 9"
     assert shown["candidates"]["operations"][0]["completed"] == 4
+    assert shown["candidates"]["sought"] == "9"
 
 
 def test_a_failed_cas_to_the_value_is_a_candidate_and_an_element_that_looks_like_it_is_none(tmp_path: Path) -> None:

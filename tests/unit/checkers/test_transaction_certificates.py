@@ -20,6 +20,7 @@ from checkers.transactions.evidence.certificate import (
     certificate,
     certificate_of_anomaly,
 )
+from checkers.transactions.evidence.encoded_proof import decoded_proof, encoded_proof
 from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.verify import Refuted, verified
@@ -162,6 +163,26 @@ def test_cases_are_both_needed_and_leave_nothing_out(tmp_path: Path) -> None:
     ):
         with pytest.raises(Refuted):
             verified(certificate | {"proof": forged}, history)
+
+
+def test_a_proof_on_its_way_loses_nothing_but_what_it_is_not_about() -> None:
+    whole, start = cases().proof, np.array([-1, 0, 1, 2, 3, 4, 5])
+    assert whole is not None
+    on_its_way = decoded_proof(encoded_proof(whole, 1, start, np.array([10, 11])))
+    assert (on_its_way.proof, on_its_way.start.tolist(), on_its_way.keys) == (whole, start.tolist(), (10, 11))
+
+    def about(newest: int, key: int, reader: int) -> Proof:
+        """At snapshot isolation, of the initial transaction, of one that read and of the newest one."""
+        initial = ProofStep(source=1, target=2 * newest, because=Because.INITIAL)
+        unseen = ProofStep(
+            source=2, target=2 * newest + 1, because=Because.OVERWRITES, key=key, reader=reader, writer=0, path=(0,)
+        )
+        return Proof(steps=(initial, unseen), cycle=(0, 1))
+
+    gapped = decoded_proof(encoded_proof(about(3, 2, 1), 2, start[:4], np.array([10, 11, 12])))
+    assert (gapped.proof, gapped.start.tolist(), gapped.keys) == (about(2, 0, 1), [-1, 0, 2], (12,))
+    by_another = decoded_proof(encoded_proof(about(3, 2, 4), 2, start[:5], np.array([10, 11, 12])))
+    assert (by_another.proof, by_another.start.tolist()) == (about(2, 0, 3), [-1, 0, 2, 3])
 
 
 def test_lists_show_the_order_of_their_writers(tmp_path: Path) -> None:

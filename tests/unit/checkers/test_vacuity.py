@@ -157,6 +157,12 @@ def test_without_anything_that_could_contradict_it_is_unknown(
         assert result.vacuous == result.reasons
 
 
+def test_what_never_ended_is_counted_as_of_unknown_outcome(tmp_path: Path) -> None:
+    rows = [*ROWS, (80, 2, "invoke", "write", "x"), (81, 3, "invoke", "write", "x"), (82, 3, "ok", "write", "x")]
+    (reason,) = check(history(tmp_path / "h.parquet", rows), evidence=(Evidence(f="write", at_least=2),)).reasons
+    assert "(write: 1 ok, 0 failed, 2 of unknown outcome)" in reason
+
+
 def test_an_empty_history_proves_nothing(tmp_path: Path) -> None:
     assert check(history(tmp_path / "h.parquet", [])).reasons == ("nothing happened: the history is empty",)
 

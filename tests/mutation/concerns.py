@@ -237,6 +237,7 @@ CONCERNS = (
             "unit/checkers/test_verdict.py",
             "unit/checkers/test_searching.py",
             "unit/checkers/test_run.py",
+            "unit/checkers/test_repeats.py",
             "unit/checkers/test_set_losses.py",
             "command_line/test_contradicted_invocations.py",
             "command_line/test_vacuous_passes.py",

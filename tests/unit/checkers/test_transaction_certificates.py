@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,22 @@ def test_an_anomaly_is_found_where_it_is_and_not_where_it_is_not(name: str, tmp_
             certificate | {"anomaly": certificate["anomaly"] | {"transactions": [0, 1, 2, 3]}},
             written(FINE[lists], tmp_path),
         )
+
+
+def test_numbers_below_zero_are_told_apart_in_lists(tmp_path: Path) -> None:
+    (failed, reader) = parsed(ANOMALIES["G1a"])
+    rows = history_rows(
+        [
+            replace(failed, operations=(("append", "x", -1),)),
+            replace(reader, operations=(("r", "x", (-1,)),)),
+        ]
+    )
+    history = write_rows(rows, TRANSACTION, tmp_path / "history.parquet")
+    found = {"name": "G1a", "key": "x", "transactions": [0, 1]}
+    of_lists = {"model": "serializable", "workload": "list-append", "verdict": "invalid"}
+    verified(of_lists | {"anomaly": found}, history)
+    with pytest.raises(Refuted, match="these transactions do not show garbage-read"):
+        verified(of_lists | {"anomaly": found | {"name": "garbage-read"}}, history)
 
 
 def test_a_weak_model_does_not_forbid_everything(tmp_path: Path) -> None:

@@ -303,6 +303,17 @@ STEPS: list[tuple[str, str, list[Entry], str]] = [
     ),
     (
         HEARD,
+        "causal",
+        [
+            step(0, 2, "session"),
+            step(2, 4, "read", key="y"),
+            step(4, 6, "session"),
+            step(0, -1, "overwritten", **of(6, -1, 0, 1, 2)),
+        ],
+        "",
+    ),
+    (
+        HEARD,
         "pram",
         [
             step(0, 2, "session"),

@@ -164,6 +164,13 @@ def test_counts_are_exact_and_what_is_shown_is_bounded(tmp_path: Path, model: st
     assert prefix["left_out"] >= 4
 
 
+def test_who_read_a_whole_set_does_not_say_that_one_element_was_taken_out(tmp_path: Path) -> None:
+    events = [*done(0, "add", 1, 1), (2, "invoke", "remove", 1), (2, "info", "remove", 1)]
+    events += done(0, "read", None, []) + done(1, "contains", 1, True)
+    instead = "the longest order ends in the state {}, where this contains would have returned false"
+    assert candidates(details(tmp_path, "set", events)) == [(0, instead)]
+
+
 def test_states_are_followed_from_the_first_operation_on_though_only_the_last_are_shown(tmp_path: Path) -> None:
     adds = [event for _ in range(SHOWN_OPERATIONS + 3) for event in done(0, "add", 1, 1)]
     [prefix] = details(tmp_path, "counter", [*adds, *done(1, "read", None, 7)])["longest_prefixes"]

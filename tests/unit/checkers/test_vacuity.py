@@ -187,6 +187,15 @@ def test_accepting_what_is_vacuous_accepts_nothing_else() -> None:
     assert accepted(results) == ()
 
 
+def test_none_of_many_is_too_few_however_small_a_share_is_required(tmp_path: Path) -> None:
+    tried = [(100 + number, number, "invoke", "read", "x") for number in range(50)]
+    run = RunUnderCheck(
+        facts=RunFacts(storm_from_ns=0, final_from_ns=1_000), required_share={"read": 0.001}, recovers_within_s=0.0
+    )
+    reasons = check(history(tmp_path / "h.parquet", tried), run).reasons
+    assert [reason.partition(" succeeded ")[0] for reason in reasons] == ["too little happened: 0 of 50 read"] * 2
+
+
 @pytest.mark.parametrize(("tried", "ok", "reasons"), [(56, 20, 1), (56, 21, 0), (50, 18, 1), (50, 19, 0), (49, 7, 0)])
 @pytest.mark.parametrize("fault_ns", [0, 200])
 def test_more_has_to_succeed_of_what_begins_without_any_fault(

@@ -54,7 +54,12 @@ CONCERNS = (
     Concern(
         modules=("checkers/log",),
         histories=("log",),
-        tests=("unit/checkers/test_log_features.py", "unit/checkers/test_log_moves.py"),
+        tests=(
+            "unit/checkers/test_log_features.py",
+            "unit/checkers/test_log_moves.py",
+            "unit/checkers/test_data_at_risk.py",
+            "unit/checkers/test_recovery.py",
+        ),
         definitions=(
             "test_log_transactions_against_definition.py",
             "test_log_against_definitions.py",
@@ -74,6 +79,7 @@ CONCERNS = (
     Concern(
         modules=("checkers/causal", "checkers/bank.py", "checkers/counter.py", "checkers/monotonic.py"),
         histories=("causal", "long-fork", "bank", "counter", "monotonic"),
+        tests=("unit/checkers/test_bounds_of_checkers.py",),
         definitions=("test_checkers_against_definitions.py",),
     ),
     Concern(
@@ -91,6 +97,7 @@ CONCERNS = (
     Concern(
         modules=("checkers/consumption",),
         histories=("consumption",),
+        tests=("unit/checkers/test_bounds_of_checkers.py", "unit/checkers/test_recovery.py"),
         definitions=("test_consumption_against_definition.py",),
     ),
     Concern(

@@ -103,6 +103,7 @@ CONCERNS = (
     Concern(
         modules=("checkers/availability",),
         histories=("availability",),
+        tests=("unit/checkers/test_bounds_of_checkers.py",),
         definitions=("test_availability_against_definition.py",),
     ),
     Concern(

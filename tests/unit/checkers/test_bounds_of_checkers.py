@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from checkers.availability.checker import QUANTILES, statistics_of
+from checkers.faults import Faults
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.verdict import CheckerResult, Verdict
+from harness.record.fault_log import FaultWindow
 from harness.session.judgement import checker_for
 from tests.references.history_language import parse_history
 
@@ -57,3 +60,14 @@ def test_who_is_over_is_forgotten_where_many_consume_and_nobody_else(
 ) -> None:
     monkeypatch.setattr("checkers.consumption.queues.PROCESSES_KEPT", 0)
     assert set(judged((HISTORIES / "consumption" / "overlap.history").read_text(), tmp_path).anomalies) == {"overlap"}
+
+
+def test_faults_that_are_not_listed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkers.availability.checker.FAULTS_LISTED", 2)
+    windows = [FaultWindow(kind="kill", start_ns=number, stop_ns=number + 1) for number in range(3)]
+    outage = {"f": "read", "by": 0, "outages": 1, "unfinished": 0, "max_ns": 5, "longest_unfinished_ns": -1}
+    rows = [{"fault": number, **outage, **dict.fromkeys(QUANTILES, 5)} for number in range(3)]
+    for listed, left_out in ((rows[:2], None), (rows, 1)):
+        statistics = statistics_of(listed, Faults.of(windows), None)
+        assert [fault["start_ns"] for fault in statistics["faults"]] == [0, 1]
+        assert statistics.get("faults_left_out") == left_out

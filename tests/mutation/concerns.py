@@ -128,6 +128,8 @@ CONCERNS = (
             "unit/checkers/test_configurations.py",
             "unit/checkers/test_object_columns.py",
             "unit/checkers/test_object_parts.py",
+            "unit/checkers/test_registers_of_integers.py",
+            "command_line/test_contradicted_invocations.py",
             "histories/test_history_files.py::test_what_convicts_an_object_that_is_decided_convicts_it_alone",
         ),
         definitions=(
@@ -146,7 +148,7 @@ CONCERNS = (
     ),
     Concern(
         modules=("checkers/transactions/elle", "checkers/transactions/history"),
-        histories=_OF_TRANSACTIONS,
+        histories=(*_OF_TRANSACTIONS, "long-fork"),
         tests=(
             "unit/checkers/test_list_append.py",
             "unit/checkers/test_assumed_cycles.py",

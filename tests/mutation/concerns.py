@@ -247,6 +247,7 @@ CONCERNS = (
             "unit/checkers/test_verdict.py",
             "unit/checkers/test_searching.py",
             "unit/checkers/test_run.py",
+            "unit/checkers/test_excuses.py",
             "unit/checkers/test_repeats.py",
             "unit/checkers/test_set_losses.py",
             "command_line/test_contradicted_invocations.py",

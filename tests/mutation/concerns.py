@@ -248,6 +248,7 @@ CONCERNS = (
             "unit/checkers/test_searching.py",
             "unit/checkers/test_run.py",
             "unit/checkers/test_excuses.py",
+            "unit/checkers/test_evidence.py",
             "unit/checkers/test_repeats.py",
             "unit/checkers/test_set_losses.py",
             "command_line/test_contradicted_invocations.py",

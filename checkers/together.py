@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from checkers.evidence import Evidence
 from checkers.history_batches import encoded
+from checkers.in_time import EngineInTime
 from checkers.kernels.columns import Bool, Int64, codes
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.repeats import Repeats
@@ -81,13 +82,9 @@ def judge_together(
             if not told.all():
                 left = left[told]
                 continue
-        request = CheckRequest(
-            history=_apart(laid, judging.values()),
-            repeats=repeats,
-            searches_until=time.time() + MOST_SEARCHED_S,
-            searches=Searches.ALL,
-        )
-        wrong, results = _judged(request, judging, engine, laid.begins)
+        request = CheckRequest(history=_apart(laid, judging.values()), repeats=repeats, searches=Searches.ALL)
+        in_time = EngineInTime(engine, time.time() + MOST_SEARCHED_S)
+        wrong, results = _judged(request, judging, in_time, laid.begins)
         if not wrong.any():
             return Together(valid=frozenset(left.tolist()), results=results)
         left = left[~wrong]

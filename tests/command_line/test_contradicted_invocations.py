@@ -133,6 +133,8 @@ REPEATED: dict[str, list[str]] = {
     "--workload log": [
         "send {:message 1} => {:message 1 :offset 0}",
         "poll {:offset 0} => {:offset 1 :messages [{:offset 0 :message 1}]}",
+        "txn {:txn [{:f poll} {:f send :key q :message 2}]} => "
+        "{:txn [{:f poll :key q} {:f poll :key r} {:f send :key q :message 2 :offset 1}]}",
         "final-poll {:offset 0} => {:offset 1 :messages [{:offset 0 :message 1}]}",
         "caught-up {:offset 1} => {:offset 1}",
     ],

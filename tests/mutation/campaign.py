@@ -21,7 +21,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tests.mutation.changes import Change, Wording, changes
@@ -33,17 +33,17 @@ from tests.mutation.trials import Trials, with_trials
 from tests.mutation.world import enter
 
 
-def every(only: str = "") -> list[tuple[Concern, Change]]:
+def every(only: Sequence[str] = ("",)) -> list[tuple[Concern, Change]]:
     return [
         (concern, change)
         for concern in CONCERNS
         for path in concern.paths()
-        if only in str(path.relative_to(ROOT))
+        if any(part in str(path.relative_to(ROOT)) for part in only)
         for change in changes(path, str(path.relative_to(ROOT)))
     ]
 
 
-def chosen(count: int, seed: int, only: str) -> list[tuple[Concern, Change]]:
+def chosen(count: int, seed: int, only: Sequence[str]) -> list[tuple[Concern, Change]]:
     """A share of all changes in an order of chance, so that a run that is cut short is a fair sample as well. What is
     edited elsewhere changes nothing about that order."""
     return sorted(every(only), key=lambda found: _lot(seed, found[1].wording))[:count]
@@ -89,7 +89,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=300, help="how many changes (300)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (1)")
-    parser.add_argument("--only", default="", help="of modules whose path has this in it")
+    parser.add_argument("--only", nargs="+", default=[""], help="of modules whose path has one of these in it")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no change later than that")
     parser.add_argument("--outcomes", type=Path, help="a file that is added to: what is in there is not tried again")
     parser.add_argument("--again", action="store_true", help="but for what survived, or could not be decided")

@@ -1,4 +1,5 @@
-"""Which tests concern which deciding modules: of the fast ones those that would notice a mistake there."""
+"""Which tests concern which modules that decide, or judge beside those that do: of the fast ones those that would
+notice a mistake there."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Concern:
         for module in self.modules:
             path = ROOT / module
             found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        return [path for path in found if path.name not in ("__init__.py", "meanings.py")]
+        return [path for path in found if path.name != "meanings.py"]
 
     def arguments(self) -> list[str]:
         """Of pytest: the smallest histories first, for most mistakes show there."""
@@ -53,7 +54,12 @@ CONCERNS = (
     Concern(
         modules=("checkers/log",),
         histories=("log",),
-        tests=("unit/checkers/test_log_features.py", "unit/checkers/test_log_moves.py"),
+        tests=(
+            "unit/checkers/test_log_features.py",
+            "unit/checkers/test_log_moves.py",
+            "unit/checkers/test_data_at_risk.py",
+            "unit/checkers/test_recovery.py",
+        ),
         definitions=(
             "test_log_transactions_against_definition.py",
             "test_log_against_definitions.py",
@@ -73,6 +79,7 @@ CONCERNS = (
     Concern(
         modules=("checkers/causal", "checkers/bank.py", "checkers/counter.py", "checkers/monotonic.py"),
         histories=("causal", "long-fork", "bank", "counter", "monotonic"),
+        tests=("unit/checkers/test_bounds_of_checkers.py",),
         definitions=("test_checkers_against_definitions.py",),
     ),
     Concern(
@@ -84,16 +91,19 @@ CONCERNS = (
     Concern(
         modules=("checkers/pop.py", "checkers/pop_order.py"),
         histories=("pop",),
+        tests=("unit/checkers/test_pop_counts.py",),
         definitions=("test_pop_against_definition.py",),
     ),
     Concern(
         modules=("checkers/consumption",),
         histories=("consumption",),
+        tests=("unit/checkers/test_bounds_of_checkers.py", "unit/checkers/test_recovery.py"),
         definitions=("test_consumption_against_definition.py",),
     ),
     Concern(
         modules=("checkers/availability",),
         histories=("availability",),
+        tests=("unit/checkers/test_bounds_of_checkers.py",),
         definitions=("test_availability_against_definition.py",),
     ),
     Concern(
@@ -118,6 +128,8 @@ CONCERNS = (
             "unit/checkers/test_configurations.py",
             "unit/checkers/test_object_columns.py",
             "unit/checkers/test_object_parts.py",
+            "unit/checkers/test_registers_of_integers.py",
+            "command_line/test_contradicted_invocations.py",
             "histories/test_history_files.py::test_what_convicts_an_object_that_is_decided_convicts_it_alone",
         ),
         definitions=(
@@ -136,7 +148,7 @@ CONCERNS = (
     ),
     Concern(
         modules=("checkers/transactions/elle", "checkers/transactions/history"),
-        histories=_OF_TRANSACTIONS,
+        histories=(*_OF_TRANSACTIONS, "long-fork"),
         tests=(
             "unit/checkers/test_list_append.py",
             "unit/checkers/test_assumed_cycles.py",
@@ -174,5 +186,74 @@ CONCERNS = (
         histories=("log", "queue", "list-append", "rw-register", "register", "causal"),
         tests=("unit/checkers/test_packing.py", "unit/checkers/test_filling.py", "unit/checkers/test_columns.py"),
         definitions=("test_log_against_definitions.py",),
+    ),
+    Concern(
+        modules=("checkers/transactions/verify",),
+        tests=(
+            "unit/checkers/test_transaction_certificates.py",
+            "unit/checkers/test_verified_histories.py",
+            "unit/checkers/test_assumed_cycles.py",
+            "unit/checkers/test_forged_certificates.py",
+        ),
+        definitions=(
+            "test_verifiers_refuse.py",
+            "test_verification_of_certificates.py",
+            "test_assumed_certificates.py",
+            "test_certified_decisions.py::test_answers_are_certified_and_verified",
+        ),
+    ),
+    Concern(
+        modules=("checkers/linearizable/replay",),
+        tests=("unit/checkers/test_replayed_orders.py",),
+        definitions=("test_verifiers_refuse.py",),
+    ),
+    Concern(
+        modules=("checkers/linearizable/evidence",),
+        histories=("object", "register", "lock"),
+        tests=("unit/checkers/test_surroundings.py", "unit/checkers/test_linearizable_objects.py"),
+        definitions=("test_objects_against_brute_force.py", "test_routing_of_objects.py"),
+    ),
+    Concern(
+        modules=("checkers/transactions/evidence",),
+        histories=_OF_TRANSACTIONS,
+        tests=(
+            "unit/checkers/test_transaction_certificates.py",
+            "unit/checkers/test_transaction_explanations.py",
+            "unit/checkers/test_verified_histories.py",
+            "unit/checkers/test_assumed_cycles.py",
+        ),
+        definitions=("test_certified_decisions.py", "test_assumed_certificates.py"),
+    ),
+    Concern(
+        modules=(
+            "checkers/evidence.py",
+            "checkers/vacuity.py",
+            "checkers/recovery.py",
+            "checkers/liveness.py",
+            "checkers/invariants.py",
+            "checkers/repeats.py",
+            "checkers/excuses.py",
+            "checkers/verdict.py",
+            "checkers/conjunction.py",
+            "checkers/searching.py",
+            "checkers/plan.py",
+            "checkers/run.py",
+        ),
+        tests=(
+            "unit/checkers/test_vacuity.py",
+            "unit/checkers/test_recovery.py",
+            "unit/checkers/test_liveness_checker.py",
+            "unit/checkers/test_invariants.py",
+            "unit/checkers/test_verdict.py",
+            "unit/checkers/test_searching.py",
+            "unit/checkers/test_run.py",
+            "unit/checkers/test_excuses.py",
+            "unit/checkers/test_evidence.py",
+            "unit/checkers/test_repeats.py",
+            "unit/checkers/test_set_losses.py",
+            "command_line/test_contradicted_invocations.py",
+            "command_line/test_vacuous_passes.py",
+        ),
+        definitions=("test_excused_losses.py",),
     ),
 )

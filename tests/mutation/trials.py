@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
 from types import FunctionType
 
 import pytest
@@ -61,7 +62,7 @@ class Trials:
         self._measured: dict[Concern, list[Measured]] = {}
         self._files = [path for concern in CONCERNS for path in concern.paths()]
         for file in self._files:
-            importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+            importlib.import_module(_module(file))
         self._functions: dict[str, list[FunctionType]] = functions_by_file(self._files)
         self._caches = caches()
 
@@ -137,6 +138,11 @@ class Trials:
     def _forget(self) -> None:
         for cache in self._caches:
             cache.cache_clear()
+
+
+def _module(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def fate_of(ended: Ended) -> Fate:

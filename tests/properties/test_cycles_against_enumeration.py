@@ -19,6 +19,7 @@ from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import FAMILIES, NAMES, Cycle, Cycles, found_cycles, name_of
 from checkers.transactions.elle.graph.search import PATIENCE, cycles, unit_cycles
 from checkers.transactions.elle.graph.shortest_cycles import Patience
+from checkers.transactions.elle.graph.strong_components import KIND_BITS, graph_of
 from checkers.transactions.elle.graph.units import Units, edges_of_units, nodes_of_units
 from checkers.verdict import EXAMPLES
 from tests.references import transaction_graphs
@@ -150,6 +151,24 @@ def test_write_skew_in_one_session_breaks_the_session_too() -> None:
     nodes = [Transaction(0, 1, 0), Transaction(2, 3, 0)]
     result = alone(Transactions(nodes, [(Dependency.RW, 0, 1), (Dependency.RW, 1, 0)], 4))
     assert counted(result) == {"G-single-item-process": 1, "G2-item": 1}
+
+
+def test_a_cycle_is_found_that_a_shorter_way_of_another_kind_hides() -> None:
+    """From 1 to 3 it is nearer by an RW edge, which may not follow the one from 0 to 1."""
+    nodes = [Transaction(number, 10 + number, number) for number in range(4)]
+    around = [(Dependency.RW, 0, 1), (Dependency.WR, 1, 2), (Dependency.RW, 2, 3), (Dependency.WW, 3, 0)]
+    result = alone(Transactions(nodes, [*around, (Dependency.RW, 1, 3)], 14))
+    assert (counted(result), result.undecided) == ({"G-nonadjacent-item": 1}, ())
+    assert set(result.found["G-nonadjacent-item"].examples[0].edges) == set(around)
+
+
+@pytest.mark.parametrize("kinds", [(Dependency.WR, Dependency.WW), (Dependency.WW, Dependency.WR)])
+def test_of_several_edges_between_two_transactions_the_lowest_counts(kinds: tuple[Dependency, ...]) -> None:
+    numbers = np.arange(2, dtype=np.int32)
+    source, target = np.array([0, 0, 1], dtype=np.int32), np.array([1, 1, 0], dtype=np.int32)
+    graph = graph_of(numbers, numbers + 5, numbers, source, target, np.array([*kinds, Dependency.RW], dtype=np.int8))
+    assert graph.first.tolist() == [0, 1, 2]
+    assert graph.entries.tolist() == [1 << KIND_BITS | Dependency.WW, 0 << KIND_BITS | Dependency.RW]
 
 
 def test_names_are_in_the_order_of_the_table() -> None:

@@ -204,6 +204,25 @@ def test_orders_that_hold_need_no_option_again_and_contradictions_are_named(repl
         assert replaying(arguments)[0] == WRONG_USAGE
 
 
+def test_whether_a_failed_cas_is_in_the_order_is_what_the_certificate_says(replaying: Program, tmp_path: Path) -> None:
+    rows = [
+        {"index": index, "time": index, "process": 0, "type": kind, "f": "cas", "key": "k", "value": {"json": "[2, 3]"}}
+        for index, kind in enumerate(("invoke", "fail"))
+    ]
+    history, certificate = tmp_path / "cas.parquet", tmp_path / "certificate"
+    schema = history_schema(pa.struct([pa.field("json", pa.string())]))
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), history)
+    for failed_cas, order, answer in (
+        ("answer", [0], (HOLDS, "1 order holds")),
+        ("answer", [], (REFUTED, "refuted: k: 0 is missing")),
+        ("ignored", [0], (REFUTED, "refuted: k: 0 failed")),
+        ("ignored", [], (HOLDS, "1 order holds")),
+    ):
+        head = {"model": "cas-register", "failed_cas": failed_cas, "initial": 7}
+        certificate.write_text(f"{json.dumps(head)}\n{json.dumps({'key': 'k', 'order': order})}\n")
+        assert replaying([history, certificate]) == answer
+
+
 def test_orders_without_their_model_as_older_versions_wrote_them_need_it(replaying: Program, queue: Path) -> None:
     certificate = certified(Linearizable(MODELS["fifo-queue"]), queue)
     certificate.write_text(certificate.read_text().split("\n", 1)[1])

@@ -118,7 +118,7 @@ def fenced_lock(initial: Any) -> Run:
         if type(argument) is int:
             if argument < token or (argument > token and not at_least):
                 return False
-            token, at_least = argument, False
+            token = argument
         return True
 
     return run

@@ -16,7 +16,9 @@ from checkers.transactions.checker import RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel
-from checkers.transactions.verify import Refuted, verified
+from checkers.transactions.verify import Refuted, read_history, verified
+from checkers.transactions.verify.assumptions import Assumptions
+from checkers.transactions.verify.shown import Shown
 from results.output import write
 from tests.references.history_language import write_rows
 from tests.references.transaction_histories import history_rows, parsed
@@ -125,6 +127,49 @@ def test_every_changed_or_missing_fact_of_a_cycle_is_refuted(
     forged = certificate | {"steps": steps} | {name: value for name, value in change.items() if isinstance(name, str)}
     with pytest.raises(Refuted, match=re.escape(reason)):
         verified(forged, tmp_path / "history.parquet")
+
+
+LOOKED_TWICE = "[0,1] r(x,1) r(x,2) w(x,3)\n [2,5] w(x,1)\n [3,4] w(x,2)"
+
+PRECEDING: list[tuple[str, str, list[int | None], list[int], str]] = [
+    (STALE, "initial", [None, 1], [], ""),
+    (STALE, "initial", [None, 1], [0], "initial does not put the initial version before 1"),
+    (READ_AND_WRITTEN, "wfr-keys", [1, 2], [0], ""),
+    (READ_AND_WRITTEN, "wfr-keys", [1, 2], [2], "wfr-keys does not put 1 before 2"),
+    (READ_AND_WRITTEN, "wfr-keys", [1, 2], [0, 2], "wfr-keys does not put 1 before 2"),
+    (READ_AND_WRITTEN, "wfr-keys", [1, 2], [], "wfr-keys does not put 1 before 2"),
+    (LOOKED_TWICE, "wfr-keys", [1, 3], [0], ""),
+    (LOOKED_TWICE, "wfr-keys", [2, 3], [0], "wfr-keys does not put 2 before 3"),
+    (LOOKED_TWICE, "wfr-keys", [1, 2], [0], "wfr-keys does not put 1 before 2"),
+    (STALE, "sequential-keys", [1, 2], [0, 2], ""),
+    (STALE, "sequential-keys", [2, 1], [4, 6], ""),
+    (STALE, "sequential-keys", [1, 2], [2, 0], "2 had not ended when 0 began"),
+    (STALE, "sequential-keys", [1, 2], [0, 4], "sequential-keys does not put 1 before 2"),
+    (STALE, "sequential-keys", [1, 2], [0], "sequential-keys does not put 1 before 2"),
+    (STALE, "sequential-keys", [1, 2], [0, 2, 2], "sequential-keys does not put 1 before 2"),
+    (STALE, "linearizable-keys", [1, 2], [0, 4], ""),
+    (STALE, "linearizable-keys", [2, 1], [2, 6], ""),
+    (STALE, "linearizable-keys", [2, 1], [0, 4], "linearizable-keys does not put 2 before 1"),
+    (STALE, "linearizable-keys", [None, 2], [0, 2], "does not put the initial version before 2"),
+    (STALE, "linearizable-keys", [1, 2], [0], "linearizable-keys does not put 1 before 2"),
+    (STALE, "linearizable-keys", [1, 2], [0, 2, 2], "linearizable-keys does not put 1 before 2"),
+]
+"""What transactions did, what is assumed, two versions of x, who shows that the one precedes the other, and what is
+wrong with that, if anything is."""
+
+
+@pytest.mark.parametrize(("text", "assumed", "versions", "transactions", "wrong"), PRECEDING)
+def test_what_is_assumed_puts_one_version_before_another(
+    text: str, assumed: str, versions: list[int | None], transactions: list[int], wrong: str, tmp_path: Path
+) -> None:
+    history = read_history(written(text, tmp_path), lists=False)
+    assumptions = Assumptions(shown=Shown(history=history), assumed=frozenset({assumed}))
+    before, after = versions
+    if not wrong:
+        assumptions.require_precedes(history.key_named("x"), before, after, assumed, transactions)
+        return
+    with pytest.raises(Refuted, match=wrong):
+        assumptions.require_precedes(history.key_named("x"), before, after, assumed, transactions)
 
 
 def test_sessions_count_where_the_model_keeps_them(tmp_path: Path) -> None:

@@ -149,6 +149,38 @@ def test_an_initial_value_is_given_as_json(tmp_path: Path) -> None:
     assert check(MODELS["fifo-queue"].beginning_with([3, 4]), path).verdict is Verdict.VALID
 
 
+def test_what_was_there_at_first_is_in_every_read_of_a_log(tmp_path: Path) -> None:
+    log = MODELS["append-log"].beginning_with([5])
+    for read, verdict in (([5], Verdict.VALID), ([], Verdict.INVALID), ([6], Verdict.INVALID)):
+        path = written(tmp_path / "history.parquet", done(0, "read", None, read))
+        assert check(log, path).verdict is verdict
+    path = written(tmp_path / "history.parquet", done(0, "read", None, [5]) + done(0, "read", None, []))
+    (anomaly,) = check(log, path).anomalies["nonlinearizable"].examples
+    assert anomaly.because.startswith("k: a read (operation 2, completed by 3) lacks what was there at first")
+
+
+@pytest.mark.parametrize(
+    ("model", "accepted", "refused"),
+    [
+        ("counter", (0, -5, 7), (True, 1.0, "1", None, [])),
+        ("fenced-lock", (0, 1, 7), (-1, True, 1.0, "x", None)),
+        ("leased-lock", (0, 1, 7), (-1, True, 1.0, "x", None)),
+    ],
+)
+def test_an_object_of_numbers_begins_with_a_number(model: str, accepted: tuple[Any, ...], refused: Any) -> None:
+    accepts = MODELS[model].begins.accepts
+    assert [accepts(value) for value in accepted] == [True] * len(accepted)
+    assert [accepts(value) for value in refused] == [False] * len(refused)
+
+
+def test_a_value_that_means_nothing_is_malformed_where_its_object_begins(tmp_path: Path) -> None:
+    path = written(tmp_path / "history.parquet", done(0, "write", 1, 1) + done(0, "cas", 5, 5))
+    with pytest.raises(
+        MalformedHistory, match="row 0: object 'k' has a value that means nothing to model cas-register"
+    ):
+        check(MODELS["cas-register"], path)
+
+
 def test_a_function_that_the_model_has_not_is_a_malformed_history(tmp_path: Path) -> None:
     path = written(tmp_path / "history.parquet", done(0, "write", 1, 1) + done(0, "toggle", None, None))
     with pytest.raises(MalformedHistory, match="row 2: register has no 'toggle', only read, write"):

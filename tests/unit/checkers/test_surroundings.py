@@ -164,15 +164,30 @@ def test_counts_are_exact_and_what_is_shown_is_bounded(tmp_path: Path, model: st
     assert prefix["left_out"] >= 4
 
 
+def test_who_read_a_whole_set_does_not_say_that_one_element_was_taken_out(tmp_path: Path) -> None:
+    events = [*done(0, "add", 1, 1), (2, "invoke", "remove", 1), (2, "info", "remove", 1)]
+    events += done(0, "read", None, []) + done(1, "contains", 1, True)
+    instead = "the longest order ends in the state {}, where this contains would have returned false"
+    assert candidates(details(tmp_path, "set", events)) == [(0, instead)]
+
+
+def test_states_are_followed_from_the_first_operation_on_though_only_the_last_are_shown(tmp_path: Path) -> None:
+    adds = [event for _ in range(SHOWN_OPERATIONS + 3) for event in done(0, "add", 1, 1)]
+    [prefix] = details(tmp_path, "counter", [*adds, *done(1, "read", None, 7)])["longest_prefixes"]
+    assert [one["state"] for one in prefix["operations"]] == [str(4 + number) for number in range(SHOWN_OPERATIONS)]
+
+
 @pytest.mark.parametrize(("model", "value_type"), REGISTERS)
 def test_a_value_that_only_failed_writes_could_have_written_names_these_as_candidates(
     tmp_path: Path, model: str, value_type: pa.StructType
 ) -> None:
     events = [*done(0, "write", 1, 1), (0, "invoke", "write", 9), (2, "invoke", "write", 8), (0, "fail", "write", 9)]
-    shown = details(tmp_path, model, [*events, (2, "fail", "write", 8), *done(1, "read", None, 9)], value_type)
+    events += [(2, "fail", "write", 8), (3, "invoke", "read", None), (3, "fail", "read", None)]
+    shown = details(tmp_path, model, [*events, *done(1, "read", None, 9)], value_type)
     assert candidates(shown) == [(2, "it failed, so it certainly did not happen")]
     assert shown["candidates"]["operations"][0]["what"] == "write 9"
     assert shown["candidates"]["operations"][0]["completed"] == 4
+    assert shown["candidates"]["sought"] == "9"
 
 
 def test_a_failed_cas_to_the_value_is_a_candidate_and_an_element_that_looks_like_it_is_none(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from checkers.transactions.evidence.certificate import (
     certificate,
     certificate_of_anomaly,
 )
+from checkers.transactions.evidence.encoded_proof import decoded_proof, encoded_proof
 from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.verify import Refuted, verified
@@ -164,6 +166,26 @@ def test_cases_are_both_needed_and_leave_nothing_out(tmp_path: Path) -> None:
             verified(certificate | {"proof": forged}, history)
 
 
+def test_a_proof_on_its_way_loses_nothing_but_what_it_is_not_about() -> None:
+    whole, start = cases().proof, np.array([-1, 0, 1, 2, 3, 4, 5])
+    assert whole is not None
+    on_its_way = decoded_proof(encoded_proof(whole, 1, start, np.array([10, 11])))
+    assert (on_its_way.proof, on_its_way.start.tolist(), on_its_way.keys) == (whole, start.tolist(), (10, 11))
+
+    def about(newest: int, key: int, reader: int) -> Proof:
+        """At snapshot isolation, of the initial transaction, of one that read and of the newest one."""
+        initial = ProofStep(source=1, target=2 * newest, because=Because.INITIAL)
+        unseen = ProofStep(
+            source=2, target=2 * newest + 1, because=Because.OVERWRITES, key=key, reader=reader, writer=0, path=(0,)
+        )
+        return Proof(steps=(initial, unseen), cycle=(0, 1))
+
+    gapped = decoded_proof(encoded_proof(about(3, 2, 1), 2, start[:4], np.array([10, 11, 12])))
+    assert (gapped.proof, gapped.start.tolist(), gapped.keys) == (about(2, 0, 1), [-1, 0, 2], (12,))
+    by_another = decoded_proof(encoded_proof(about(3, 2, 4), 2, start[:5], np.array([10, 11, 12])))
+    assert (by_another.proof, by_another.start.tolist()) == (about(2, 0, 3), [-1, 0, 2, 3])
+
+
 def test_lists_show_the_order_of_their_writers(tmp_path: Path) -> None:
     text = "a(x,1)\n a(x,2)\n r(x,[1,2])"
     history = written(text, tmp_path)
@@ -194,6 +216,7 @@ ANOMALIES = {
     "internal": "w(x,1) r(x,2)\n w(x,2)",
     "internal of looks": "r(x,-) r(x,2)\n w(x,2)",
     "internal of lists": "a(x,1) r(x,[])\n r(y,[])",
+    "internal of looks at lists": "r(x,[]) r(x,[2])\n a(x,2)",
     "lost-update": "r(x,-) w(x,1)\n r(x,-) w(x,2)",
     "duplicate-elements": "a(x,1)\n r(x,[1,1])",
     "incompatible-order": "r(x,[1,2])\n r(x,[2])\n a(x,1)\n a(x,2)",
@@ -224,6 +247,22 @@ def test_an_anomaly_is_found_where_it_is_and_not_where_it_is_not(name: str, tmp_
             certificate | {"anomaly": certificate["anomaly"] | {"transactions": [0, 1, 2, 3]}},
             written(FINE[lists], tmp_path),
         )
+
+
+def test_numbers_below_zero_are_told_apart_in_lists(tmp_path: Path) -> None:
+    (failed, reader) = parsed(ANOMALIES["G1a"])
+    rows = history_rows(
+        [
+            replace(failed, operations=(("append", "x", -1),)),
+            replace(reader, operations=(("r", "x", (-1,)),)),
+        ]
+    )
+    history = write_rows(rows, TRANSACTION, tmp_path / "history.parquet")
+    found = {"name": "G1a", "key": "x", "transactions": [0, 1]}
+    of_lists = {"model": "serializable", "workload": "list-append", "verdict": "invalid"}
+    verified(of_lists | {"anomaly": found}, history)
+    with pytest.raises(Refuted, match="these transactions do not show garbage-read"):
+        verified(of_lists | {"anomaly": found | {"name": "garbage-read"}}, history)
 
 
 def test_a_weak_model_does_not_forbid_everything(tmp_path: Path) -> None:

@@ -71,6 +71,28 @@ def test_too_small_a_share_of_successes_in_the_storm_makes_it_unknown(tmp_path: 
     assert result.verdict is Verdict.UNKNOWN
     (reason,) = result.reasons
     assert reason == "too little happened: 1 of 3 read succeeded in the storm, which is 33.3%; 34% are required"
+    none = check(path, RunUnderCheck(required_share={"write": 0.01}))
+    assert none.reasons == ("too little happened: 0 of 1 write succeeded in the storm, which is 0.0%; 1% are required",)
+
+
+@pytest.mark.parametrize("run", [RunUnderCheck(required_ok={"read": 2}), RunUnderCheck(required_share={"read": 0.6})])
+def test_what_is_required_is_counted_to_the_end_whatever_was_found_before(
+    run: RunUnderCheck, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 3)
+    assert check(history(tmp_path / "h.parquet", ROWS), run, any_ok("read")).reasons == ()
+
+
+def test_at_most_five_faults_that_were_not_healed_are_named(tmp_path: Path) -> None:
+    path = history(tmp_path / "h.parquet", ROWS)
+    named = tuple(f"kill b{number}" for number in range(1, 7))
+    five, more = (
+        "kill b1; kill b2; kill b3; kill b4; kill b5",
+        "kill b1; kill b2; kill b3; kill b4; kill b5, and 1 more",
+    )
+    for faults, words in ((named[:5], five), (named, more)):
+        log = FaultLog(windows=(STRUCK,) * 6, unhealed=faults, left_to_the_end=faults)
+        assert [reason.partition(": ")[2] for reason in check(path, RunUnderCheck(faults=log)).reasons] == [words] * 2
 
 
 @pytest.mark.parametrize(
@@ -135,6 +157,12 @@ def test_without_anything_that_could_contradict_it_is_unknown(
         assert result.vacuous == result.reasons
 
 
+def test_what_never_ended_is_counted_as_of_unknown_outcome(tmp_path: Path) -> None:
+    rows = [*ROWS, (80, 2, "invoke", "write", "x"), (81, 3, "invoke", "write", "x"), (82, 3, "ok", "write", "x")]
+    (reason,) = check(history(tmp_path / "h.parquet", rows), evidence=(Evidence(f="write", at_least=2),)).reasons
+    assert "(write: 1 ok, 0 failed, 2 of unknown outcome)" in reason
+
+
 def test_an_empty_history_proves_nothing(tmp_path: Path) -> None:
     assert check(history(tmp_path / "h.parquet", [])).reasons == ("nothing happened: the history is empty",)
 
@@ -159,14 +187,23 @@ def test_accepting_what_is_vacuous_accepts_nothing_else() -> None:
     assert accepted(results) == ()
 
 
-@pytest.mark.parametrize(("ok", "reasons"), [(18, 1), (19, 0)])
+def test_none_of_many_is_too_few_however_small_a_share_is_required(tmp_path: Path) -> None:
+    tried = [(100 + number, number, "invoke", "read", "x") for number in range(50)]
+    run = RunUnderCheck(
+        facts=RunFacts(storm_from_ns=0, final_from_ns=1_000), required_share={"read": 0.001}, recovers_within_s=0.0
+    )
+    reasons = check(history(tmp_path / "h.parquet", tried), run).reasons
+    assert [reason.partition(" succeeded ")[0] for reason in reasons] == ["too little happened: 0 of 50 read"] * 2
+
+
+@pytest.mark.parametrize(("tried", "ok", "reasons"), [(56, 20, 1), (56, 21, 0), (50, 18, 1), (50, 19, 0), (49, 7, 0)])
 @pytest.mark.parametrize("fault_ns", [0, 200])
 def test_more_has_to_succeed_of_what_begins_without_any_fault(
-    ok: int, reasons: int, fault_ns: int, tmp_path: Path
+    tried: int, ok: int, reasons: int, fault_ns: int, tmp_path: Path
 ) -> None:
     """All begin from 110 ns on; the fault lies before them by what the system needs to recover, or behind them."""
     rows: list[tuple[int, int, str, str, str | None]] = []
-    for number in range(50):
+    for number in range(tried):
         time = 110 + 2 * (number // 2)
         rows += [(time, number, "invoke", "read", "x"), (time, number, "ok" if number < ok else "info", "read", "x")]
     struck = FaultLog(windows=(FaultWindow(kind="kill", start_ns=fault_ns, stop_ns=fault_ns + 5),))

@@ -78,10 +78,10 @@ def test_what_is_complete_comes_first_and_then_each_group_of_the_rest(
 
     engine = InProcessEngine(threads=threads)
     rows = engine.history(history, ("index", "process"))
-    completed = engine.completed(
+    with engine.completed(
         rows, split, rows.schema, open_schema=rows.schema, keys=("process",), kernel=lambda group: group
-    )
-    found = engine.gather(completed, ROWS).to_pylist()
+    ) as completed:
+        found = engine.gather(completed, ROWS).to_pylist()
 
     odd = sorted((i * i % 7, i) for i in range(1, ROWS, 2))
     assert [row["index"] for row in found] == [*range(0, ROWS, 2), *(i for _, i in odd)]
@@ -96,6 +96,26 @@ def test_what_waits_for_all_batches_does_not_wait_for_one_that_failed(history: P
 
     engine = InProcessEngine(threads=4)
     rows = engine.history(history, ("index",))
-    completed = engine.completed(rows, broken, rows.schema, open_schema=rows.schema, keys=("index",), kernel=dawdling)
-    with pytest.raises(ZeroDivisionError, match="this kernel"):
-        engine.gather(completed, ROWS)
+    with engine.completed(
+        rows, broken, rows.schema, open_schema=rows.schema, keys=("index",), kernel=dawdling
+    ) as completed:
+        with pytest.raises(ZeroDivisionError, match="this kernel"):
+            engine.gather(completed, ROWS)
+
+
+def test_nor_for_one_whose_rows_nobody_could_take(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", ROWS // 4)
+
+    def broken(table: pa.Table) -> pa.Table:
+        if table.num_rows and table["index"][0].as_py() > ROWS // 2:
+            raise ZeroDivisionError("this kernel")
+        return table
+
+    engine = InProcessEngine(threads=4)
+    rows = engine.history(history, ("index",))
+    with engine.completed(
+        rows, odd_ones_apart, rows.schema, open_schema=rows.schema, keys=("index",), kernel=dawdling
+    ) as completed:
+        taken = engine.grouped(engine.mapped(completed, broken, rows.schema), ("index",), dawdling, rows.schema)
+        with pytest.raises(ZeroDivisionError, match="this kernel"):
+            engine.gather(taken, ROWS)

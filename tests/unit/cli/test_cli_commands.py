@@ -381,6 +381,7 @@ def test_several_checks_go_on_after_a_malformed_history_and_invalid_outranks_it(
     monkeypatch.setattr(checking, "check_run", check_run)
     for name in ("malformed", "invalid", "valid"):
         (tmp_path / name).mkdir()
+        (tmp_path / name / "scenario.json").touch()
     assert stormproof("check", "malformed", "valid", "--engine", "inprocess") == 254
     assert "row 17: a completion without an invocation" in capsys.readouterr().err
     assert stormproof("check", "malformed", "valid", "invalid", "--engine", "inprocess") == 1

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.kernels.columns import Int64
 from checkers.plan import Dataset, Engine
 from checkers.searching import searching_until
 from checkers.transactions.evidence.certificate import Names
@@ -102,18 +101,16 @@ def answered(
     until: float | None = None,
 ) -> pa.Table:
     """Kernel over all rows of a history."""
-    transactions, keys = _committed(rows)
+    transactions = committed(rows)
     with searching_until(until):
         _, decisions = decide(transactions, demanded, position)
-    return _answers(decisions, transactions, keys)
+    return _answers(decisions, transactions, rows)
 
 
-def _committed(rows: pa.Table) -> tuple[Committed, Int64]:
-    """The transactions, and of each key its number among RESOLVED rows."""
-    return committed(rows), np.unique(rows["key"].to_numpy())
-
-
-def _answers(decisions: Mapping[ConsistencyModel, Decision], transactions: Committed, keys: Int64) -> pa.Table:
+def _answers(decisions: Mapping[ConsistencyModel, Decision], transactions: Committed, resolved: pa.Table) -> pa.Table:
+    is_proven = any(decision.proof for decision in decisions.values())
+    # Of each key its number among RESOLVED rows.
+    keys = np.unique(resolved["key"].to_numpy()) if is_proven else np.zeros(0, dtype=np.int64)
     rows = []
     for model, decision in decisions.items():
         events = _events(model)
@@ -146,10 +143,10 @@ def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel, unt
 
 def answered_alone(rows: pa.Table, *, model: ConsistencyModel, until: float | None = None) -> pa.Table:
     """Kernel over all rows of a history."""
-    transactions, keys = _committed(rows)
+    transactions = committed(rows)
     with searching_until(until):
         decision = answer(transactions, model)
-    return _answers({model: decision}, transactions, keys)
+    return _answers({model: decision}, transactions, rows)
 
 
 def order_of(engine: Engine, resolved: Dataset, model: ConsistencyModel, limit: int) -> pa.Table:

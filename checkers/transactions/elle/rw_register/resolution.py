@@ -93,7 +93,7 @@ class Registers:
     def is_read(self) -> Bool:
         return np.asarray(self.role <= RegisterRole.CONTRADICTION)
 
-    @property
+    @cached_property
     def resolved(self) -> Bool:
         """Reads of what another transaction, which may have committed, wrote last; or of the initial version."""
         by = np.maximum(self.writer, 0)
@@ -101,7 +101,7 @@ class Registers:
         external = self.role == RegisterRole.READ
         return np.asarray(external & ((self.writer == NOTHING) | ((self.writer >= 0) & final)))
 
-    @property
+    @cached_property
     def installed(self) -> Bool:
         """Last writes of transactions that may have committed."""
         return np.asarray((self.role == RegisterRole.WRITE) & (self.type != FAIL))

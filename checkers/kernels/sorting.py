@@ -10,7 +10,8 @@ from harness.compiled import compiled
 
 @compiled
 def ascending(keys: Int64) -> Int64:
-    """Positions in ascending order of their keys; ties keep their order. Merges runs: what is sorted costs one pass."""
+    """Positions in ascending order of their keys; ties keep their order. Merges runs, as far as they overlap: what is
+    sorted costs one pass, and what is nearly so little more."""
     order = np.empty(len(keys), dtype=np.int64)
     for i in range(len(keys)):
         order[i] = i
@@ -20,16 +21,23 @@ def ascending(keys: Int64) -> Int64:
         for low in range(0, len(keys), 2 * width):
             middle = min(low + width, len(keys))
             high = min(middle + width, len(keys))
-            if middle < high and keys[order[middle]] < keys[order[middle - 1]]:
-                i, j = low, middle
-                for at in range(low, high):
-                    if j == high or (i < middle and keys[order[i]] <= keys[order[j]]):
-                        spare[at] = order[i]
-                        i += 1
-                    else:
-                        spare[at] = order[j]
-                        j += 1
-                for at in range(low, high):
-                    order[at] = spare[at]
+            if middle == high or keys[order[middle - 1]] <= keys[order[middle]]:
+                continue
+            least, greatest = keys[order[middle]], keys[order[middle - 1]]
+            first, last = middle - 1, middle + 1
+            while first > low and keys[order[first - 1]] > least:
+                first -= 1
+            while last < high and keys[order[last]] < greatest:
+                last += 1
+            for at in range(first, middle):
+                spare[at] = order[at]
+            i, j = first, middle
+            for at in range(first, last):
+                if j == last or (i < middle and keys[spare[i]] <= keys[order[j]]):
+                    order[at] = spare[i]
+                    i += 1
+                else:
+                    order[at] = order[j]
+                    j += 1
         width *= 2
     return order

@@ -31,6 +31,7 @@ from harness.cli.options import (
     vacuity_option,
 )
 from harness.cli.usage import ModelName, OneOf
+from harness.memory import keep_freed_memory
 from harness.session.resolve import names
 
 EXAMPLES = """
@@ -139,6 +140,7 @@ def command(
     Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage or a malformed history, 255 the harness failed. Over
     several: invalid outranks all, then a failed harness, then bad input, then unknown.
     """
+    keep_freed_memory()
     start_arrow()
     # Not before: help, completion and a misspelt option need nothing of what reads and judges.
     from harness.cli.check_options import HistoryOptions

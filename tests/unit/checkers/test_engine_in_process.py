@@ -101,21 +101,3 @@ def test_what_waits_for_all_batches_does_not_wait_for_one_that_failed(history: P
     ) as completed:
         with pytest.raises(ZeroDivisionError, match="this kernel"):
             engine.gather(completed, ROWS)
-
-
-def test_nor_for_one_whose_rows_nobody_could_take(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", ROWS // 4)
-
-    def broken(table: pa.Table) -> pa.Table:
-        if table.num_rows and table["index"][0].as_py() > ROWS // 2:
-            raise ZeroDivisionError("this kernel")
-        return table
-
-    engine = InProcessEngine(threads=4)
-    rows = engine.history(history, ("index",))
-    with engine.completed(
-        rows, odd_ones_apart, rows.schema, open_schema=rows.schema, keys=("index",), kernel=dawdling
-    ) as completed:
-        taken = engine.grouped(engine.mapped(completed, broken, rows.schema), ("index",), dawdling, rows.schema)
-        with pytest.raises(ZeroDivisionError, match="this kernel"):
-            engine.gather(taken, ROWS)

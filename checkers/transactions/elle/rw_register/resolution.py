@@ -18,13 +18,11 @@ import pyarrow.compute as pc
 from checkers.kernels.adjacency import by_source
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int8, Int32, Int64, whole
 from checkers.kernels.hashing import place_of
+from checkers.kernels.sorting import ascending
 from checkers.transactions.elle.rw_register.rows import RegisterRole
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, RESOLVED
 from harness.compiled import compiled
-
-MOVES = 16
-"""For each row, that putting rows in order may take before they are compared with each other instead."""
 
 NOBODY = -1
 """In `writer`: no write has this value."""
@@ -38,8 +36,10 @@ class Registers:
 
     rows: pa.Table
     """ROWS, in the order in which they came;"""
+    in_order: Int64
+    """which of them follow each other by transaction and place;"""
     row: Int64
-    """and which of them each one is."""
+    """and by key before that, which is the order of all that follows."""
     names: pa.Array
     """Of keys, in their order."""
     key: Int32
@@ -65,12 +65,13 @@ class Registers:
         rank[by_name] = np.arange(len(by_name))
         key = rank[encoded.indices.to_numpy()]
         columns = {name: whole(rows[name]).to_numpy() for name in ("role", "type", "start", "place", "value")}
-        order = _sorted_by(key, len(rank), columns["start"], columns["place"])
+        in_order = _in_order(columns["start"], columns["place"])
+        order = in_order[by_source(key[in_order], len(rank))[1]]
         key = key[order]
         columns = {name: column[order] for name, column in columns.items()}
         writer = _writers(key, columns["role"], columns["value"])
         names = encoded.dictionary.take(pa.array(by_name))
-        return cls(rows=rows, row=order, names=names, key=key, writer=writer, **columns)
+        return cls(rows=rows, in_order=in_order, row=order, names=names, key=key, writer=writer, **columns)
 
     @cached_property
     def end(self) -> Int64:
@@ -92,7 +93,7 @@ class Registers:
     def is_read(self) -> Bool:
         return np.asarray(self.role <= RegisterRole.CONTRADICTION)
 
-    @property
+    @cached_property
     def resolved(self) -> Bool:
         """Reads of what another transaction, which may have committed, wrote last; or of the initial version."""
         by = np.maximum(self.writer, 0)
@@ -100,38 +101,20 @@ class Registers:
         external = self.role == RegisterRole.READ
         return np.asarray(external & ((self.writer == NOTHING) | ((self.writer >= 0) & final)))
 
-    @property
+    @cached_property
     def installed(self) -> Bool:
         """Last writes of transactions that may have committed."""
         return np.asarray((self.role == RegisterRole.WRITE) & (self.type != FAIL))
 
 
-def _sorted_by(key: Int32, keys: int, start: Int64, place: Int32) -> Int64:
-    if not len(key):
+def _in_order(start: Int64, place: Int32) -> Int64:
+    """Rows by transaction and place, which is nearly how they come."""
+    if not len(start):
         return np.zeros(0, dtype=np.int64)
-    # Rows come nearly in the order of transactions, but for those whose two ends were far apart.
-    first, order = by_source(key, keys)
-    nearly = start[order], place[order]
-    if _put_in_order(first, order, *nearly, MOVES * len(order)):
-        return np.asarray(order, dtype=np.int64)
-    return np.lexsort((place, start, key))
-
-
-@compiled
-def _put_in_order(first: Int64, order: Int32, start: Int64, place: Int32, moves: int) -> bool:
-    """Sorts each group by start and place, all three arrays alike; False if that takes more than so many moves."""
-    for k in range(len(first) - 1):
-        for i in range(first[k] + 1, first[k + 1]):
-            row, begun, at = order[i], start[i], place[i]
-            j = i - 1
-            while j >= first[k] and (start[j] > begun or (start[j] == begun and place[j] > at)):
-                order[j + 1], start[j + 1], place[j + 1] = order[j], start[j], place[j]
-                j -= 1
-            order[j + 1], start[j + 1], place[j + 1] = row, begun, at
-            moves -= i - 1 - j
-            if moves < 0:
-                return False
-    return True
+    earliest, places = int(start.min()), int(place.max()) + 1
+    if (int(start.max()) - earliest + 1) * places > NEVER:
+        return np.lexsort((place, start))
+    return ascending((start - earliest) * places + place)
 
 
 @compiled
@@ -170,12 +153,12 @@ def resolved(rows: pa.Table, *, buckets: int) -> pa.Table:
 
 
 def resolved_of(registers: Registers, bucket: int, buckets: int) -> pa.Table:
-    """RESOLVED, in the order in which the rows came: that is nearly the one of transactions, so that whoever lays them
-    out by transaction goes through memory from end to end."""
+    """RESOLVED, in the order of transactions: whoever lays them out by transaction goes through memory from end to
+    end."""
     external = np.flatnonzero(registers.installed | registers.resolved)
     at = np.full(len(registers.row), -1, dtype=np.int64)
     at[registers.row[external]] = external
-    chosen = np.flatnonzero(at >= 0)
+    chosen = registers.in_order[at[registers.in_order] >= 0]
     at = at[chosen]
     by = registers.writer[at]
     read_from = np.where(by == NOTHING, INITIAL_VERSION, registers.start[np.maximum(by, 0)])

@@ -22,15 +22,14 @@ from pathlib import Path
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.verdict import Verdict
-from harness.session.judgement import converted, of_model
+from harness.session.judgement import of_model, read
 
 
 def ours(log: Path) -> tuple[Verdict, float]:
     judgement = of_model("map", initial=None, failed_cas=None)
     begun = time.process_time()
     with tempfile.TemporaryDirectory() as scratch:
-        history = Path(scratch) / "history.parquet"
-        converted(log, history, judgement)
+        history, judgement = read(log, Path(scratch) / "history.parquet", judgement)
         result = judgement.checkers["linearizable"].check(CheckRequest(history=history), InProcessEngine())
     return result.verdict, time.process_time() - begun
 

@@ -18,6 +18,8 @@ NEVER = "STORMPROOF_MACHINE_CODE_ONLY"
 """In the environment: nothing is interpreted, so that all that is called is compiled, and kept."""
 MOST_BYTES = 1 << 17
 """Of the arrays of one call: with so many, one that takes the square of its rows many steps still ends in a second."""
+MOST_LINEAR_BYTES = 1 << 18
+"""Of one that takes few steps for each element: it ends in a twentieth of a second."""
 MOST_S = 0.3
 LOADING_S = 0.5
 """What loading takes, about."""
@@ -60,9 +62,9 @@ def is_interpreting() -> bool:
     return _thread.is_interpreting
 
 
-def are_short(arguments: tuple[Any, ...]) -> bool:
+def are_short(arguments: tuple[Any, ...], most_bytes: int) -> bool:
     """Whether the arguments of a kernel allow to interpret it, and there is time left to."""
-    return allowance.left_s > 0 and _size(arguments) <= MOST_BYTES
+    return allowance.left_s > 0 and _size(arguments) <= most_bytes
 
 
 def interpret(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -96,7 +98,7 @@ def wrapped(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 
 def _size(arguments: tuple[Any, ...]) -> int:
-    """In bytes; of what is neither number nor array, more than MOST_BYTES. Machine code returns records of kind void,
+    """In bytes; of what is neither number nor array, more than any bound. Machine code returns records of kind void,
     whose fields have to be read otherwise than a kernel does."""
     size = 0
     for argument in arguments:
@@ -105,7 +107,7 @@ def _size(arguments: tuple[Any, ...]) -> int:
         elif hasattr(argument, "nbytes") and argument.dtype.type.__name__ != "void":
             size += argument.nbytes
         elif not isinstance(argument, (int, float, str, type(None))):
-            return MOST_BYTES + 1
+            return MOST_LINEAR_BYTES + 1
     return size
 
 

@@ -44,6 +44,7 @@ from checkers.transactions.isolation.constraints.events import (
     events,
 )
 from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
+from checkers.transactions.isolation.constraints.forks import without_forks
 from checkers.transactions.isolation.constraints.rearrangement import FEW_STEPS, Rearrangement
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
@@ -74,6 +75,8 @@ MODELS = {
     ConsistencyModel.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION: Kept.SESSION,
 }
 
+FORKS = 4
+"""So often other reads are left out of those by which a history is none of snapshots."""
 STEPS = 1 << 28
 """So many are taken from readers back to what they may have seen, an order."""
 CONFLICTS = 1_000
@@ -106,24 +109,32 @@ def _decided(committed: Committed, kept: Kept, bounds: Bounds) -> Decision:
         return replace(decision, proof=of_the_whole(decision.proof, updates, known.width))
     if searching.is_over() and have_dear_clocks(committed):
         return given_up_at_once(committed)
-    guessed = _order_of_one_snapshot_store(committed, kept, bounds)
+    guessed = _order_of_snapshots(known, bounds)
     if guessed is not None:
         return guessed
     manner = Manner(tried=_tried, component=_component, refuted=_refuted)
     return Repair(saturated(chained(known, bounds.cells), Orders.MANY), manner, bounds).decision()
 
 
-def _order_of_one_snapshot_store(committed: Committed, kept: Kept, bounds: Bounds) -> Decision | None:
+def _order_of_snapshots(known: Events, bounds: Bounds) -> Decision | None:
     """VALID if the history is one of snapshot isolation, which is stronger, and such an order was found: that of its
-    commits will do, for reads, sessions and versions go along with it."""
-    rearrangement = Rearrangement.of(events(committed, Isolation.SNAPSHOT, kept))
-    if rearrangement is None:
-        return None
-    guessed = rearrangement.decision(bounds.steps if have_dear_clocks(committed) else FEW_STEPS)
-    if guessed is None or guessed.order is None:
-        return None
-    width = Isolation.SNAPSHOT.value
-    return replace(guessed, order=guessed.order[guessed.order % width == width - 1] // width)
+    commits will do, for reads, sessions and versions go along with it. So it will where some reads were left out, if
+    these have seen nothing of what they missed."""
+    committed, width = known.committed, Isolation.SNAPSHOT.value
+    for pick in range(FORKS):
+        left = without_forks(committed, known.kept, pick)
+        rearrangement = Rearrangement.of(left[0]) if left else None
+        guessed = (
+            rearrangement.decision(bounds.steps if have_dear_clocks(committed) else FEW_STEPS)
+            if rearrangement
+            else None
+        )
+        if left is None or guessed is None or guessed.order is None:
+            return None
+        order = guessed.order[guessed.order % width == width - 1] // width
+        if not left[1] or seeing_too_much(known, order, known.base.source, known.base.target) == ([], True):
+            return replace(guessed, order=order)
+    return None
 
 
 def _lost_update(accesses: Accesses) -> Int32:

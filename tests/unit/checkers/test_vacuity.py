@@ -61,6 +61,8 @@ def test_too_few_successes_in_the_storm_make_it_unknown(tmp_path: Path) -> None:
     result = check(path, RunUnderCheck(required_ok={"read": 2}, facts=STORM_ENDED))
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons == ("too little happened: 1 read succeeded in the storm, 2 are required",)
+    at_its_end = RunUnderCheck(required_ok={"read": 2}, facts=RunFacts(final_from_ns=1_070))
+    assert check(path, at_its_end).reasons == result.reasons
     assert check(path, RunUnderCheck(required_ok={"never": 1})).verdict is Verdict.UNKNOWN
 
 

@@ -165,6 +165,14 @@ def test_an_object_tells_what_it_may(model: str, initial: Any, steps: tuple[Step
     assert happens(model, initial, steps) == [True] * len(steps)
 
 
+@pytest.mark.parametrize("f", ["add", "remove"])
+def test_what_a_set_answered_counts_only_where_the_outcome_is_known(f: str) -> None:
+    """Whether it is known is the last argument."""
+    for element, answer in ((1, True), (1, False), (2, True), (2, False)):
+        assert OBJECTS["set"]([1])(f, element, answer, False)
+        assert OBJECTS["set"]([1])(f, element, answer, True) is (answer is ((element == 1) is (f == "remove")))
+
+
 def test_every_object_is_here() -> None:
     assert {model for model, *_ in IMPOSSIBLE} == {model for model, *_ in POSSIBLE} == set(OBJECTS)
 

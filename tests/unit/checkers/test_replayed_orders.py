@@ -121,6 +121,7 @@ POSSIBLE: list[tuple[str, Any, tuple[Step, ...]]] = [
     ("counter", None, (("read", None, 0), ("add", 2, 2), ("read", None, 2))),
     ("set", None, (("add", {"a": 1, "b": 2}, True), ("contains", {"b": 2, "a": 1}, True))),
     ("unordered-queue", None, (("enqueue", {"a": 1, "b": 2}, None), ("dequeue", None, {"b": 2, "a": 1}))),
+    ("unordered-queue", None, (("enqueue", {"b": 2, "a": 1}, None), ("dequeue", None, {"a": 1, "b": 2}))),
     ("multi-register", None, (("write", [["w", {"a": 1, "b": 2}, 5]]), ("read", None, [["r", {"b": 2, "a": 1}, 5]]))),
     ("counter", 1, (("add", 2, 2), ("add", -1), ("read", None, 2), ("read", None))),
     ("fifo-queue", [1], (("enqueue", 2, 2), ("dequeue", None, 1), ("dequeue", None, 2), ("dequeue", None, None))),

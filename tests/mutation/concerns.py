@@ -168,7 +168,13 @@ CONCERNS = (
     Concern(
         modules=("checkers/transactions/isolation",),
         histories=_OF_TRANSACTIONS,
-        tests=("unit/checkers/test_cycles_of_precedence.py", "unit/checkers/test_transaction_certificates.py"),
+        tests=(
+            "unit/checkers/test_cycles_of_precedence.py",
+            "unit/checkers/test_explaining_orders.py",
+            "unit/checkers/test_transaction_certificates.py",
+            "unit/checkers/test_verified_histories.py",
+            "histories/test_history_files.py::test_a_level_for_itself_gets_the_verdict_that_it_gets_among_all[causal]",
+        ),
         definitions=(
             "test_smallest_histories_against_commit_orders.py",
             "test_weak_levels_against_commit_orders.py",

@@ -223,6 +223,24 @@ def test_whether_a_failed_cas_is_in_the_order_is_what_the_certificate_says(repla
         assert replaying([history, certificate]) == answer
 
 
+@pytest.mark.parametrize(
+    ("column", "wrong"),
+    [
+        ("index", pa.array([None] * 6, pa.int64())),
+        ("process", pa.array(["zero"] * 6)),
+        ("key", pa.array([7] * 6)),
+        ("type", pa.array(["begin"] * 6)),
+    ],
+)
+def test_a_row_that_lacks_what_names_an_operation_is_none(
+    replaying: Program, queue: Path, tmp_path: Path, column: str, wrong: pa.Array
+) -> None:
+    orders, whole = certified(Linearizable(MODELS["fifo-queue"]), queue), pq.read_table(queue)
+    pq.write_table(whole.set_column(whole.column_names.index(column), column, wrong), tmp_path / "wrong.parquet")
+    code, line = replaying([tmp_path / "wrong.parquet", orders])
+    assert (code, "wrong.parquet is no history: row " in line) == (WRONG_USAGE, True), line
+
+
 def test_orders_without_their_model_as_older_versions_wrote_them_need_it(replaying: Program, queue: Path) -> None:
     certificate = certified(Linearizable(MODELS["fifo-queue"]), queue)
     certificate.write_text(certificate.read_text().split("\n", 1)[1])

@@ -24,7 +24,11 @@ WINDOW = RunUnderCheck(faults=QUORUM_HELD, required_ok={"send": 1, "poll": 1})
 
 
 def _check(
-    path: Path, rows: list[tuple[int, str, str]], run: RunUnderCheck | None, excuses: tuple[Excuse, ...] = ()
+    path: Path,
+    rows: list[tuple[int, str, str]],
+    run: RunUnderCheck | None,
+    excuses: tuple[Excuse, ...] = (),
+    bound_s: float = BOUND_S,
 ) -> CheckerResult:
     """Rows of (time, type, f)."""
     table = pa.Table.from_pylist(
@@ -33,7 +37,7 @@ def _check(
     )
     pq.write_table(table, path, row_group_size=2)
     request = CheckRequest(history=path, run=run, excuses=excuses)
-    return Liveness(BOUND_S).check(request, InProcessEngine())
+    return Liveness(bound_s).check(request, InProcessEngine())
 
 
 GOOD = [(90, "invoke", "send"), (100, "ok", "send"), (150, "invoke", "poll"), (200, "ok", "poll")]
@@ -91,6 +95,15 @@ def test_a_healing_too_late_for_the_bound_demands_nothing(tmp_path: Path) -> Non
     result = _check(tmp_path / "h.parquet", [*GOOD[:3], (200, "fail", "poll")], replace(WINDOW, faults=late))
     assert (result.verdict, result.anomalies) == (Verdict.UNKNOWN, {})
     assert "only 8e-08 s before the end" in result.reasons[0]
+
+
+def test_nine_tenths_of_the_bound_are_enough_to_demand_progress(tmp_path: Path) -> None:
+    s = 1_000_000_000
+    rows = [(2 * s, "invoke", "send"), (3 * s, "fail", "send")]
+    for start_ns, verdict in ((s, Verdict.INVALID), (s + 1, Verdict.UNKNOWN)):
+        held = FaultLog(windows=(FaultWindow(kind="kill", package=QUORUM, start_ns=start_ns, stop_ns=10 * s),))
+        run = RunUnderCheck(faults=held, required_ok={"send": 1})
+        assert _check(tmp_path / "h.parquet", rows, run, bound_s=10.0).verdict is verdict
 
 
 def test_success_before_the_window_does_not_count(tmp_path: Path) -> None:

@@ -41,6 +41,11 @@ def test_a_system_that_does_not_serve_though_it_declares_that_it_would_is_stuck(
     assert anomaly.because.startswith("30.0 s after all faults had been healed the system did not serve")
 
 
+def test_how_long_it_took_to_serve_again_is_counted_from_the_healing() -> None:
+    for facts, seconds in ((SERVES, 22.0), (STUCK, None), (replace(SERVES, healed_ns=None), None)):
+        assert judged(replace(DECLARED, facts=facts)).statistics == {"served_again_s": seconds}
+
+
 @pytest.mark.parametrize(
     "run",
     [

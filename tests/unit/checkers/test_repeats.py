@@ -116,7 +116,10 @@ def test_a_completion_repeats_what_was_asked_or_leaves_it_out(
     assert malformed_at(rows, repeats) == (len(rows) - 1 if is_malformed else None)
 
 
-def test_words_are_repeated_as_numbers_are() -> None:
+@pytest.mark.parametrize("batch_rows", [1, 1_000])
+def test_words_are_repeated_as_numbers_are(batch_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", batch_rows)
+
     def said(asked: str | None, answered: str | None) -> list[Row]:
         return [
             (0, kind, "write", {"value": None, "words": words, "txn": None})

@@ -116,6 +116,13 @@ POSSIBLE: list[tuple[str, Any, tuple[Step, ...]]] = [
         2,
         (("release", 2, 2), ("acquire", None, 3), ("acquire", None), ("acquire", None, 4), ("release", 4)),
     ),
+    ("fenced-lock", None, (("acquire", None, 1), ("release", 1, 1))),
+    ("leased-lock", None, (("acquire", None, 1), ("release", 1, 1))),
+    ("counter", None, (("read", None, 0), ("add", 2, 2), ("read", None, 2))),
+    ("set", None, (("add", {"a": 1, "b": 2}, True), ("contains", {"b": 2, "a": 1}, True))),
+    ("unordered-queue", None, (("enqueue", {"a": 1, "b": 2}, None), ("dequeue", None, {"b": 2, "a": 1}))),
+    ("unordered-queue", None, (("enqueue", {"b": 2, "a": 1}, None), ("dequeue", None, {"a": 1, "b": 2}))),
+    ("multi-register", None, (("write", [["w", {"a": 1, "b": 2}, 5]]), ("read", None, [["r", {"b": 2, "a": 1}, 5]]))),
     ("counter", 1, (("add", 2, 2), ("add", -1), ("read", None, 2), ("read", None))),
     ("fifo-queue", [1], (("enqueue", 2, 2), ("dequeue", None, 1), ("dequeue", None, 2), ("dequeue", None, None))),
     (
@@ -157,6 +164,14 @@ def test_an_object_does_not_tell_what_it_cannot(model: str, initial: Any, steps:
 @pytest.mark.parametrize(("model", "initial", "steps"), POSSIBLE)
 def test_an_object_tells_what_it_may(model: str, initial: Any, steps: tuple[Step, ...]) -> None:
     assert happens(model, initial, steps) == [True] * len(steps)
+
+
+@pytest.mark.parametrize("f", ["add", "remove"])
+def test_what_a_set_answered_counts_only_where_the_outcome_is_known(f: str) -> None:
+    """Whether it is known is the last argument."""
+    for element, answer in ((1, True), (1, False), (2, True), (2, False)):
+        assert OBJECTS["set"]([1])(f, element, answer, False)
+        assert OBJECTS["set"]([1])(f, element, answer, True) is (answer is ((element == 1) is (f == "remove")))
 
 
 def test_every_object_is_here() -> None:

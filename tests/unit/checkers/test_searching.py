@@ -35,6 +35,11 @@ def test_a_kernel_is_told_to_stop_once_searches_are_over_and_not_before() -> Non
         assert not stop[0]
     with searching_until(0.0), searching.stopping() as stop:
         assert stop[0]
+    with searching_until(time.time() + 0.01), searching.stopping() as stop:
+        patience_s = time.monotonic() + 60
+        while not stop[0] and time.monotonic() < patience_s:
+            time.sleep(0.001)
+        assert stop[0]
     over = threading.Event()
     with searching_until(time.time() + 0.01), searching.ending(over.set):
         assert over.wait(60)

@@ -61,6 +61,8 @@ def test_too_few_successes_in_the_storm_make_it_unknown(tmp_path: Path) -> None:
     result = check(path, RunUnderCheck(required_ok={"read": 2}, facts=STORM_ENDED))
     assert result.verdict is Verdict.UNKNOWN
     assert result.reasons == ("too little happened: 1 read succeeded in the storm, 2 are required",)
+    at_its_end = RunUnderCheck(required_ok={"read": 2}, facts=RunFacts(final_from_ns=1_070))
+    assert check(path, at_its_end).reasons == result.reasons
     assert check(path, RunUnderCheck(required_ok={"never": 1})).verdict is Verdict.UNKNOWN
 
 
@@ -196,23 +198,39 @@ def test_none_of_many_is_too_few_however_small_a_share_is_required(tmp_path: Pat
     assert [reason.partition(" succeeded ")[0] for reason in reasons] == ["too little happened: 0 of 50 read"] * 2
 
 
+def reads(tried: int, ok: int) -> list[tuple[int, int, str, str, str | None]]:
+    """Two every two nanoseconds; the first ones are ok."""
+    rows: list[tuple[int, int, str, str, str | None]] = []
+    for number in range(tried):
+        time = 110 + 2 * (number // 2)
+        rows += [(time, number, "invoke", "read", "x"), (time, number, "ok" if number < ok else "info", "read", "x")]
+    return rows
+
+
+def struck_from(fault_ns: int) -> RunUnderCheck:
+    """By a fault of 10 ns, after which the system needs 100 ns."""
+    return RunUnderCheck(
+        facts=RunFacts(storm_from_ns=0, final_from_ns=1_000),
+        faults=FaultLog(windows=(FaultWindow(kind="kill", start_ns=fault_ns, stop_ns=fault_ns + 10),)),
+        required_share={"read": 0.125},
+        recovers_within_s=100e-9,
+    )
+
+
+def test_what_begins_with_a_fault_is_not_without_one(tmp_path: Path) -> None:
+    """Of 50 that begin before, 19 are enough; of 52 they were not."""
+    path = history(tmp_path / "h.parquet", reads(52, 19))
+    assert check(path, struck_from(160)).reasons == ()
+    assert len(check(path, struck_from(161)).reasons) == 1
+
+
 @pytest.mark.parametrize(("tried", "ok", "reasons"), [(56, 20, 1), (56, 21, 0), (50, 18, 1), (50, 19, 0), (49, 7, 0)])
 @pytest.mark.parametrize("fault_ns", [0, 200])
 def test_more_has_to_succeed_of_what_begins_without_any_fault(
     tried: int, ok: int, reasons: int, fault_ns: int, tmp_path: Path
 ) -> None:
     """All begin from 110 ns on; the fault lies before them by what the system needs to recover, or behind them."""
-    rows: list[tuple[int, int, str, str, str | None]] = []
-    for number in range(tried):
-        time = 110 + 2 * (number // 2)
-        rows += [(time, number, "invoke", "read", "x"), (time, number, "ok" if number < ok else "info", "read", "x")]
-    struck = FaultLog(windows=(FaultWindow(kind="kill", start_ns=fault_ns, stop_ns=fault_ns + 5),))
-    run = RunUnderCheck(
-        facts=RunFacts(storm_from_ns=0, final_from_ns=1_000),
-        faults=struck,
-        required_share={"read": 0.125},
-        recovers_within_s=100e-9,
-    )
+    rows, run = reads(tried, ok), struck_from(fault_ns)
     result = check(history(tmp_path / "h.parquet", rows), run)
     assert len(result.reasons) == reasons
     assert len(check(history(tmp_path / "h.parquet", rows), replace(run, recovers_within_s=None)).reasons) == 0

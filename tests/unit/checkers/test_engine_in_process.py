@@ -96,8 +96,10 @@ def test_what_waits_for_all_batches_does_not_wait_for_one_that_failed(history: P
 
     engine = InProcessEngine(threads=4)
     rows = engine.history(history, ("index",))
-    with engine.completed(
-        rows, broken, rows.schema, open_schema=rows.schema, keys=("index",), kernel=dawdling
-    ) as completed:
-        with pytest.raises(ZeroDivisionError, match="this kernel"):
-            engine.gather(completed, ROWS)
+    with (
+        engine.completed(
+            rows, broken, rows.schema, open_schema=rows.schema, keys=("index",), kernel=dawdling
+        ) as completed,
+        pytest.raises(ZeroDivisionError, match="this kernel"),
+    ):
+        engine.gather(completed, ROWS)

@@ -56,11 +56,13 @@ STRETCH = 2_048
 TRIES = 64
 """So often something is taken back for one violation before the next one is looked at."""
 
-CHOICES_AN_EVENT = 8
+CHOICES_AN_EVENT = 4
 EDGES_AN_EVENT = 8
 NOGOODS_AN_EVENT = 64
-"""Room for them, for each event that there is, and for LEAST_ROOM events more."""
+"""Room for them (in literals), for each event that there is, and for LEAST_ROOM events more,"""
 LEAST_ROOM = 16
+MOST_NOGOODS = 1 << 24
+"""up to so many literals, or two for each event."""
 
 NOBODY = -1
 NEITHER = -1
@@ -126,7 +128,7 @@ class _Search(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Rearrangement:
-    """A history whose order is sought, and sought on where that was given up before."""
+    """A history whose order is sought."""
 
     events: Events
     search: _Search
@@ -142,11 +144,11 @@ class Rearrangement:
             narrowed = windows(events, behind=behind)
             if narrowed is not None:
                 search = _search(events, *narrowed)
-                return search and cls(events=events, search=search)
+                return None if search is None else cls(events=events, search=search)
         return None
 
     def decision(self, steps_an_event: int) -> Decision | None:
-        """VALID with an order that a store may have gone by, or None if none was found in so many steps more."""
+        """VALID with an order that a store may have gone by, or None if none was found in so many steps."""
         with searching.stopping() as stop:
             ended = _rearranged(self.search, steps_an_event * len(self.search.order.place), stop)
         if ended != FOUND:
@@ -182,7 +184,7 @@ def _search(events: Events, of_events: Windows, forced: Int32) -> _Search | None
         versions=_versions(events, of_events),
         order=order,
         choices=_choices(CHOICES_AN_EVENT * room, EDGES_AN_EVENT * room),
-        nogoods=nogoods(CHOICES_AN_EVENT * room, NOGOODS_AN_EVENT * room),
+        nogoods=nogoods(CHOICES_AN_EVENT * room, max(min(NOGOODS_AN_EVENT * room, MOST_NOGOODS), 2 * room)),
         progress=np.array([0, min(STRETCH, len(turn)), 0, 0]),
         conflict=np.empty((2, 2 * room), dtype=np.int32),
     )

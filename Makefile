@@ -30,7 +30,7 @@ help:
 	@echo "make thorough  the next nine thousand"
 	@echo "make lint      ruff and mypy"
 	@echo "make mutants   every planted bug is caught, the healthy system stays valid (SEEDS=200)"
-	@echo "make mutate    which one-token changes of the deciding modules the tests notice (CHANGES=300 SEED=1; ARGUMENTS="
+	@echo "make mutate    which one-token changes of the judging modules the tests notice (CHANGES=300 SEED=1; ARGUMENTS="
 	@echo "               passes --only PATH, --minutes N, --change PATH:PLACE on); half an hour, and goes on where it was"
 	@echo "               ended (OUTCOMES=mutation.jsonl)"
 	@echo "make searches  every planted bug is searched for from random starts, and docs/planted-bugs.md is made of it (ROOTS=5);"

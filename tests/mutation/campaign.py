@@ -1,4 +1,4 @@
-"""`make mutate`: of many one-token changes of the deciding modules, which do the tests notice?
+"""`make mutate`: of many one-token changes of the judging modules, which do the tests notice?
 
     python -m tests.mutation.campaign --count 300 --seed 1 --outcomes outcomes.jsonl
     python -m tests.mutation.campaign --change checkers/buckets.py:0

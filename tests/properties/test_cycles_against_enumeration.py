@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,8 @@ from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import FAMILIES, NAMES, Cycle, Cycles, found_cycles, name_of
 from checkers.transactions.elle.graph.search import PATIENCE, cycles, unit_cycles
 from checkers.transactions.elle.graph.shortest_cycles import Patience
-from checkers.transactions.elle.graph.strong_components import KIND_BITS, graph_of
+from checkers.transactions.elle.graph.small_cycles import any_nonadjacent
+from checkers.transactions.elle.graph.strong_components import KIND_BITS, RW, WR, WW, graph_of
 from checkers.transactions.elle.graph.units import Units, edges_of_units, nodes_of_units
 from checkers.verdict import EXAMPLES
 from tests.references import transaction_graphs
@@ -155,11 +157,21 @@ def test_write_skew_in_one_session_breaks_the_session_too() -> None:
 
 def test_a_cycle_is_found_that_a_shorter_way_of_another_kind_hides() -> None:
     """From 1 to 3 it is nearer by an RW edge, which may not follow the one from 0 to 1."""
-    nodes = [Transaction(number, 10 + number, number) for number in range(4)]
-    around = [(Dependency.RW, 0, 1), (Dependency.WR, 1, 2), (Dependency.RW, 2, 3), (Dependency.WW, 3, 0)]
-    result = alone(Transactions(nodes, [*around, (Dependency.RW, 1, 3)], 14))
-    assert (counted(result), result.undecided) == ({"G-nonadjacent-item": 1}, ())
-    assert set(result.found["G-nonadjacent-item"].examples[0].edges) == set(around)
+    edges = [(RW, 0, 1), (WR, 1, 2), (RW, 1, 3), (RW, 2, 3), (WW, 3, 0)]
+    numbers = np.arange(4, dtype=np.int32)
+
+    def sought(edges: list[tuple[int, int, int]], patience: Patience) -> tuple[tuple[int, bool], Any, Any]:
+        kind, source, target = (np.array(column, dtype=np.int32) for column in zip(*edges, strict=True))
+        graph = graph_of(numbers, numbers + 9, numbers, source, target, kind.astype(np.int8))
+        kinds, cycle = np.zeros(4, dtype=np.int8), np.zeros(4, dtype=np.int32)
+        begun = np.array([1 << KIND_BITS | RW], dtype=np.int32)
+        allowed = 1 << WW | 1 << WR | 1 << RW
+        found = any_nonadjacent(graph, numbers[:1], begun, allowed, patience, kinds, cycle)
+        return (int(found[0]), bool(found[1])), kinds.tolist(), cycle.tolist()
+
+    assert sought(edges, PATIENCE) == ((4, False), [RW, WR, RW, WW], [0, 1, 2, 3])
+    assert sought(edges, Patience(steps=0))[0] == (0, True)
+    assert sought(edges[:-1], PATIENCE)[0] == (0, False)
 
 
 @pytest.mark.parametrize("kinds", [(Dependency.WR, Dependency.WW), (Dependency.WW, Dependency.WR)])

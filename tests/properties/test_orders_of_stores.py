@@ -105,6 +105,12 @@ def test_an_order_is_found_where_each_key_has_dozens_of_writers_at_once(
     assert order_of_a_store(known) is not None
 
 
+def test_windows_in_which_no_order_keeps_all_events_are_widened() -> None:
+    store = replace(busy(Level.SNAPSHOT, 200, 1, transactions=10_000), keys=Keys(alive=100), indefinite=0.0)
+    known = events(committed(store), Isolation.SNAPSHOT, Kept.SESSION)
+    assert order_of_a_store(known) is not None
+
+
 def test_a_search_that_is_told_to_stop_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     known = events(committed(busy(Level.SERIALIZABLE, 0, 0)), Isolation.SERIALIZABLE, Kept.REALTIME)
     assert order_of_a_store(known) is not None

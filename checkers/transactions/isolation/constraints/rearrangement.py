@@ -67,7 +67,7 @@ MOST_NOGOODS = 1 << 24
 NOBODY = -1
 NEITHER = -1
 """No alternative is taken."""
-UNDER_WAY, FOUND, GIVEN_UP = range(3)
+UNDER_WAY, FOUND, REFUTED, GIVEN_UP = range(4)
 TAKEN, NO_ROOM = -1, -2
 LOW, HIGH, CHOICES, CHOSEN = range(4)
 """In `progress`: the stretch, how many choices there are, and how often one was made."""
@@ -131,29 +131,36 @@ class Rearrangement:
     """A history whose order is sought."""
 
     events: Events
+    behind: int
+    """Reads may be of a past so far before their invocation."""
     search: _Search
 
     @classmethod
-    def of(cls, events: Events) -> Rearrangement | None:
+    def of(cls, events: Events, least: int = 0) -> Rearrangement | None:
         """None if no store that goes by real time can have left the history, or time was up before that was known.
 
-        The reads of a store that does not keep real time may be late, as little as the history allows."""
+        The reads of a store that does not keep real time may be late, as little as the history allows, and not less
+        than `least`, in history indices."""
         for behind in (0,) if events.kept is Kept.REALTIME else _delays(len(events.committed)):
             if searching.is_over():
                 break
-            narrowed = windows(events, behind=behind)
+            narrowed = windows(events, behind=behind) if behind >= least else None
             if narrowed is not None:
                 search = _search(events, *narrowed)
-                return None if search is None else cls(events=events, search=search)
+                return None if search is None else cls(events=events, behind=behind, search=search)
         return None
 
     def decision(self, steps_an_event: int) -> Decision | None:
         """VALID with an order that a store may have gone by, or None if none was found in so many steps."""
         with searching.stopping() as stop:
             ended = _rearranged(self.search, steps_an_event * len(self.search.order.place), stop)
+        events = self.events
+        if ended == REFUTED and events.kept is not Kept.REALTIME:
+            # Windows that did not contradict each other were too narrow all the same.
+            wider = Rearrangement.of(events, self.behind + 1)
+            return None if wider is None else wider.decision(steps_an_event)
         if ended != FOUND:
             return None
-        events = self.events
         order = self.search.order.event_at
         order = order[order < len(events.committed) * events.width]
         assert explains(events.accesses, events.width, order), "an order without a violation explains all"
@@ -237,7 +244,7 @@ def _choices(room: int, edges: int) -> _Choices:
 
 @compiled
 def _rearranged(search: _Search, most_steps: int, stop: Bool) -> int:
-    """FOUND, or GIVEN_UP."""
+    """FOUND; REFUTED, if no order keeps all events in their windows; or GIVEN_UP."""
     order, progress = search.order, search.progress
     size, last = len(order.place), order.counters[STEPS] + most_steps
     while not stop[0] and order.counters[STEPS] < last:
@@ -245,7 +252,9 @@ def _rearranged(search: _Search, most_steps: int, stop: Bool) -> int:
         wrong = _violations(search, max(progress[LOW] - STRETCH, 0), progress[HIGH])
         for i in range(len(wrong)):
             ended = _put_right(search, wrong[i, 0], wrong[i, 1])
-            if ended == GIVEN_UP or stop[0] or order.counters[STEPS] > last:
+            if ended != UNDER_WAY:
+                return ended
+            if stop[0] or order.counters[STEPS] > last:
                 return GIVEN_UP
         if len(wrong) > 0:
             progress[LOW] = min(progress[LOW], order.counters[EARLIEST])
@@ -305,7 +314,7 @@ def _overlap(versions: _Versions, order: MovingOrder, former: int, version: int)
 
 @compiled
 def _put_right(search: _Search, former: int, version: int) -> int:
-    """UNDER_WAY, whether or not it is right now; GIVEN_UP where nothing will do, or there is no room."""
+    """UNDER_WAY, whether or not it is right now; REFUTED where nothing will do; GIVEN_UP where there is no room."""
     versions, order, choices = search.versions, search.order, search.choices
     is_turned = order.place[_commit(versions, former)] > order.place[_commit(versions, version)]
     if is_turned or not _overlap(versions, order, former, version):
@@ -325,8 +334,10 @@ def _put_right(search: _Search, former: int, version: int) -> int:
             count = _refused(search, choice, 1 - alternative, count)
         if count == TAKEN:
             return UNDER_WAY
-        if count == NO_ROOM or count == 0:
+        if count == NO_ROOM:
             return GIVEN_UP
+        if count == 0:
+            return REFUTED
         learned(search.nogoods, search.conflict[0, :count])
         _take_back(search, _least_turned(search, count))
     return UNDER_WAY

@@ -102,10 +102,10 @@ def _arrays(known: Events) -> _Accesses:
 
 def _new(rows: Int32, known: Edges, size: int) -> Edges:
     """Edges out of rows (source, target, because, key, reader, writer), once each and only those not known."""
-    pairs = rows[0].astype(np.int64) * size + rows[1]
-    _, once = np.unique(pairs, return_index=True)
-    once = np.sort(once)
-    once = once[~np.isin(pairs[once], known.source.astype(np.int64) * size + known.target)]
+    pairs, once = np.unique(rows[0].astype(np.int64) * size + rows[1], return_index=True)
+    # Not by `isin`, which hashes both: that takes ten times as long.
+    there = np.append(np.sort(known.source.astype(np.int64) * size + known.target), NEVER)
+    once = np.sort(once[there[np.searchsorted(there, pairs)] != pairs])
     source, target, because, key, reader, writer = (np.ascontiguousarray(row) for row in rows[:, once])
     return Edges(source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer)
 

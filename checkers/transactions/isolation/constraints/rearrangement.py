@@ -61,8 +61,10 @@ EDGES_AN_EVENT = 8
 NOGOODS_AN_EVENT = 64
 """Room for them (in literals), for each event that there is, and for LEAST_ROOM events more,"""
 LEAST_ROOM = 16
+MOST_CHOICES = 1 << 22
+"""up to so many choices, or one for each event,"""
 MOST_NOGOODS = 1 << 24
-"""up to so many literals, or two for each event."""
+"""and so many literals, or two for each event."""
 
 NOBODY = -1
 NEITHER = -1
@@ -184,14 +186,15 @@ def _search(events: Events, of_events: Windows, forced: Int32) -> _Search | None
     turn = np.empty(size + count, dtype=np.int64)
     turn[np.argsort(urgency, kind="stable")] = np.arange(size + count)
     room = len(turn) + LEAST_ROOM
+    choices = min(CHOICES_AN_EVENT * room, max(MOST_CHOICES, room))
     order = moving_order(source, target, turn, EDGES_AN_EVENT * room)
     if order is None:
         return None
     return _Search(
         versions=_versions(events, of_events),
         order=order,
-        choices=_choices(CHOICES_AN_EVENT * room, EDGES_AN_EVENT * room),
-        nogoods=nogoods(CHOICES_AN_EVENT * room, max(min(NOGOODS_AN_EVENT * room, MOST_NOGOODS), 2 * room)),
+        choices=_choices(choices, EDGES_AN_EVENT * room),
+        nogoods=nogoods(choices, max(min(NOGOODS_AN_EVENT * room, MOST_NOGOODS), 2 * room)),
         progress=np.array([0, min(STRETCH, len(turn)), 0, 0]),
         conflict=np.empty((2, 2 * room), dtype=np.int32),
     )

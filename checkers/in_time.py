@@ -9,34 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
 
-from checkers.history_batches import Source
-from checkers.plan import Dataset, Engine, Kernel, Split
+from checkers.engine_around import EngineAround
+from checkers.plan import Dataset, Kernel, Matching
 from checkers.searching import TimeIsUp, require_time, searching_until
-from harness.record.history import COLUMNS
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class EngineInTime:
+class EngineInTime(EngineAround):
     """Another engine, whose plans raise TimeIsUp where they would go on for too long."""
 
-    engine: Engine
     until: float
     """When searches are over, in seconds since the epoch, which all workers agree on."""
-
-    @property
-    def name(self) -> str:
-        return self.engine.name
-
-    def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
-        return self.engine.history(source, columns)
 
     def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
         return self.engine.mapped(source, self._in_time(kernel), schema)
@@ -44,25 +35,9 @@ class EngineInTime:
     def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
         return self.engine.grouped(source, keys, self._in_time(kernel), schema)
 
-    def completed(
-        self,
-        source: Dataset,
-        split: Split,
-        schema: pa.Schema,
-        *,
-        open_schema: pa.Schema,
-        keys: tuple[str, ...],
-        kernel: Kernel,
-    ) -> AbstractContextManager[Dataset]:
-        in_time = self._in_time(kernel)
-        return _entered_in_time(
-            self.engine.completed(
-                source, self._in_time(split), schema, open_schema=open_schema, keys=keys, kernel=in_time
-            )
-        )
-
-    def union(self, left: Dataset, right: Dataset) -> Dataset:
-        return self.engine.union(left, right)
+    def completed(self, source: Dataset, matching: Matching) -> AbstractContextManager[Dataset]:
+        in_time = replace(matching, split=self._in_time(matching.split), kernel=self._in_time(matching.kernel))
+        return _entered_in_time(self.engine.completed(source, in_time))
 
     def kept(self, source: Dataset) -> AbstractContextManager[Dataset]:
         return _entered_in_time(self.engine.kept(source))

@@ -30,6 +30,21 @@ Split = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
 """A kernel that makes two tables, each of its own schema."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Matching:
+    """How batches are told apart from what has its other end in another one."""
+
+    split: Split
+    """What is complete in a batch, and its other rows, of which there must be few."""
+    schema: pa.Schema
+    """Of what is complete."""
+    open_schema: pa.Schema
+    """Of the others."""
+    keys: tuple[str, ...]
+    kernel: Kernel
+    """On each group of these that agree on `keys`: what is complete."""
+
+
 class Dataset(Protocol):
     """Rows in some engine, not yet computed."""
 
@@ -52,19 +67,9 @@ class Engine(Protocol):
     def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
         """Run the kernel on each group of rows that agree on `keys`; rows of a group come in any order."""
 
-    def completed(
-        self,
-        source: Dataset,
-        split: Split,
-        schema: pa.Schema,
-        *,
-        open_schema: pa.Schema,
-        keys: tuple[str, ...],
-        kernel: Kernel,
-    ) -> AbstractContextManager[Dataset]:
-        """Of each batch what is complete there, as `split` says in its first table, and what `kernel` makes of each
-        group of all other rows, in its second one, that agree on `keys`. These are held at once: there must be few.
-        As with `kept`, datasets made of them are of no use after the `with`."""
+    def completed(self, source: Dataset, matching: Matching) -> AbstractContextManager[Dataset]:
+        """Of each batch what is complete there, and of all other rows, which are held at once, what completes each
+        other. As with `kept`, datasets made of them are of no use after the `with`."""
 
     def union(self, left: Dataset, right: Dataset) -> Dataset: ...
 

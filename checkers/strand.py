@@ -7,7 +7,6 @@ found is told with the strand before its name: `log/lost-write`. Indices of oper
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -16,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.anomaly import Meaning
+from checkers.engine_around import EngineAround
 from checkers.evidence import Evidence
 from checkers.history_batches import Source
 from checkers.kernels.columns import Bool, Int64, member, whole
-from checkers.plan import Checker, CheckRequest, Dataset, Engine, Kernel, Split
+from checkers.plan import Checker, CheckRequest, Dataset, Engine
 from checkers.repeats import Repeats
 from checkers.vacuity import Vacuity
 from checkers.verdict import AnomalySummary, CheckerResult
@@ -106,18 +106,13 @@ def _with_own_values(rows: pa.Table, strand: str) -> pa.Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _StrandEngine:
+class _StrandEngine(EngineAround):
     """Another engine, whose histories have the rows of one strand alone where `f` is looked at.
 
     What looks at no `f` counts operations by their index, which is that of the whole history.
     """
 
-    engine: Engine
     strand: str
-
-    @property
-    def name(self) -> str:
-        return self.engine.name
 
     def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
         if "f" not in columns:
@@ -125,33 +120,6 @@ class _StrandEngine:
         whole_rows = self.engine.history(source, _in_all(self.strand, columns))
         own = partial(rows_of, strand=self.strand)
         return self.engine.mapped(whole_rows, own, own(whole_rows.schema.empty_table()).schema)
-
-    def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
-        return self.engine.mapped(source, kernel, schema)
-
-    def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
-        return self.engine.grouped(source, keys, kernel, schema)
-
-    def completed(
-        self,
-        source: Dataset,
-        split: Split,
-        schema: pa.Schema,
-        *,
-        open_schema: pa.Schema,
-        keys: tuple[str, ...],
-        kernel: Kernel,
-    ) -> AbstractContextManager[Dataset]:
-        return self.engine.completed(source, split, schema, open_schema=open_schema, keys=keys, kernel=kernel)
-
-    def union(self, left: Dataset, right: Dataset) -> Dataset:
-        return self.engine.union(left, right)
-
-    def kept(self, source: Dataset) -> AbstractContextManager[Dataset]:
-        return self.engine.kept(source)
-
-    def gather(self, source: Dataset, limit: int) -> pa.Table:
-        return self.engine.gather(source, limit)
 
 
 def rows_of(rows: pa.Table, *, strand: str) -> pa.Table:

@@ -32,7 +32,7 @@ from checkers.history_batches import (
 )
 from checkers.kernels.grouping import groups, partitions
 from checkers.kernels.packing import joined, packed
-from checkers.plan import Dataset, Kernel, Split
+from checkers.plan import Dataset, Kernel, Matching
 from harness.record.history import COLUMNS
 
 T = TypeVar("T")
@@ -108,27 +108,18 @@ class InProcessEngine:
         return InProcessDataset(schema, tasks, of.partitions)
 
     @contextmanager
-    def completed(
-        self,
-        source: Dataset,
-        split: Split,
-        schema: pa.Schema,
-        *,
-        open_schema: pa.Schema,
-        keys: tuple[str, ...],
-        kernel: Kernel,
-    ) -> Iterator[Dataset]:
+    def completed(self, source: Dataset, matching: Matching) -> Iterator[Dataset]:
         of = cast(InProcessDataset, source)
 
         def tasks() -> Iterator[Task]:
             rest: list[_Rest] = []
             for task in of.tasks():
                 rest.append(_Rest([], Event()))
-                yield partial(_completed, task, split, open_schema, rest[-1])
+                yield partial(_completed, task, matching, rest[-1])
             # Whoever runs tasks begins them in this order: what this one waits for is under way.
-            yield partial(_of_rest, rest, open_schema, keys, kernel)
+            yield partial(_of_rest, rest, matching)
 
-        yield InProcessDataset(schema, tasks, of.partitions)
+        yield InProcessDataset(matching.schema, tasks, of.partitions)
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:
         first, second = cast(InProcessDataset, left), cast(InProcessDataset, right)
@@ -230,23 +221,24 @@ class _Rest(NamedTuple):
     is_whole: Event
 
 
-def _completed(task: Task, split: Split, open_schema: pa.Schema, rest: _Rest) -> Iterator[pa.Table]:
+def _completed(task: Task, matching: Matching, rest: _Rest) -> Iterator[pa.Table]:
     """All of the task at once: whoever failed amid it would leave the rest waiting."""
     whole = []
     try:
         for table in task():
-            complete, others = split(table)
-            rest.tables.append(packed(others, open_schema))
+            complete, others = matching.split(table)
+            rest.tables.append(packed(others, matching.open_schema))
             whole.append(complete)
     finally:
         rest.is_whole.set()
     return iter(whole)
 
 
-def _of_rest(rest: list[_Rest], schema: pa.Schema, keys: tuple[str, ...], kernel: Kernel) -> Iterator[pa.Table]:
+def _of_rest(rest: list[_Rest], matching: Matching) -> Iterator[pa.Table]:
     for one in rest:
         one.is_whole.wait()
-    return map(kernel, groups(joined([table for one in rest for table in one.tables], schema), keys))
+    others = joined([table for one in rest for table in one.tables], matching.open_schema)
+    return map(matching.kernel, groups(others, matching.keys))
 
 
 def _grouped(parts: list[pa.Table], schema: pa.Schema, keys: tuple[str, ...], kernel: Kernel) -> Iterator[pa.Table]:

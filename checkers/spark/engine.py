@@ -21,7 +21,7 @@ import pyarrow as pa
 from checkers.buckets import bucket_count
 from checkers.history_batches import Source, batch_schema, open_history
 from checkers.kernels.packing import joined
-from checkers.plan import Dataset, Kernel, Split
+from checkers.plan import Dataset, Kernel, Matching
 from checkers.spark.payloads import InFiles, InRows, Payloads
 from checkers.spark.session import shared_folder
 from checkers.spark.stages import (
@@ -107,20 +107,11 @@ class SparkEngine:
         return SparkDataset(schema, (Branch(shuffled, stage),), of.partitions)
 
     @contextmanager
-    def completed(
-        self,
-        source: Dataset,
-        split: Split,
-        schema: pa.Schema,
-        *,
-        open_schema: pa.Schema,
-        keys: tuple[str, ...],
-        kernel: Kernel,
-    ) -> Iterator[Dataset]:
-        complete = self.mapped(source, partial(part_of_split, split=split, part=0), schema)
-        others = self.mapped(source, partial(part_of_split, split=split, part=1), open_schema)
+    def completed(self, source: Dataset, matching: Matching) -> Iterator[Dataset]:
+        complete = self.mapped(source, partial(part_of_split, split=matching.split, part=0), matching.schema)
+        others = self.mapped(source, partial(part_of_split, split=matching.split, part=1), matching.open_schema)
         # What is complete is made anew each time, for it could only be held on disk.
-        with self.kept(self.grouped(others, keys, kernel, schema)) as few:
+        with self.kept(self.grouped(others, matching.keys, matching.kernel, matching.schema)) as few:
             yield self.union(complete, few)
 
     def union(self, left: Dataset, right: Dataset) -> Dataset:

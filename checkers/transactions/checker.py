@@ -184,8 +184,11 @@ class _Transactions(ABC):
         if decides_one:
             steps = (partial(_by_its_decider, engine, inferred, self.model),)
         else:
-            cycles_told, told = partial(_by_cycles, engine, inferred, left_out), self._without_cycles
-            steps = (cycles_told, told, partial(_by_deciders, engine, inferred, self.model))
+            steps = (
+                partial(_by_cycles, engine, inferred, left_out),
+                self._without_cycles,
+                partial(_by_deciders, engine, inferred, self.model),
+            )
         for step in steps:
             try:
                 known = step(known)

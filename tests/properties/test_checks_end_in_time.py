@@ -5,17 +5,16 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from checkers.history_batches import Source
+from checkers.engine_around import EngineAround
 from checkers.in_process.engine import InProcessEngine
 from checkers.in_time import EngineInTime
-from checkers.plan import CheckRequest, Dataset, Kernel, Split
+from checkers.plan import CheckRequest, Dataset
 from checkers.run import check_history
 from checkers.searching import GRACE_S, TimeIsUp
 from checkers.statistics import Statistics
@@ -23,50 +22,25 @@ from checkers.transactions.checker import Levels, ListAppend, RwRegister
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.verdict import Verdict
-from harness.record.history import COLUMNS
 from tests.references.history_language import write_rows
 from tests.references.transaction_histories import history_rows, random_lists, random_registers
 
 
-@dataclass
-class UpAfter:
+@dataclass(frozen=True)
+class UpAfter(EngineAround):
     """An engine that gathers so often, and then the time is up."""
 
     gathers: int
-    engine: InProcessEngine = field(default_factory=InProcessEngine)
-    name: str = "inprocess"
+    done: list[Dataset] = field(default_factory=list)
 
-    def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
-        return self.engine.history(source, columns)
-
-    def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
-        return self.engine.mapped(source, kernel, schema)
-
-    def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
-        return self.engine.grouped(source, keys, kernel, schema)
-
-    def completed(
-        self,
-        source: Dataset,
-        split: Split,
-        schema: pa.Schema,
-        *,
-        open_schema: pa.Schema,
-        keys: tuple[str, ...],
-        kernel: Kernel,
-    ) -> AbstractContextManager[Dataset]:
-        return self.engine.completed(source, split, schema, open_schema=open_schema, keys=keys, kernel=kernel)
-
-    def union(self, left: Dataset, right: Dataset) -> Dataset:
-        return self.engine.union(left, right)
-
-    def kept(self, source: Dataset) -> AbstractContextManager[Dataset]:
-        return self.engine.kept(source)
+    @property
+    def has_time_left(self) -> bool:
+        return len(self.done) < self.gathers
 
     def gather(self, source: Dataset, limit: int) -> pa.Table:
-        if not self.gathers:
+        if not self.has_time_left:
             raise TimeIsUp
-        self.gathers -= 1
+        self.done.append(source)
         return self.engine.gather(source, limit)
 
 
@@ -90,14 +64,14 @@ def test_whenever_the_time_is_up_what_was_known_of_transactions_stands(name: str
         whole = check_history(request, {"checker": checker}, InProcessEngine())["checker"]
         gathers = 0
         while True:
-            engine = UpAfter(gathers)
+            engine = UpAfter(InProcessEngine(), gathers)
             result = check_history(request, {"checker": checker}, engine)["checker"]
             assert result.verdict in (whole.verdict, Verdict.UNKNOWN)
             assert all(result.anomalies[found].count <= whole.anomalies[found].count for found in result.anomalies)
             if result.verdict is Verdict.UNKNOWN and whole.verdict is not Verdict.UNKNOWN:
                 assert any("--give-up-after" in reason for reason in result.reasons)
             seen[result.verdict] += 1
-            if engine.gathers:
+            if engine.has_time_left:
                 break
             gathers += 1
         assert result == whole

@@ -36,7 +36,7 @@ from checkers.kernels.columns import (
     whole,
 )
 from checkers.kernels.hashing import bucket_of, mixed
-from checkers.plan import CheckRequest, Dataset, Engine
+from checkers.plan import CheckRequest, Dataset, Engine, Matching
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.malformed import MALFORMED, malformed_examples
 from checkers.transactions.history.micro_operations import FUNCTIONS, TRANSACTION, R
@@ -134,7 +134,8 @@ def micro_rows(
     """All transactions of clients as MICRO_ROWS; of ENDS alone each has one row, without any micro-operation."""
     history, buckets = engine.history(request.history, columns), bucket_count(history_rows(request.history))
     split = partial(split_rows, buckets=buckets)
-    return engine.completed(history, split, MICRO_ROWS, open_schema=_LOOSE, keys=("bucket",), kernel=matched_rows)
+    matching = Matching(split=split, schema=MICRO_ROWS, open_schema=_LOOSE, keys=("bucket",), kernel=matched_rows)
+    return engine.completed(history, matching)
 
 
 def split_rows(batch: pa.Table, *, buckets: int) -> tuple[pa.Table, pa.Table]:

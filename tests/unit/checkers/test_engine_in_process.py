@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.in_process.engine import InProcessEngine
+from checkers.plan import Dataset, Kernel, Matching, Split
 
 ROWS = 2_000
 
@@ -65,6 +66,10 @@ def odd_ones_apart(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     return table.filter(pa.array([not one for one in odd])), dawdling(table).filter(pa.array(odd))
 
 
+def matched(rows: Dataset, split: Split, key: str, kernel: Kernel) -> Matching:
+    return Matching(split=split, schema=rows.schema, open_schema=rows.schema, keys=(key,), kernel=kernel)
+
+
 @pytest.mark.parametrize("threads", [1, 8])
 def test_what_is_complete_comes_first_and_then_each_group_of_the_rest(
     history: Path, monkeypatch: pytest.MonkeyPatch, threads: int
@@ -78,9 +83,8 @@ def test_what_is_complete_comes_first_and_then_each_group_of_the_rest(
 
     engine = InProcessEngine(threads=threads)
     rows = engine.history(history, ("index", "process"))
-    with engine.completed(
-        rows, split, rows.schema, open_schema=rows.schema, keys=("process",), kernel=lambda group: group
-    ) as completed:
+    matching = matched(rows, split, "process", lambda group: group)
+    with engine.completed(rows, matching) as completed:
         found = engine.gather(completed, ROWS).to_pylist()
 
     odd = sorted((i * i % 7, i) for i in range(1, ROWS, 2))
@@ -97,9 +101,7 @@ def test_what_waits_for_all_batches_does_not_wait_for_one_that_failed(history: P
     engine = InProcessEngine(threads=4)
     rows = engine.history(history, ("index",))
     with (
-        engine.completed(
-            rows, broken, rows.schema, open_schema=rows.schema, keys=("index",), kernel=dawdling
-        ) as completed,
+        engine.completed(rows, matched(rows, broken, "index", dawdling)) as completed,
         pytest.raises(ZeroDivisionError, match="this kernel"),
     ):
         engine.gather(completed, ROWS)

@@ -191,6 +191,7 @@ def on_x(*path: int) -> Entry:
 
 
 READ_Y = step(1, 2, "read", key="y")
+HEARD_BY = [step(0, 2, "session"), step(2, 4, "read", key="y"), step(4, 6, "session")]
 FIRST, SECOND = step(-1, 0, "initial"), step(-1, 1, "initial")
 SEEN_IN_SESSION = [step(0, 2, "session"), step(-1, 0, "initial")]
 SHOWN_ORDER = "a(x,1) a(x,3)\n a(x,2)\n r(x,[1,2,3])"
@@ -298,34 +299,19 @@ STEPS: list[tuple[str, str, list[Entry], str]] = [
     (
         HEARD,
         "pram",
-        [
-            step(0, 2, "session"),
-            step(2, 4, "read", key="y"),
-            step(4, 6, "session"),
-            step(0, -1, "overwritten", **of(6, -1, 0, 1, 2)),
-        ],
+        [*HEARD_BY, step(0, -1, "overwritten", **of(6, -1, 0, 1, 2))],
         "",
     ),
     (
         HEARD,
         "causal",
-        [
-            step(0, 2, "session"),
-            step(2, 4, "read", key="y"),
-            step(4, 6, "session"),
-            step(0, -1, "overwritten", **of(6, -1, 0, 1, 2)),
-        ],
+        [*HEARD_BY, step(0, -1, "overwritten", **of(6, -1, 0, 1, 2))],
         "",
     ),
     (
         HEARD,
         "pram",
-        [
-            step(0, 2, "session"),
-            step(2, 4, "read", key="y"),
-            step(4, 6, "session"),
-            step(0, -1, "overwritten", **of(6, -1, 0, 2)),
-        ],
+        [*HEARD_BY, step(0, -1, "overwritten", **of(6, -1, 0, 2))],
         "the path [0, 2] has a gap",
     ),
     (LOST_UPDATE, "serializable", [FIRST, SECOND, step(0, 1, "overwrites", **of(0, -1, 1))], ""),

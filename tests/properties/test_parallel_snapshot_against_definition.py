@@ -217,7 +217,7 @@ def test_without_what_is_tried_first_decisions_are_those_of_all_orders_of_versio
 ) -> None:
     monkeypatch.setattr(short_paths, "PASSES", 0)
     monkeypatch.setattr(parallel_snapshot, "_lost_update", lambda accesses: np.zeros(0, dtype=np.int32))
-    monkeypatch.setattr(Rearrangement, "of", lambda _: None)
+    monkeypatch.setattr(Rearrangement, "of", lambda *_: None)
     seen = judge(range(400, 800))
     assert len(seen) == 6 and min(seen.values()) >= 2, seen
 

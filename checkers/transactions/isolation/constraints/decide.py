@@ -36,7 +36,7 @@ from checkers.transactions.isolation.constraints.events import (
     chained,
     events,
 )
-from checkers.transactions.isolation.constraints.rearrangement import FEW_STEPS, Rearrangement
+from checkers.transactions.isolation.constraints.rearrangement import FEW_STEPS, rearranged
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
     Repair,
@@ -118,8 +118,7 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
 def _guessed(known: Events, steps: int) -> Decision | None:
     """VALID with an order that a store may have gone by, or None."""
     searching.say(lambda: "an order that a store may have gone by")
-    rearrangement = Rearrangement.of(known)
-    return rearrangement.decision(steps) if rearrangement else None
+    return rearranged(known, steps)
 
 
 def _refutes(decision: Decision, wanted: Kept) -> bool:

@@ -45,7 +45,7 @@ from checkers.transactions.isolation.constraints.events import (
 )
 from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
 from checkers.transactions.isolation.constraints.forks import without_forks
-from checkers.transactions.isolation.constraints.rearrangement import FEW_STEPS, Rearrangement
+from checkers.transactions.isolation.constraints.rearrangement import FEW_STEPS, rearranged
 from checkers.transactions.isolation.constraints.repair import (
     Manner,
     Repair,
@@ -121,14 +121,10 @@ def _order_of_snapshots(known: Events, bounds: Bounds) -> Decision | None:
     commits will do, for reads, sessions and versions go along with it. So it will where some reads were left out, if
     these have seen nothing of what they missed."""
     committed, width = known.committed, Isolation.SNAPSHOT.value
+    steps = bounds.steps if have_dear_clocks(committed) else FEW_STEPS
     for pick in range(FORKS):
         left = without_forks(committed, known.kept, pick)
-        rearrangement = Rearrangement.of(left[0]) if left else None
-        guessed = (
-            rearrangement.decision(bounds.steps if have_dear_clocks(committed) else FEW_STEPS)
-            if rearrangement
-            else None
-        )
+        guessed = rearranged(left[0], steps) if left else None
         if left is None or guessed is None or guessed.order is None:
             return None
         order = guessed.order[guessed.order % width == width - 1] // width

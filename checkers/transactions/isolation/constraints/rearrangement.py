@@ -159,14 +159,20 @@ class Rearrangement:
         events = self.events
         if ended == REFUTED and events.kept is not Kept.REALTIME:
             # Windows that did not contradict each other were too narrow all the same.
-            wider = Rearrangement.of(events, self.behind + 1)
-            return None if wider is None else wider.decision(steps_an_event)
+            return rearranged(events, steps_an_event, self.behind + 1)
         if ended != FOUND:
             return None
         order = self.search.order.event_at
         order = order[order < len(events.committed) * events.width]
         assert explains(events.accesses, events.width, order), "an order without a violation explains all"
         return Decision(verdict=Verdict.VALID, order=order)
+
+
+def rearranged(events: Events, steps_an_event: int, least: int = 0) -> Decision | None:
+    """VALID with an order that a store may have gone by, or None if there can be none or none was found; `least` as in
+    `Rearrangement.of`."""
+    rearrangement = Rearrangement.of(events, least)
+    return rearrangement.decision(steps_an_event) if rearrangement else None
 
 
 def _delays(transactions: int) -> list[int]:

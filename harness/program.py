@@ -50,6 +50,30 @@ class Dockerfile:
 
 
 @dataclass(frozen=True)
+class MavenArtifacts:
+    """Jars that Maven fetches, with all that they need at run time, from wherever it is set up to find them."""
+
+    coordinates: tuple[str, ...]
+    """`group:artifact:version` each."""
+    otherwise: str
+    """What a user does where there is no Maven, or where it does not find them; for messages."""
+
+
+@dataclass(frozen=True)
+class JavaRelease:
+    """A published release of a Java program, with a Java runtime, over the base image."""
+
+    content: MavenArtifacts | Path
+    """Jars, which lie in `lib` below the directory; or a distribution, as a folder or as an archive with one."""
+    directory: str
+    """Absolute; where it lies in the image."""
+    files: tuple[tuple[str, str], ...] = ()
+    """(path below the directory, text) of what is added to it, as start scripts; what a distribution has stays."""
+    prepare: str = ""
+    """Lines for `sh`, run once in the directory when the image is made: what makes later starts quick."""
+
+
+@dataclass(frozen=True)
 class NamedImage:
     """An image of the engine or of a registry; the tools of the faults are added by apt-get where they are missing."""
 
@@ -61,7 +85,7 @@ class Installed:
     """No image: what the command needs is installed on the machine on which it runs."""
 
 
-Image = DebianPackages | Dockerfile | NamedImage | Installed
+Image = DebianPackages | Dockerfile | JavaRelease | NamedImage | Installed
 
 
 @dataclass(frozen=True)

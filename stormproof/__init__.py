@@ -70,7 +70,9 @@ if TYPE_CHECKING:
     from harness.program import Command as Command
     from harness.program import DebianPackages as DebianPackages
     from harness.program import Dockerfile as Dockerfile
+    from harness.program import JavaRelease as JavaRelease
     from harness.program import Listening as Listening
+    from harness.program import MavenArtifacts as MavenArtifacts
     from harness.program import NamedImage as NamedImage
     from harness.program import PythonProgram as PythonProgram
     from harness.program import Succeeding as Succeeding
@@ -163,7 +165,9 @@ _NAMES = {
         "Command",
         "DebianPackages",
         "Dockerfile",
+        "JavaRelease",
         "Listening",
+        "MavenArtifacts",
         "NamedImage",
         "PythonProgram",
         "Succeeding",

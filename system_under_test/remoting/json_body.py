@@ -1,7 +1,8 @@
 """JSON as it comes in bodies, from whoever sent them: what Python reads more widely than JSON is refused.
 
 A number that is not finite, a whole one that needs more than 64 bits, or values nested so deep that whoever writes them
-again runs out of stack, would all break a node far from where they came in.
+again runs out of stack, would all break a node far from where they came in. One thing that is no JSON is read, since
+RocketMQ's own library writes it: the key of a map from whole numbers stands without quotes, `{0:"b1:10911"}`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any, Final, NoReturn
 MAX_NESTING: Final = 64
 _BRACKETS: Final = re.compile(rb'(?s)"(?:[^"\\]|\\.)*+(?:"|\Z)|([\[{])|([\]}])')
 """Strings, of which the last may lack its end, and brackets outside of them; in a time that grows with the length."""
+_BARE_KEY: Final = re.compile(rb'(?s)"(?:[^"\\]|\\.)*+(?:"|\Z)|([{,]\s*+)(-?\d++)(?=\s*+:)')
+"""Strings, as above, and whole numbers that are keys."""
 _WIDE: Final = re.compile(rb"\d{19}")
 
 
@@ -22,7 +25,17 @@ def decode_json(body: bytes) -> Any:
     if body.count(b"[") + body.count(b"{") > MAX_NESTING:
         _check_nesting(body)
     decoder = _STRICT if _WIDE.search(body) else _DECODER
-    return decoder.decode(body.decode())
+    try:
+        return decoder.decode(body.decode())
+    except json.JSONDecodeError:
+        quoted = _BARE_KEY.sub(_with_quotes, body)
+        if quoted == body:
+            raise
+        return decoder.decode(quoted.decode())
+
+
+def _with_quotes(found: re.Match[bytes]) -> bytes:
+    return found[0] if found[2] is None else found[1] + b'"' + found[2] + b'"'
 
 
 def _check_nesting(body: bytes) -> None:

@@ -6,6 +6,10 @@ CRC covers the body alone, so a torn header could pass; therefore every message 
 With the magic, the physical offset and the lengths that have to add up, neither a torn nor a zero-filled nor
 a misplaced message is accepted. RocketMQ's readers understand such messages as they are.
 
+A message of RocketMQ's own brokers has that property only where they are set so. One without it is read, stored and
+recovered as well, with less certainty: its body's CRC, its lengths and its properties have to make sense, and its end
+must not resemble the property, so that harm to one of our messages does not pass for one of theirs.
+
 A batch is messages one behind the other, of which all but the last have CONTINUES in their sysFlag: a log ends with
 whole batches only, and readers are shown all of a batch or nothing. (RocketMQ's batches can be torn; its readers pass
 over a bit that they do not know.)
@@ -49,6 +53,8 @@ CONTINUES = 1 << 30
 
 _CRC_NAME = b"__CRC32#\x01"
 _CRC_BYTES = len(_CRC_NAME) + 10 + 1
+_RESEMBLING = 5
+"""Bytes in their places: so many of its name's ten are no accident."""
 _CRC_MASK = 0x7FFFFFFF
 HEADER_BYTES = _HEADER.size
 _TAGS = b"TAGS\x01"
@@ -210,7 +216,9 @@ def decode_header(buffer: bytes, position: int) -> MessageHeader:
         _tags_code(buffer, start, end),
         sys_flag,
         stored_ms,
-        keys_of(decode_properties(buffer[start : end - _CRC_BYTES])) if buffer.find(_KEY, start, end) >= 0 else (),
+        keys_of(decode_properties(buffer[start : _crc_at(buffer, start, end)]))
+        if buffer.find(_KEY, start, end) >= 0
+        else (),
     )
 
 
@@ -228,7 +236,8 @@ def properties_of(message: bytes) -> dict[str, str]:
     try:
         (body_length,) = _BODY_LENGTH.unpack_from(message, 84)
         topic_at = 88 + body_length
-        return decode_properties(message[topic_at + 1 + message[topic_at] + 2 : len(message) - _CRC_BYTES])
+        start = topic_at + 1 + message[topic_at] + 2
+        return decode_properties(message[start : _crc_at(message, start, len(message))])
     except (IndexError, UnicodeDecodeError, struct.error) as error:
         raise MessageInvalid("its lengths or its properties make no sense") from error
 
@@ -250,7 +259,8 @@ def decode_message(buffer: bytes, position: int) -> Message:
     topic_end = body_end + 1 + buffer[body_end]
     try:
         topic = buffer[body_end + 1 : topic_end].decode()
-        properties = decode_properties(buffer[topic_end + 2 : position + fields[0] - _CRC_BYTES])
+        end = position + fields[0]
+        properties = decode_properties(buffer[topic_end + 2 : _crc_at(buffer, topic_end + 2, end)])
     except UnicodeDecodeError as error:
         raise MessageInvalid("the topic or a property is no text") from error
     return Message(
@@ -297,16 +307,34 @@ def _checked(buffer: bytes, position: int) -> tuple[tuple[Any, ...], int]:
     at = body_end + 1 + buffer[body_end]
     if at + 2 > end or at + 2 + _PROPERTIES_LENGTH.unpack_from(buffer, at)[0] != end:
         raise MessageInvalid("the lengths do not add up")
-    covered = end - _CRC_BYTES
-    if covered < at + 2 or not buffer.startswith(_CRC_NAME, covered):
-        raise MessageInvalid("the message's CRC is missing")
+    covered = _crc_at(buffer, at + 2, end)
     view = memoryview(buffer)
-    digits = _crc_digits(crc32(view[position:covered]) & _CRC_MASK)
-    if buffer[covered + len(_CRC_NAME) : end] != digits + b"\x02":
+    if covered == end:
+        _require_plain_properties(buffer, at + 2, end)
+    elif buffer[covered + len(_CRC_NAME) : end] != _crc_digits(crc32(view[position:covered]) & _CRC_MASK) + b"\x02":
         raise MessageInvalid("the message's CRC differs")
     if crc32(view[body_start:body_end]) & _CRC_MASK != fields[2]:
         raise MessageInvalid("the body's CRC differs")
     return fields, body_end
+
+
+def _crc_at(buffer: bytes, start: int, end: int) -> int:
+    """Where in a message's properties its CRC begins, or their end where it has none."""
+    at = end - _CRC_BYTES
+    return at if at >= start and buffer.startswith(_CRC_NAME, at) else end
+
+
+def _require_plain_properties(buffer: bytes, start: int, end: int) -> None:
+    """Raises MessageInvalid for properties that no broker writes without a CRC behind them."""
+    properties = buffer[start:end]
+    name = properties[-_CRC_BYTES:][: len(_CRC_NAME)]
+    resembling = sum(one == other for one, other in zip(name, _CRC_NAME, strict=False))
+    if 0 in properties or resembling >= _RESEMBLING:
+        raise MessageInvalid("the message's CRC is missing")
+    try:
+        properties.decode()
+    except UnicodeDecodeError as error:
+        raise MessageInvalid("a property is no text") from error
 
 
 def store_timestamp_ms(buffer: bytes, position: int) -> int:

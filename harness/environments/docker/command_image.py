@@ -12,8 +12,9 @@ from typing import Any
 from harness.environments.docker.base_image import EQUIPPED
 from harness.environments.docker.building import Say, build, content_hash, context_of, forget_old, is_here, pull
 from harness.environments.docker.engine import speaking
+from harness.environments.docker.java_image import java_image
 from harness.errors import HarnessError
-from harness.program import DebianPackages, Dockerfile, Image, Installed, NamedImage
+from harness.program import DebianPackages, Dockerfile, Image, Installed, JavaRelease, NamedImage
 
 REPOSITORY = "stormproof-command"
 PACKAGES_RECIPE = """ARG BASE
@@ -32,6 +33,8 @@ def command_image(client: Any, image: Image, base: str, say: Say) -> str:
             return _built(client, {"Dockerfile": recipe.encode()}, base, say, f"with {', '.join(names)}")
         case Dockerfile(folder=folder):
             return _equipped(client, _built(client, _files(folder), base, say, f"from {folder}"), say)
+        case JavaRelease():
+            return java_image(client, image, base, say)
         case NamedImage(name=name):
             if not is_here(client, name) and (why_not := pull(name)):
                 raise HarnessError(f"the image {name} is not here and cannot be pulled: {why_not}")

@@ -92,11 +92,16 @@ rocketmq --set topic_queues=: 0 1001 x => setting topic_queues takes a whole num
 rocketmq --set segment_bytes=: 1 0 -1 1023 1e9 1073741825 => segment_bytes takes a whole number from 1024 to 1073741824
 rocketmq --set time_scale=: 0 -1 nan inf 101 x => setting time_scale takes a number from 0.01 to 100, got
 rocketmq --set installed=rocketmq => installed takes the directory of a RocketMQ where nodes run, an absolute path
-rocketmq --set installed=/opt --set client=grpc => client is no setting of an installed RocketMQ
-rocketmq --set installed=/opt --mutant dispatch-to-max => nothing is planted in a RocketMQ that is installed
+rocketmq --set installed=/opt --set ack_durable=true => ack_durable is no setting of a RocketMQ that is installed
+rocketmq --set installed=/opt --mutant dispatch-to-max => nothing is planted in Apache RocketMQ itself
 rocketmq --set installed=/opt --workload register => cannot be run with these settings
 rocketmq --set installed=/opt => environment 'simulated' cannot run rocketmq: its node c1 is a command
-rocketmq --set image=x => image is about a RocketMQ that is installed
+rocketmq --set java_options=-Xmx1g => java_options is about a RocketMQ of Apache's
+rocketmq --set release=newest => release takes the version of a release of RocketMQ, as 5.4.0, got 'newest'
+rocketmq --set release=5.4.0 --set distribution=/opt => release and distribution each say which RocketMQ
+rocketmq --set release=5.4.0 --set installed=/opt => release and installed each say which RocketMQ
+rocketmq --set release=5.4.0 => environment 'simulated' cannot run rocketmq: its node c1 is a command
+rocketmq --set release=5.4.0 --set retention_s=5 => retention_s is no setting of a RocketMQ that Apache publishes
 rocketmq --set flush=: maybe SYNC 1 => setting flush takes one of sync, async, got
 rocketmq --set all_ack=: 1 yes => setting all_ack takes true or false, got
 rocketmq --set queues=: 0 17 x nan => setting queues takes a whole number from 1 to 16, got

@@ -20,6 +20,7 @@ from system_under_test.storage.message import (
     encode_message,
     encode_properties,
     message_bytes,
+    properties_of,
 )
 
 FIELDS = (
@@ -135,10 +136,39 @@ def test_a_cut_message_a_message_of_another_place_and_zeros_are_refused() -> Non
         check_message(bytes(200), 0, 0)
 
 
-def test_a_message_without_its_crc_is_refused_though_its_body_is_right() -> None:
+def without_crc() -> bytearray:
+    """As RocketMQ's own brokers write it unless `enabledAppendPropCRC` is set."""
     bare = bytearray.fromhex(FIELDS)
     struct.pack_into(">i", bare, 0, len(bare))
-    struct.pack_into(">H", bare, 88 + 5 + 1 + 6, 17)
+    struct.pack_into(">H", bare, 88 + 5 + 1 + 6, len(bare) - (88 + 5 + 1 + 6 + 2))
+    return bare
+
+
+def test_a_message_of_a_broker_that_appends_no_crc_is_read_with_all_its_properties() -> None:
+    bare = bytes(without_crc())
+    assert check_message(bare, 0, 4096) == len(bare)
+    message = decode_message(bare, 0)
+    assert (message.body, message.properties) == (b"hello", decode_message(encoded(), 0).properties)
+    assert decode_header(bare, 0).keys == decode_header(encoded(), 0).keys
+    assert properties_of(bare) == message.properties
+
+
+def test_a_message_that_has_lost_its_crc_is_refused_though_its_body_is_right() -> None:
+    whole = bytearray(encoded())
+    for position in range(len(whole) - 20, len(whole) - 11):
+        for changed in (0, 1, 0x20, 0x41, 0xFF):
+            torn = bytearray(whole)
+            torn[position] = changed
+            if torn != whole:
+                with pytest.raises(MessageInvalid):
+                    check_message(bytes(torn), 0, 4096)
+
+
+@pytest.mark.parametrize("properties", [b"\x00", b"KEYS\x01k\x00", b"KEYS\x01\xff"])
+def test_properties_that_no_broker_writes_are_refused_where_no_crc_is_behind_them(properties: bytes) -> None:
+    bare = without_crc()[: 88 + 5 + 1 + 6 + 2] + properties
+    struct.pack_into(">i", bare, 0, len(bare))
+    struct.pack_into(">H", bare, 88 + 5 + 1 + 6, len(properties))
     with pytest.raises(MessageInvalid):
         check_message(bytes(bare), 0, 4096)
 

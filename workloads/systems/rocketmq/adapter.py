@@ -42,11 +42,11 @@ from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.controller_membership import let_go, let_in
 from workloads.systems.rocketmq.explored import DEPLOYMENTS, PACES, explored, explored_together
-from workloads.systems.rocketmq.installed import installed_node, until_topics_are_made
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
 from workloads.systems.rocketmq.nodes import node_specs
+from workloads.systems.rocketmq.original import original_node, until_topics_are_made
 from workloads.systems.rocketmq.points import POINTS
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
@@ -96,10 +96,12 @@ class Rocketmq:
     def nodes(self, settings: RocketmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
         if mutant is not None:
             find_mutant(mutant)
-            if settings.installed:
-                raise UsageError(f"nothing is planted in a RocketMQ that is installed; leave mutant {mutant} or it out")
+            if settings.is_original:
+                raise UsageError(
+                    f"nothing is planted in Apache RocketMQ itself; leave mutant {mutant} out, or what names a release"
+                )
         nodes = node_specs(settings, {"mutant": mutant} if mutant else {})
-        return tuple(installed_node(node, settings) for node in nodes) if settings.installed else nodes
+        return tuple(original_node(node, settings) for node in nodes) if settings.is_original else nodes
 
     def cluster(self, settings: RocketmqSettings) -> Declaration:
         return Declaration(
@@ -188,7 +190,7 @@ class Rocketmq:
         if settings.has_controllers:
             await _until_elected(settings, host, workload)
         if workload in ON_BROKERS:
-            if settings.installed:
+            if settings.is_original:
                 await until_topics_are_made(settings, host)
             await _until_serving(settings, host)
         if workload in BY_PROXY and _is_public(settings, host):
@@ -279,18 +281,18 @@ def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) ->
     others = [group for group, names in optional.items() if names]
     on_controllers = [workload for workload in workloads if workload not in ON_BROKERS]
     if settings.has_controllers:
-        ours = "its requests are those of the controllers that come with Stormproof; leave installed out"
+        ours = "its requests are those of the controllers that come with Stormproof; leave out what names a release"
         return {
             "groups": ("brokers", "controllers", *others),
             "data": ("brokers",),
             "voters": ("controllers",),
-            "elastic": () if settings.installed or settings.controllers < QUORUM_OF_THREE else ("controllers",),
+            "elastic": () if settings.is_original or settings.controllers < QUORUM_OF_THREE else ("controllers",),
             "roles": {"primary": "brokers", "active-controller": "controllers"},
             "serving": {workload: ("controllers",) for workload in on_controllers},
             "unserved": {
                 **_not_by_proxies(settings, workloads),
                 **_not_public(settings, on_controllers),
-                **(dict.fromkeys(on_controllers, ours) if settings.installed else {}),
+                **(dict.fromkeys(on_controllers, ours) if settings.is_original else {}),
             },
         }
     why = f"it runs on the controllers' key-value store, and deployment={settings.deployment} has no controllers"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from string import ascii_lowercase
 from typing import Annotated, Literal
@@ -16,6 +17,7 @@ NAMESERVER_PORT, CONTROLLER_PORT, RAFT_PORT = 9876, 9878, 9879
 BROKER_PORT, HA_PORT = 10911, 10912
 PROXY_PORT = 8081
 
+RELEASE = re.compile(r"\d+\.\d+\.\d+(-[\w.]+)?")
 SEGMENT_BYTES, SMALL_SEGMENT_BYTES = 64 * 1024 * 1024, 4_096
 
 
@@ -80,13 +82,18 @@ class RocketmqSettings:
     store is out of reach, and nothing that nodes report of themselves excuses a loss."""
     proxies: Annotated[int, Bounds(0, 20)] = 0
     """Proxies in front of the brokers. 0 is as usual: none, or two where clients speak gRPC."""
-    installed: str = ""
-    """The directory of a RocketMQ that is installed where nodes run, as /opt/rocketmq: its programs are put on trial
-    instead of those that come with Stormproof."""
+    release: str = ""
+    """A published release of RocketMQ itself, as 5.4.0: its programs, which Maven fetches, are put on trial instead of
+    those that come with Stormproof. For containers."""
+    distribution: str = ""
+    """The same of a distribution that is here: its folder, or its archive (.zip, .tar.gz). For containers."""
     image: str = ""
-    """The image that has it, where nodes run in containers."""
+    """The same of an image that has a distribution, where its variable ROCKETMQ_HOME says, or `installed`. For
+    containers."""
+    installed: str = ""
+    """The same of a RocketMQ that is installed where nodes run: its directory, as /opt/rocketmq."""
     java_options: str = ""
-    """For the virtual machines of what is installed, such as `-Xms1g -Xmx1g`; its scripts take 8 GiB for a broker."""
+    """For the virtual machines of such a RocketMQ, such as `-Xms1g -Xmx1g`, after those that make them small."""
     begins_as_version: Annotated[int, Bounds(4, 5)] = 5
     """Of RocketMQ, which NameServers and brokers behave as until the nemesis upgrades them to version 5."""
     topic_each: bool = False
@@ -99,7 +106,7 @@ class RocketmqSettings:
         return SMALL_SEGMENT_BYTES if self.retention_s and self.segment_bytes == SEGMENT_BYTES else self.segment_bytes
 
     def __post_init__(self) -> None:
-        self._require_installed_possible()
+        self._require_original_possible()
         if self.static_queues and self.client == "grpc":
             raise UsageError("client=grpc goes through proxies, which know no static topics; leave static_queues out")
         if self.deployment == "controller":
@@ -112,20 +119,34 @@ class RocketmqSettings:
         else:
             self._require_no_controllers()
 
-    def _require_installed_possible(self) -> None:
-        if not self.installed:
-            for name in ("image", "java_options"):
-                if getattr(self, name):
-                    raise UsageError(f"{name} is about a RocketMQ that is installed: say where it is, as installed")
+    def _require_original_possible(self) -> None:
+        if not self.is_original:
+            if self.java_options:
+                raise UsageError(
+                    "java_options is about a RocketMQ of Apache's: say which, by release, distribution, image or "
+                    "installed"
+                )
             return
-        if not self.installed.startswith("/"):
+        named = [name for name in ("release", "distribution", "image") if getattr(self, name)]
+        if len(named) > 1 or (self.installed and named not in ([], ["image"])):
+            both = " and ".join([*named, *(["installed"] if self.installed else [])])
+            raise UsageError(f"{both} each say which RocketMQ is put on trial; leave all but one out")
+        if self.release and not RELEASE.fullmatch(self.release):
+            raise UsageError(f"release takes the version of a release of RocketMQ, as 5.4.0, got {self.release!r}")
+        if self.installed and not self.installed.startswith("/"):
             raise UsageError(
                 "installed takes the directory of a RocketMQ where nodes run, an absolute path as /opt/rocketmq, got "
                 f"{self.installed!r}"
             )
         for field in fields(self):
             if field.name in OURS_ALONE and getattr(self, field.name) != field.default:
-                raise UsageError(f"{field.name} is no setting of an installed RocketMQ; leave it or installed out")
+                which = "that Apache publishes" if named else "that is installed"
+                raise UsageError(f"{field.name} is no setting of a RocketMQ {which}; leave it out")
+
+    @property
+    def is_original(self) -> bool:
+        """Whether Apache RocketMQ itself is put on trial."""
+        return bool(self.release or self.distribution or self.image or self.installed)
 
     def _require_possible_set(self) -> None:
         if self.learners >= self.brokers:
@@ -165,6 +186,10 @@ class RocketmqSettings:
             )
         if self.deployment == "masters" and self.groups == 1:
             raise UsageError("deployment=masters needs at least two groups, got 1; one master is deployment=single")
+
+    @property
+    def has_proxies(self) -> bool:
+        return bool(self.proxies) or self.client == "grpc"
 
     @property
     def has_controllers(self) -> bool:
@@ -215,7 +240,7 @@ OURS_ALONE = (
     "proxies",
     "sparse_heartbeats",
 )
-"""What an installed RocketMQ has no setting for, or has to be told in another way."""
+"""What Apache RocketMQ has no setting for, or has to be told in another way."""
 LEAST_WITH_SLAVES = 2
 NEWEST_VERSION = 5
 USUAL_NAME_SERVERS = 3

@@ -1,4 +1,4 @@
-"""The nodes of a RocketMQ that is installed where they run: its own scripts, with files of its own settings.
+"""The nodes of Apache RocketMQ itself: its own scripts, with files of its own settings.
 
 What is written is what `nodes` gives our own programs, as far as RocketMQ documents the setting; what it does not know
 is left at its default. Names: the deployment guides for controllers and brokers of RocketMQ 5, and the fields of
@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from harness.program import PLACE_OF_HOME, Command, Installed, NamedImage, PythonProgram
+from harness.program import PLACE_OF_HOME, Command, PythonProgram
 from harness.system import NodeSpec
 from system_under_test.rocketmq.client.admin_client import AdminClient, AdminRefusal
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.topic import TopicConfig
+from workloads.systems.rocketmq.release import DIRECTORY, HEAPS, SCRIPTS, image
 from workloads.systems.rocketmq.settings import (
     CONTROLLER_PORT,
     NAMESERVER_PORT,
@@ -34,7 +35,6 @@ from workloads.systems.rocketmq.settings import (
 
 MASTER_ID = 0
 
-SCRIPTS = {"nameserver": "mqnamesrv", "controller": "mqcontroller", "broker": "mqbroker"}
 CONTROLLER_SETTINGS = (
     "controllerDLegerGroup",
     "controllerDLegerSelfId",
@@ -82,18 +82,19 @@ DOCUMENTED: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def installed_node(spec: NodeSpec, settings: RocketmqSettings) -> NodeSpec:
-    """The same node, run by the scripts of the distribution."""
+def original_node(spec: NodeSpec, settings: RocketmqSettings) -> NodeSpec:
+    """The same node, run by the scripts of the release."""
     assert isinstance(spec.program, PythonProgram)
     kind = spec.program.main.rpartition(":")[2]
     path = f"{PLACE_OF_HOME}/{kind}.conf"
     properties = _properties(kind, spec.program.config, settings)
-    options = f"-Duser.home={PLACE_OF_HOME} {settings.java_options}".strip()
+    options = f"-Duser.home={PLACE_OF_HOME} {HEAPS[kind]} {settings.java_options}".strip()
+    place = settings.installed or ("$ROCKETMQ_HOME" if settings.image else DIRECTORY)
     command = Command(
-        argv=("sh", f"{settings.installed}/bin/{SCRIPTS[kind]}", "-c", path),
-        image=NamedImage(settings.image) if settings.image else Installed(),
+        argv=("sh", "-c", f'exec sh "{place}/bin/{SCRIPTS[kind]}" -c {path}'),
+        image=image(settings),
         files={path: "".join(f"{name}={_text(value)}\n" for name, value in properties.items())},
-        environment={"ROCKETMQ_HOME": settings.installed, "JAVA_OPT_EXT": options},
+        environment={"JAVA_OPT_EXT": options, **({} if place.startswith("$") else {"ROCKETMQ_HOME": place})},
     )
     return replace(spec, program=command)
 

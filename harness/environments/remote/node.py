@@ -18,7 +18,7 @@ from harness.environments.remote.machines import Place, Squeezed
 from harness.environments.remote.struck_processes import OneProcess, Struck
 from harness.errors import HarnessError
 from harness.printable import last_lines
-from harness.program import Listening, Program, Succeeding, image_of
+from harness.program import Command, Listening, Program, Succeeding, image_of
 from harness.system import NodeSpec
 
 CLEAN_STOP_S = 10.0
@@ -278,7 +278,8 @@ class RemoteNode:
         self.look()
         if self._should_run:
             self._should_run = False
-            self._ask("terminate", {"timeout_s": CLEAN_STOP_S})
+            timeout_s = self.program.stops_within_s if isinstance(self.program, Command) else CLEAN_STOP_S
+            self._ask("terminate", {"timeout_s": timeout_s})
 
     def look(self) -> None:
         """Note if the program has ended of its own accord."""

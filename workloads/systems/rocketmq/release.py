@@ -90,8 +90,8 @@ laid_out mqnamesrv {namesrv}
 laid_out mqbroker {broker}
 for step in $(seq 60); do
     sleep 1
-    java -XX:TieredStopAtLevel=1 -Xmx64m -Duser.home=$place -cp "$CLASSPATH" {admin} topicRoute -n 127.0.0.1:9876 -t a 2>/dev/null \\
-        | grep -q 10911 && break
+    java -XX:TieredStopAtLevel=1 -Xmx64m -Duser.home=$place -cp "$CLASSPATH" {admin} \\
+        clusterList -n 127.0.0.1:9876 2>/dev/null | grep -q 10911 && break
 done
 ended mqbroker
 ended mqnamesrv

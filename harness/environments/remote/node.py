@@ -98,7 +98,7 @@ class RemoteNode:
         """End the program cleanly and start the one that takes its place."""
         if self.upgraded is None:
             return ""
-        self.terminate()
+        self._terminate(CLEAN_STOP_S)
         self.launch, self.upgraded = self.upgraded, None
         return self.boot()
 
@@ -274,11 +274,14 @@ class RemoteNode:
             return None
         return Usage(memory_bytes=held["memory_bytes"], handles=held["handles"])
 
-    def terminate(self) -> None:
+    def end(self) -> None:
+        """For good: what a clean stop would leave is not needed any more."""
+        self._terminate(self.program.stops_within_s if isinstance(self.program, Command) else CLEAN_STOP_S)
+
+    def _terminate(self, timeout_s: float) -> None:
         self.look()
         if self._should_run:
             self._should_run = False
-            timeout_s = self.program.stops_within_s if isinstance(self.program, Command) else CLEAN_STOP_S
             self._ask("terminate", {"timeout_s": timeout_s})
 
     def look(self) -> None:

@@ -40,8 +40,8 @@ it reached (`checkers.log.losses`; the option `faults` of the request names them
 
 It does not establish that sends succeed, that anything arrives in time, or that all replicas hold all messages.
 
-Mutants it kills: flush-lie, ack-before-append, silent-unclean, ignore-demotion and shrink-first (lost-write, unseen),
-dispatch-to-max (dirty-read), truncate-by-epoch-only (diverging-replicas, lost-write).
+Mutants it kills: flush-lie, ack-before-append, silent-unclean, ignore-demotion, demotion-acks and shrink-first
+(lost-write, unseen), dispatch-to-max (dirty-read), truncate-by-epoch-only (diverging-replicas, lost-write).
 """
 
 from __future__ import annotations

@@ -109,6 +109,14 @@ PLANTED_BUGS = (
         nemesis=("isolate primary every 15 for 8",),
     ),
     PlantedBug(
+        mutant="demotion-acks",
+        guarantee="acknowledged messages survive (LA)",
+        anomalies=LOST,
+        shown_by_nodes=frozenset({"unheld-ack"}),
+        nemesis=("partition", "kill", "pause"),
+        first_seed=1,
+    ),
+    PlantedBug(
         mutant="shrink-first",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,

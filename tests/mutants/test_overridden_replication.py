@@ -143,6 +143,15 @@ def test_a_slave_outside_of_the_set_acks_for_a_member() -> None:
     assert at_a_master("outsider-ack", replicated, 1, 2) == (False, True)
 
 
+def test_a_put_that_waits_when_the_role_is_lost_counts_as_replicated() -> None:
+    async def replicated(mastership: Mastership, end: int) -> object:
+        put = mastership.replicated(end)
+        mastership.end()
+        return put.result()
+
+    assert at_a_master("demotion-acks", replicated, 1, 2, 3) == (False, True)
+
+
 def test_the_confirm_offset_moves_on_without_a_member_that_is_disconnected() -> None:
     async def confirmed(mastership: Mastership, end: int) -> object:
         put = mastership.replicated(end)

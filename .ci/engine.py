@@ -23,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ANSWERS_WITHIN_S = 60.0
+STARTS_WITHIN_S = 5.0
 ENDS_WITHIN_S = 30.0
 LOOKED_EACH_S = 0.25
 INSTALLED_WITHIN_S = 900.0
@@ -65,10 +66,11 @@ def start() -> int | None:
         raise NoEngine(f"no Docker engine answers at DOCKER_HOST={elsewhere}, and one started here would not be asked")
     if os.geteuid() != 0:
         raise NoEngine("no Docker engine answers, and only root may start one here")
-    _install()
-    if _until(answers, 5 * LOOKED_EACH_S):
-        return None  # where services run, the package started its own
+    if _install() and _until(answers, STARTS_WITHIN_S):
+        return None  # where services run, the package starts its own, and that stays as any other service
     forget_dead_engines(PID_FILES)
+    if PID_FILES[0].exists() and _until(answers, ANSWERS_WITHIN_S):
+        return None  # somebody else's was just about to
     if not SETTINGS.exists():
         SETTINGS.parent.mkdir(parents=True, exist_ok=True)
         SETTINGS.write_text(SMALL_PACKETS)
@@ -94,18 +96,23 @@ def answers() -> bool:
         asked.close()
 
 
-def _install() -> None:
+def _install() -> bool:
+    """Whether anything had to be."""
     missing = [name for name in ("dockerd", "iptables") if shutil.which(name) is None]
     if not missing:
-        return
+        return False
     if shutil.which("apt-get") is None:
         raise NoEngine(f"no Docker engine answers, {' and '.join(missing)} cannot be found, and there is no apt-get")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", *DEBIAN_PACKAGES]):
         print(f".ci/engine.py: {' '.join(command)}", file=sys.stderr)
-        subprocess.run(command, env=environment, stdout=sys.stderr, timeout=INSTALLED_WITHIN_S, check=False)
+        try:
+            subprocess.run(command, env=environment, stdout=sys.stderr, timeout=INSTALLED_WITHIN_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise NoEngine(f"{' '.join(command)} did not end within {INSTALLED_WITHIN_S:g} s") from None
     if shutil.which("dockerd") is None:
         raise NoEngine(f"no Docker engine answers, and apt-get could not install {' '.join(DEBIAN_PACKAGES)}")
+    return True
 
 
 def forget_dead_engines(pid_files: tuple[Path, ...]) -> None:

@@ -1,4 +1,5 @@
-"""Fast tests first, slow ones last; what is not run is named, and those of other tiers counted.
+"""Fast tests first, slow ones last; what is not run is named, and those of other tiers counted. Where CI=true, a test
+with containers that is not run has failed.
 
 Tests of one group share a worker: one Docker engine, that they do not fight over it, and one Spark session, that it is
 started once. Groups come between fast and slow tests, so that no worker is left alone with one at the end.
@@ -6,7 +7,9 @@ started once. Groups come between fast and slow tests, so that no worker is left
 
 from __future__ import annotations
 
+import os
 import signal
+from collections.abc import Generator
 from functools import cache
 from typing import Any
 
@@ -24,13 +27,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell lets what it runs in the background ignore SIGINT, and so would every command that a test interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes says something of the machine, not of the code.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Nor is it for an environment variable of continuous integration to decide whether examples are random.
+settings.register_profile(
+    "any machine", settings.get_profile("default"), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("any machine")
 
 LATE = ("docker", "xdist_group", "slow")
 """Marks of tests that do not come first, in their order."""
 TIERS = ("gate", "thorough")
 """Marks of tests that `make test` leaves to a command of that name, longest last."""
+CONTAINERS_MUST_RUN = os.environ.get("CI") == "true"
+"""Of continuous integration nobody reads which tests were not run."""
 
 
 @cache
@@ -69,6 +77,17 @@ def _tier(item: pytest.Item) -> str | None:
 
 def _late(item: pytest.Item) -> int:
     return next((place for place, mark in enumerate(LATE, start=1) if item.get_closest_marker(mark) is not None), 0)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    is_skipped = report.skipped and not hasattr(report, "wasxfail")
+    if CONTAINERS_MUST_RUN and is_skipped and item.get_closest_marker("docker") is not None:
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"where CI=true every test with containers must be run, and this one was not: {why}"
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -6,6 +6,7 @@ import gzip
 import importlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -22,6 +23,10 @@ stormproof doctor
 stormproof doctor --json
 """
 QUESTION_TIMEOUT_S = 10
+ENGINE_SOCKET = "/var/run/docker.sock"
+SYSTEMD = Path("/run/systemd/system")
+"""Is there where systemd is what starts services."""
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 LIBFAKETIME_PLACES = ("/usr/lib/*/faketime/libfaketime*.so*", "/usr/local/lib/faketime/libfaketime*.so*")
 
 
@@ -37,7 +42,7 @@ class Finding:
 @click.command("doctor", epilog=example(EXAMPLES))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> int:
-    """Say what of Java, Spark, Docker, libfaketime, iptables, netem and FUSE this machine has, and what for."""
+    """Say what of Java, Spark, Docker, libfaketime, iptables, netem, FUSE and Maven this machine has, and what for."""
     console = console_of(as_json, False)
     findings = [examine() for examine in EXAMINATIONS]
     for finding in findings:
@@ -66,17 +71,38 @@ def _spark() -> Finding:
 
 def _docker() -> Finding:
     possible = "--environment docker: real processes, real packets, real disks; the simulator needs none of it"
-    docker = importlib.import_module("docker")
+    docker, requests = importlib.import_module("docker"), importlib.import_module("requests")
     try:
         client = docker.from_env(timeout=QUESTION_TIMEOUT_S)
         try:
             version = client.version()["Version"]
         finally:
             client.close()
-    except docker.errors.DockerException as error:
-        words = str(error).partition("\n")[0]
-        return Finding("docker", False, f"no engine answers ({words}); a machine without one is a normal one", possible)
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        return Finding("docker", False, _why_no_engine(str(error).partition("\n")[0]), possible)
     return Finding("docker", True, f"engine {version}", possible)
+
+
+def _why_no_engine(error: str) -> str:
+    """What is missing for containers, and what brings it."""
+    elsewhere = os.environ.get("DOCKER_HOST", "")
+    place = Path(elsewhere.removeprefix("unix://") if elsewhere.startswith("unix://") else ENGINE_SOCKET)
+    if (not elsewhere or elsewhere.startswith("unix://")) and place.exists() and not os.access(place, os.W_OK):
+        return (
+            f"this user may not use the engine: {place} is for root and the group docker "
+            "(as root: usermod -aG docker USER, then log in again; or run stormproof as root)"
+        )
+    if elsewhere:
+        return f"no engine answers at DOCKER_HOST={elsewhere} ({error}); start it there, or unset DOCKER_HOST"
+    start = "systemctl start docker" if SYSTEMD.is_dir() else "service docker start"
+    if _program("dockerd") is None:
+        return (
+            "no engine is installed here, and a machine without one is a normal one "
+            f"(Debian, Ubuntu, as root: apt-get install docker.io iptables && {start})"
+        )
+    if not place.exists() or "refused" in error:
+        return f"an engine is installed here and does not run (Debian, Ubuntu, as root: {start})"
+    return f"an engine runs here and does not answer ({error}); what it says itself: journalctl -u docker, or its log"
 
 
 def _libfaketime() -> Finding:
@@ -89,7 +115,7 @@ def _libfaketime() -> Finding:
 
 def _iptables() -> Finding:
     possible = "partitions of containers; inside their network namespaces only, never this machine's own"
-    path = shutil.which("iptables", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    path = _program("iptables")
     if path is None:
         return Finding("iptables", False, "not installed here (Debian, Ubuntu: apt-get install iptables)", possible)
     return Finding("iptables", True, _first_line([path, "--version"]) or path, possible)
@@ -108,6 +134,22 @@ def _fuse() -> Finding:
         return Finding("fuse", False, "no /dev/fuse (load the module: modprobe fuse)", possible)
     usable = os.access("/dev/fuse", os.R_OK | os.W_OK)
     return Finding("fuse", usable, "/dev/fuse" if usable else "/dev/fuse is there, but not for this user", possible)
+
+
+def _maven() -> Finding:
+    possible = "putting released Java systems on trial, each by its version: --set release=5.4.0"
+    path = shutil.which("mvn")
+    if path is None:
+        return Finding("maven", False, "not installed here (Debian, Ubuntu: apt-get install maven)", possible)
+    version = ESCAPES.sub("", _first_line([path, "--version"]))
+    if not version:
+        return Finding("maven", False, f"{path} --version fails: mvn itself needs a Java (JAVA_HOME, PATH)", possible)
+    return Finding("maven", True, f"{version.partition(' (')[0]} at {path}", possible)
+
+
+def _program(name: str) -> str | None:
+    """Where it is, also in places that are on root's PATH alone."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
 def _kernel_has(option: str, module: str) -> tuple[bool, str]:
@@ -140,4 +182,6 @@ def _first_line(command: list[str]) -> str:
     return ran.stdout.strip().partition("\n")[0] if ran.returncode == 0 else ""
 
 
-EXAMINATIONS: tuple[Callable[[], Finding], ...] = (_java, _spark, _docker, _libfaketime, _iptables, _netem, _fuse)
+EXAMINATIONS: tuple[Callable[[], Finding], ...] = (
+    *(_java, _spark, _docker, _libfaketime, _iptables, _netem, _fuse, _maven),
+)

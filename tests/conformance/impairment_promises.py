@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
@@ -35,11 +36,14 @@ from harness.environments.impairment import (
     SlowNode,
     Strobe,
 )
+from tests.between import Between
 from tests.conformance.promises import (
     A_TO_B,
     B_TO_A,
     QUIET_S,
+    READINGS,
     Promise,
+    ahead_s,
     answered,
     connections_kept,
     is_silent,
@@ -61,7 +65,7 @@ IMPAIRED_LINKS: tuple[LinkImpairment, ...] = (
 )
 """Each so bad that it is noticed at once."""
 NOTICED_S = 0.4
-ROUND_TRIPS = 3
+MOST_READINGS = 20
 ATTEMPTS_AT_SILENCE = 100
 """A verb that strikes by itself takes as long as a busy machine needs."""
 
@@ -73,9 +77,12 @@ async def round_trip_s(environment: Environment) -> float:
     return (environment.timeline.now_ns() - from_ns) / 1e9
 
 
-async def least_round_trip_s(environment: Environment) -> float:
-    """Of several: what the link takes, without what a busy machine adds."""
-    return min([await round_trip_s(environment) for _ in range(ROUND_TRIPS)])
+async def least_s(measured: Callable[[], Awaitable[float]], enough_s: float = 0.0) -> float:
+    """Of several: without what a busy machine adds. Measured again while that much is enough, and was not seen."""
+    took_s = [await measured() for _ in range(READINGS)]
+    while min(took_s) > enough_s and len(took_s) < (MOST_READINGS if enough_s else READINGS):
+        took_s.append(await measured())
+    return min(took_s)
 
 
 async def an_impaired_link_is_bad_in_one_direction_until_it_is_relieved(environment: Environment) -> None:
@@ -87,7 +94,7 @@ async def an_impaired_link_is_bad_in_one_direction_until_it_is_relieved(environm
 async def _impaired_and_relieved(environment: Environment, impairment: LinkImpairment) -> None:
     kind = impairment.kind
     await connections_kept(environment)
-    well_s = await round_trip_s(environment)
+    well_s = await least_s(lambda: round_trip_s(environment))
     assert (await environment.impair_links([A_TO_B], impairment)).happened, f"{kind} had no effect"
     assert await round_trip_s(environment) > well_s + NOTICED_S, f"{kind} is not noticed within a connection"
     assert not await is_silent(environment, "b"), f"{kind} of two nodes strikes clients"
@@ -95,7 +102,9 @@ async def _impaired_and_relieved(environment: Environment, impairment: LinkImpai
     assert (await environment.relieve_links([A_TO_B], impairment)).happened, f"the end of {kind} had no effect"
     assert not (await environment.relieve_links([A_TO_B], impairment)).happened, f"{kind} was relieved twice"
     await connections_kept(environment)
-    assert await least_round_trip_s(environment) < well_s + NOTICED_S / 2, f"{kind} is noticed after its end"
+    enough_s = well_s + NOTICED_S / 2
+    after_s = await least_s(lambda: round_trip_s(environment), enough_s)
+    assert after_s <= enough_s, f"{kind} is noticed after its end"
 
 
 async def impairments_of_one_link_add_up_and_each_is_relieved_alone(environment: Environment) -> None:
@@ -103,9 +112,10 @@ async def impairments_of_one_link_add_up_and_each_is_relieved_alone(environment:
         return
     await connections_kept(environment)
     took_s = []
-    for change in (environment.impair_links,) * 2 + (environment.relieve_links,) * 2:
+    changes = (environment.impair_links,) * 2 + (environment.relieve_links,) * 2
+    for change, expected_s in zip(changes, (0.6, 1.2, 0.6, 0.0), strict=True):
         assert (await change([A_TO_B], SLOW)).happened
-        took_s.append(await least_round_trip_s(environment))
+        took_s.append(await least_s(lambda: round_trip_s(environment), expected_s + 0.2))
     assert took_s == pytest.approx([0.6, 1.2, 0.6, 0.0], abs=0.2), f"two of 600 ms made round trips of {took_s} s"
 
 
@@ -145,12 +155,17 @@ async def a_slow_disk_is_slow_until_each_impairment_of_it_is_relieved(environmen
     if SlowDisk.kind not in environment.faults:
         return
     slow = SlowDisk(factor=40)
-    took_s = []
-    for change in (environment.impair,) * 2 + (environment.relieve,) * 2:
-        assert (await change(["a"], slow)).happened
+
+    async def fsync_s() -> float:
         from_ns = environment.timeline.now_ns()
         await answered(environment, "a", "!")
-        took_s.append((environment.timeline.now_ns() - from_ns) / 1e9)
+        return (environment.timeline.now_ns() - from_ns) / 1e9
+
+    took_s = []
+    changes = (environment.impair,) * 2 + (environment.relieve,) * 2
+    for change, enough_s in zip(changes, (0.0, 0.0, 0.0, NOTICED_S / 5), strict=True):
+        assert (await change(["a"], slow)).happened
+        took_s.append(await least_s(fsync_s, enough_s))
     assert took_s[1] > NOTICED_S, f"an fsync takes {took_s[1]} s where it should take 1600 times as long"
     assert took_s[1] > 5 * took_s[0] > 5 * took_s[2] * 0.1 and took_s[3] < NOTICED_S / 4, f"fsyncs took {took_s} s"
     assert not (await environment.relieve(["a"], slow)).happened
@@ -258,16 +273,20 @@ async def processes_are_struck_by_their_names_and_go_on_in_the_end(environment: 
     assert environment.panics() == {}
 
 
+async def least_burn_ns(environment: Environment) -> float:
+    return await least_s(lambda: answered(environment, "a", "b"))
+
+
 async def slow_processes_compute_slowly_until_the_end(environment: Environment) -> None:
     slow = SlowedProcesses(name="*beacon:main*", stretch=20.0)
     if slow.kind not in environment.faults:
         return
-    well_ns = await answered(environment, "a", "b")
+    well_ns = await least_burn_ns(environment)
     assert (await environment.impair(["a"], slow)).happened
     slow_ns = await answered(environment, "a", "b")
     assert slow_ns > 4 * well_ns, f"what took {well_ns} ns takes {slow_ns} ns in a process that is to be slow"
     assert (await environment.relieve(["a"], slow)).happened
-    assert await answered(environment, "a", "b") < slow_ns / 2, "a process is slow after the end of it"
+    assert await least_burn_ns(environment) < slow_ns / 2, "a process is slow after the end of it"
     nobody = replace(slow, name="nobody")
     assert "no process is called 'nobody'" in (effect := await environment.impair(["a"], nobody)).evidence
     assert not effect.happened and not (await environment.relieve(["a"], nobody)).happened
@@ -277,7 +296,7 @@ async def a_slow_node_computes_slowly_also_after_a_restart(environment: Environm
     if SlowNode.kind not in environment.faults or environment.moments is not None:
         return  # in virtual time nothing is computed at all
     slow = SlowNode(callback_us=0, stretch=20.0)
-    well_ns = await answered(environment, "a", "b")
+    well_ns = await least_burn_ns(environment)
     assert (await environment.impair(["a"], slow)).happened
     for _ in range(2):
         slow_ns = await answered(environment, "a", "b")
@@ -285,7 +304,7 @@ async def a_slow_node_computes_slowly_also_after_a_restart(environment: Environm
         await environment.kill(["a"])
         await environment.boot(["a"])
     assert (await environment.relieve(["a"], slow)).happened
-    assert await answered(environment, "a", "b") < slow_ns / 2, "a node is slow after the end of it"
+    assert await least_burn_ns(environment) < slow_ns / 2, "a node is slow after the end of it"
 
 
 async def a_slow_node_is_slow_in_all_that_it_does_also_after_a_restart(environment: Environment) -> None:
@@ -313,15 +332,21 @@ async def nodes_restart_in_a_loop_until_it_ends(environment: Environment) -> Non
         return
     finished, kept = await answered(environment, "a", "f"), await answered(environment, "a", "+")
     assert (await environment.impair(["a"], loop)).happened
-    phases = []
-    for _ in range(20):
+    from_ns = environment.timeline.now_ns()
+    phases: list[bool] = []
+    for _ in range(200):
         await environment.timeline.sleep(0.4)
         silent = await is_silent(environment, "a")
-        phases += [silent] if phases[-1:] != [silent] else []
-    assert phases[:4] == [True, False, True, False], f"silent, as seen over 8 s: {phases}"
+        # Asked too late on a busy machine, it may be up for the first time.
+        phases += [silent] if phases[-1:] != [silent] and (silent or phases) else []
+        if len(phases) == 4:
+            break
+    assert phases == [True, False, True, False], f"silent, as was seen: {phases}"
     assert not await is_silent(environment, "b")
     ended = await environment.relieve(["a"], loop)
-    assert "killed 2 times" in ended.evidence or "killed 3 times" in ended.evidence, ended.evidence
+    turns = (environment.timeline.now_ns() - from_ns) / 4e9
+    killed = re.search(r"killed (\d+) times", ended.evidence)
+    assert killed is not None and 2 <= int(killed[1]) <= turns + 2, ended.evidence
     assert await answered(environment, "a", "r") == kept
     assert await answered(environment, "a", "f") == finished, "a killed process carried out a finally"
 
@@ -373,25 +398,29 @@ async def a_strobing_clock_flips_beside_whatever_else_is_wrong_with_it(environme
     if strobe.kind not in environment.faults:
         return
 
-    async def wrong_by_s() -> set[int]:
+    async def wrong_by_s(*expected: float) -> set[float]:
+        """What was seen of what is expected, and whatever else was."""
         seen = set()
         for _ in range(20):
-            ahead_ns = await answered(environment, "a", "w") - environment.timeline.now_ns()
-            seen.add(round((ahead_ns - true_ns) / 1e9))
+            asked_ns = environment.timeline.now_ns()
+            wall_ns = await answered(environment, "a", "w")
+            read = Between((wall_ns - environment.timeline.now_ns()) / 1e9, (wall_ns - asked_ns) / 1e9)
+            wrong_s = read.minus(true_s)
+            seen.add(next((value for value in expected if wrong_s.may_be(value, 0.5)), wrong_s.most))
             await environment.timeline.sleep(0.1)
         return seen
 
-    true_ns = await answered(environment, "a", "w") - environment.timeline.now_ns()
+    true_s = await ahead_s(environment, "a")
     for _ in range(2):
         assert (await environment.impair(["a"], strobe)).happened
     assert (await environment.set_clock("a", offset_s=7.0, rate=1.0)).happened
-    assert await wrong_by_s() == {7, 207}
+    assert await wrong_by_s(7, 207) == {7, 207}
     assert (await environment.relieve(["a"], strobe)).happened
-    assert await wrong_by_s() == {7, 107}
+    assert await wrong_by_s(7, 107) == {7, 107}
     assert (await environment.relieve(["a"], strobe)).happened
-    assert await wrong_by_s() == {7}
+    assert await wrong_by_s(7) == {7}
     assert (await environment.set_clock("a", offset_s=0.0, rate=1.0)).happened
-    assert await wrong_by_s() == {0}
+    assert await wrong_by_s(0) == {0}
 
 
 async def an_impairment_that_the_environment_has_not_is_refused_by_name(environment: Environment) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import beacon
-import pytest
 from beacon import NAP_S, PATIENCE_S, answer_from, ask
 
 from harness.environments.environment import Environment, Link
@@ -27,10 +26,13 @@ from nemesis.schedule import Due, Entry
 from nemesis.shape import ClockShape, CutLink, Shape, kill, pause, power_off
 from nemesis.target import Nodes
 from system_under_test.runtime.host import Connection, ConnectionClosed
+from tests.between import Between, narrowest
 
 Promise = Callable[[Environment], Coroutine[Any, Any, None]]
 
 ATTEMPTS = 200
+READINGS = 3
+"""Of what takes time, one of which even a busy machine leaves alone."""
 KILLS = 3
 LOSSES_OF_POWER = 12
 """So many are enough for one that takes something, wherever a loss of power takes anything."""
@@ -133,6 +135,18 @@ async def at_most_once(verb: Callable[[], Awaitable[Any]]) -> None:
     """The verb has an effect, and none when it is repeated."""
     assert (await verb()).happened, "the verb says that it had no effect"
     assert not (await verb()).happened, "the verb says that it had an effect where nothing was left to do"
+
+
+async def ahead_s(environment: Environment, node: str) -> Between:
+    """How far a node's wall time is ahead of the environment's time, which was right somewhere between question and
+    answer."""
+
+    async def read() -> Between:
+        asked_ns = environment.timeline.now_ns()
+        wall_ns = await answered(environment, node, "w")
+        return Between((wall_ns - environment.timeline.now_ns()) / 1e9, (wall_ns - asked_ns) / 1e9)
+
+    return narrowest([await read() for _ in range(READINGS)])
 
 
 # Links
@@ -318,19 +332,14 @@ async def a_node_without_power_is_silent_on_connections_that_exist(environment: 
 
 
 async def a_clock_is_wrong_on_one_node_alone(environment: Environment) -> None:
-    async def wall_minus_monotonic_s(node: str) -> float:
-        return float(await answered(environment, node, "w") - await answered(environment, node, "m")) / 1e9
-
-    before_s = {node: await wall_minus_monotonic_s(node) for node in ("a", "b")}
+    before_s = {node: await ahead_s(environment, node) for node in ("a", "b")}
     for offset_s in (-500.0, 500.0):
         assert (await environment.set_clock("a", offset_s=offset_s, rate=1.0)).happened
         for node, wrong_s in (("a", offset_s), ("b", 0.0)):
-            change_s = await wall_minus_monotonic_s(node) - before_s[node]
-            assert change_s == pytest.approx(wrong_s, abs=1.0), f"wall time of {node} is wrong by {change_s} s"
+            change_s = (await ahead_s(environment, node)).minus(before_s[node])
+            assert change_s.may_be(wrong_s, 1.0), f"wall time of {node} is wrong by {change_s} s"
     assert (await environment.set_clock("a", offset_s=0.0, rate=1.0)).happened
-    assert await wall_minus_monotonic_s("a") - before_s["a"] == pytest.approx(0.0, abs=1.0), (
-        "wall time of a stays wrong"
-    )
+    assert (await ahead_s(environment, "a")).may_be(before_s["a"], 1.0), "wall time of a stays wrong"
 
 
 async def a_wrong_clock_leaves_monotonic_time_and_timers_alone(environment: Environment) -> None:
@@ -348,8 +357,11 @@ async def a_wrong_clock_leaves_monotonic_time_and_timers_alone(environment: Envi
 async def a_clock_drifts_at_the_rate_that_was_set(environment: Environment) -> None:
     for rate in (3.0, 0.2, 1.0):
         await environment.set_clock("a", offset_s=0.0, rate=rate)
-        async with Stopwatch(environment, "a", "w") as stopwatch:
-            await environment.timeline.sleep(2 * QUIET_S)
+        for _ in range(READINGS):
+            async with Stopwatch(environment, "a", "w") as stopwatch:
+                await environment.timeline.sleep(2 * QUIET_S)
+            if stopwatch.ran(rate):
+                break  # what moves a clock may have to wait on a busy machine, but not each time
         stopwatch.must_have_run(rate, "wall time")
 
 
@@ -381,9 +393,13 @@ class Stopwatch:
         self._bounds_s = (least_ns / 1e9, most_ns / 1e9)
         self._went_by_s = (last_ns - self._first_ns) / 1e9
 
+    def ran(self, rate: float) -> bool:
+        least_s, most_s = self._bounds_s
+        return 0.99 * rate * least_s - self.STEP_S <= self._went_by_s <= 1.01 * rate * most_s + self.STEP_S
+
     def must_have_run(self, rate: float, words: str) -> None:
         least_s, most_s = self._bounds_s
-        assert 0.99 * rate * least_s - self.STEP_S <= self._went_by_s <= 1.01 * rate * most_s + self.STEP_S, (
+        assert self.ran(rate), (
             f"{words} of {self._node} went by {self._went_by_s} s in {least_s} to {most_s} s, not at a rate of {rate}"
         )
 
@@ -424,14 +440,14 @@ async def a_nemesis_leaves_the_world_as_it_was(environment: Environment, kind: t
         (ClockShape(a), CutLink(a, b), kill(a), CutLink(b, a), pause(b)),
         (pause(a), CutLink(a, b), ClockShape(b), power_off(b), ClockShape(a)),
     )
-    ahead_ns = {node: await answered(environment, node, "w") - environment.timeline.now_ns() for node in ("a", "b")}
+    before_s = {node: await ahead_s(environment, node) for node in ("a", "b")}
     for shapes in storms:
         await connections_kept(environment)
         await _storm(environment, kind, *shapes)
         for node in ("a", "b"):
             await until(environment, node, ">", True, f"after the storm {node} does not reach the other node")
-            wrong_ns = await answered(environment, node, "w") - environment.timeline.now_ns() - ahead_ns[node]
-            assert abs(wrong_ns) < 10**9, f"after the storm the clock of {node} is wrong by {wrong_ns} ns"
+            wrong_s = (await ahead_s(environment, node)).minus(before_s[node])
+            assert wrong_s.may_be(0.0, 1.0), f"after the storm the clock of {node} is wrong by {wrong_s} s"
 
 
 async def _storm(environment: Environment, kind: type[Nemesis], *shapes: Shape) -> None:

@@ -100,7 +100,9 @@ class Probe:
         writer.close()
 
     async def do_time(self, _: Mapping[str, Any]) -> Any:
-        return {"wall_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns(), "pid": os.getpid()}
+        """Wall time was read between two readings of monotonic time, however long a busy machine put between them."""
+        monotonic_ns, wall_ns, until_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        return {"wall_ns": wall_ns, "monotonic_ns": monotonic_ns, "monotonic_until_ns": until_ns, "pid": os.getpid()}
 
     async def do_keep(self, question: Mapping[str, Any]) -> Any:
         """Start another process, so many times in all, each once the one before has ended; the first one's number."""
@@ -127,11 +129,12 @@ class Probe:
         self.taken.append(bytearray(b"x") * (question["mb"] * 10**6))
         return True
 
-    async def do_burn(self, _: Mapping[str, Any]) -> Any:
-        """How long it takes to compute something, in ns."""
-        start = time.monotonic_ns()
-        sum(range(30_000_000))
-        return time.monotonic_ns() - start
+    async def do_burn(self, question: Mapping[str, Any]) -> Any:
+        """The share of a processor that computing gets for so many seconds."""
+        start, used = time.monotonic(), time.process_time()
+        while time.monotonic() - start < question["seconds"]:
+            sum(range(10_000))
+        return (time.process_time() - used) / (time.monotonic() - start)
 
     async def do_sleep(self, question: Mapping[str, Any]) -> Any:
         """What a timer of the loop takes, on the monotonic clock."""

@@ -6,15 +6,19 @@ import asyncio
 import json
 import secrets
 import sys
+import time
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from harness.environments.remote.environment import RemoteEnvironment
 from harness.program import PythonProgram
 from harness.system import NodeSpec
+from tests.between import Between, narrowest
 
 ASK = 7000
 ANSWER_TIMEOUT_S = 20.0
+READINGS = 5
+"""Of a clock, one of which even a busy machine leaves alone."""
 
 
 def probe(name: str, function: str = "main") -> NodeSpec:
@@ -72,6 +76,27 @@ class Cluster:
 
     def close(self) -> None:
         self._loop.close()
+
+
+def clock_error_s(cluster: Cluster, name: str) -> Between:
+    """How far a node's wall clock is off, by what the node itself reads.
+
+    Monotonic time is one and the same on all of one kernel, and no clock that is set changes it."""
+
+    def read() -> Between:
+        asked = cluster.ask(name, "time")
+        return _ahead_s(asked["monotonic_ns"], asked["wall_ns"], asked["monotonic_until_ns"])
+
+    return narrowest([read() for _ in range(READINGS)]).minus(true_clock_s())
+
+
+def true_clock_s() -> Between:
+    """How far this process's wall clock is ahead of monotonic time."""
+    return narrowest([_ahead_s(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()) for _ in range(READINGS)])
+
+
+def _ahead_s(from_ns: int, wall_ns: int, until_ns: int) -> Between:
+    return Between((wall_ns - until_ns) / 1e9, (wall_ns - from_ns) / 1e9)
 
 
 def leftovers(client: Any, run: str) -> list[str]:

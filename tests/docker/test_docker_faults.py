@@ -7,16 +7,19 @@ import time
 from collections.abc import Iterator, Sequence
 
 import pytest
-from probe_cluster import Cluster
+from probe_cluster import Cluster, clock_error_s, true_clock_s
 
 from harness.environments.environment import Link
 from harness.errors import HarnessError
+from tests.between import Between
 
 pytestmark = pytest.mark.docker
 
 NAMES = ("p1", "p2", "p3")
 
 ATTEMPTS = 5
+ATTEMPTS_AT_DRIFT = 100
+CLOCK_WITHIN_S = 0.01
 
 
 def both(left: Sequence[str], right: Sequence[str]) -> list[Link]:
@@ -127,7 +130,7 @@ def test_a_node_boots_with_the_cuts_and_the_clock_still_in_force(probes: Cluster
     probes.do(probes.environment.boot(["p1"]))
     probes.do(probes.until_serving("p1"))
     assert reaches(probes, {"p1": ["p3"], "p2": ["p3"], "p3": ["p1", "p2"]})
-    assert error_s(probes, "p1") == pytest.approx(100.0, abs=0.5)
+    assert clock_error_s(probes, "p1").may_be(100.0, CLOCK_WITHIN_S)
 
 
 def test_a_paused_node_is_silent_not_dead_and_takes_cuts_and_clocks_meanwhile(probes: Cluster) -> None:
@@ -143,40 +146,59 @@ def test_a_paused_node_is_silent_not_dead_and_takes_cuts_and_clocks_meanwhile(pr
     assert probes.ask("p2", "say", to="p1") == "hello\n"
     assert probes.ask("p1", "time")["pid"] == before
     assert probes.ask("p1", "reach", to=["p2", "p3"]) == {"p2": "reached", "p3": "silence"}
-    assert error_s(probes, "p1") == pytest.approx(-50.0, abs=0.5)
-
-
-def error_s(cluster: Cluster, name: str) -> float:
-    """How far a node's wall clock is off, by what the node itself reads."""
-    read = cluster.ask(name, "time")
-    return float((read["wall_ns"] - read["monotonic_ns"]) - (time.time_ns() - time.monotonic_ns())) / 1e9
+    assert clock_error_s(probes, "p1").may_be(-50.0, CLOCK_WITHIN_S)
 
 
 @pytest.mark.parametrize("offset_s", [75.25, -3600.5])
 def test_a_clock_jumps_inside_and_neither_outside_nor_in_other_nodes(probes: Cluster, offset_s: float) -> None:
-    outside_ns = time.time_ns() - time.monotonic_ns()
-    monotonic_ns = probes.ask("p1", "time")["monotonic_ns"]
+    outside_s = true_clock_s()
     effect = probes.do(probes.environment.set_clock("p1", offset_s=offset_s, rate=1.0))
     assert effect.happened
-    assert error_s(probes, "p1") == pytest.approx(offset_s, abs=0.01)
-    assert error_s(probes, "p2") == pytest.approx(0.0, abs=0.01)
-    assert time.time_ns() - time.monotonic_ns() == pytest.approx(outside_ns, abs=5e7)
-    assert 0 < probes.ask("p1", "time")["monotonic_ns"] - monotonic_ns < 20e9
+    assert clock_error_s(probes, "p1").may_be(offset_s, CLOCK_WITHIN_S)
+    assert clock_error_s(probes, "p2").may_be(0.0, CLOCK_WITHIN_S)
+    assert true_clock_s().may_be(outside_s, 0.05)
+    asked_ns = time.monotonic_ns()
+    assert asked_ns <= probes.ask("p1", "time")["monotonic_ns"] <= time.monotonic_ns()
     probes.do(probes.environment.set_clock("p1", offset_s=0.0, rate=1.0))
-    assert error_s(probes, "p1") == pytest.approx(0.0, abs=0.01)
+    assert clock_error_s(probes, "p1").may_be(0.0, CLOCK_WITHIN_S)
 
 
 @pytest.mark.parametrize("rate", [0.5, 1.5])
 def test_a_clock_drifts_and_timers_on_monotonic_time_do_not(probes: Cluster, rate: float) -> None:
+    asked_s = time.monotonic()
     probes.do(probes.environment.set_clock("p1", offset_s=10.0, rate=rate))
-    first, first_ns = error_s(probes, "p1"), time.monotonic_ns()
-    # A timer of an idle loop: libfaketime's own rates would stretch it.
-    slept_s = probes.ask("p1", "sleep", seconds=1.0)["slept_ns"] / 1e9
+    answered_s = time.monotonic()
+    slept_s = shortest_sleep_s(probes)
     assert 1.0 <= slept_s < 1.4
-    second, second_ns = error_s(probes, "p1"), time.monotonic_ns()
-    drifted_s = (rate - 1.0) * (second_ns - first_ns) / 1e9
-    assert second - first == pytest.approx(drifted_s, abs=0.1)
-    assert error_s(probes, "p2") == pytest.approx(0.0, abs=0.01)
+    # When the drift began lies somewhere within the call; by then that is little of the time since.
+    while time.monotonic() - answered_s < 6 * (answered_s - asked_s):
+        time.sleep(0.1)
+
+    def drift_s() -> tuple[Between, Between]:
+        """What it should be, and what it is."""
+        from_s = time.monotonic()
+        error_s = clock_error_s(probes, "p1").minus(10.0)
+        passed_s = Between(from_s - answered_s, time.monotonic() - asked_s)
+        return passed_s.times(abs(rate - 1.0)), error_s.times(1.0 if rate > 1.0 else -1.0)
+
+    # A busy machine may let what moves the clock wait, so that it lags for a while; never is it ahead.
+    for _ in range(ATTEMPTS_AT_DRIFT):
+        expected_s, drifted_s = drift_s()
+        assert drifted_s.least <= expected_s.most + CLOCK_WITHIN_S
+        if drifted_s.may_be(expected_s, 2 * CLOCK_WITHIN_S):
+            break
+    else:
+        raise AssertionError(f"the clock drifted by {drifted_s} s, and should have by {expected_s} s")
+    assert clock_error_s(probes, "p2").may_be(0.0, CLOCK_WITHIN_S)
+
+
+def shortest_sleep_s(probes: Cluster) -> float:
+    """What a timer of one second takes in an idle loop: libfaketime's own rates would stretch each of them, a busy
+    machine makes some late."""
+    slept_s: list[float] = []
+    while len(slept_s) < ATTEMPTS and min(slept_s, default=9.0) >= 1.4:
+        slept_s.append(probes.ask("p1", "sleep", seconds=1.0)["slept_ns"] / 1e9)
+    return min(slept_s)
 
 
 def test_a_verb_names_a_node_that_is_not_there(probes: Cluster) -> None:
@@ -192,7 +214,7 @@ def test_power_is_refused_where_it_was_not_announced(probes: Cluster) -> None:
 
 
 def test_verbs_do_not_hold_up_the_event_loop(probes: Cluster) -> None:
-    async def measure() -> float:
+    async def longest_gap_s() -> float:
         verb = asyncio.ensure_future(probes.environment.pause(NAMES))
         longest, last = 0.0, time.monotonic()
         while not verb.done():
@@ -201,4 +223,9 @@ def test_verbs_do_not_hold_up_the_event_loop(probes: Cluster) -> None:
         await verb
         return longest
 
-    assert probes.do(measure()) < 0.2
+    # A verb that held the loop up would do so each time, a busy machine does sometimes.
+    gaps_s: list[float] = []
+    while len(gaps_s) < ATTEMPTS and min(gaps_s, default=1.0) >= 0.2:
+        gaps_s.append(probes.do(longest_gap_s()))
+        probes.do(probes.environment.resume(NAMES))
+    assert min(gaps_s) < 0.2

@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.gate]
 
 THERE, BACK, ELSEWHERE = Link("p1", "p2"), Link("p2", "p1"), Link("p3", "p2")
 MANY = 300
+PATIENCE_S = 20.0
 
 
 @pytest.fixture
@@ -57,16 +58,18 @@ def round_trip_s(cluster: Cluster, timeout_s: float = 20.0) -> float:
     return time.monotonic() - start
 
 
-def counted(cluster: Cluster) -> list[int]:
-    """What came to p2 of the numbers that p1 sent, once nothing more has come for a while."""
+def counted(cluster: Cluster, expected: int = 0) -> list[int]:
+    """What came to p2 of the numbers that p1 sent, once nothing more has come for a while; where so many are expected,
+    a busy machine may let them wait for longer."""
     cluster.ask("p2", "counted")
     cluster.ask("p1", "count", to="p2", most=MANY)
     came: list[int] = []
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         time.sleep(0.5)
         more = cluster.ask("p2", "counted")
         came += more
-        if not more:
+        if not more and (len(came) >= expected or time.monotonic() > deadline):
             return came
 
 
@@ -75,7 +78,7 @@ def test_packets_of_a_slow_link_come_later_and_in_their_order(impaired: Cluster)
     impaired.ask("p1", "hold", to="p2")
     impair(impaired, slow, THERE)
     assert round_trip_s(impaired) > 0.2
-    assert counted(impaired) == list(range(MANY))
+    assert counted(impaired, MANY) == list(range(MANY))
     assert struck(impaired, slow, THERE) > MANY
 
 
@@ -100,7 +103,7 @@ def test_a_narrow_link_lets_so_many_bytes_a_second_through(impaired: Cluster) ->
     narrow = NarrowLink(bytes_per_s=20_000)
     impair(impaired, narrow, THERE)
     start = time.monotonic()
-    assert len(counted(impaired)) == MANY
+    assert len(counted(impaired, MANY)) == MANY
     assert time.monotonic() - start > MANY * 29 / 20_000  # 28 bytes of headers and a digit each at least
     struck(impaired, narrow, THERE)
 
@@ -108,9 +111,11 @@ def test_a_narrow_link_lets_so_many_bytes_a_second_through(impaired: Cluster) ->
 def test_a_flapping_link_is_cut_and_open_by_turns(impaired: Cluster) -> None:
     flapping = FlappingLink(down_ms=100, up_ms=100)
     impair(impaired, flapping, THERE)
+    from_s = time.monotonic()
     came = counted(impaired)
+    turns = (time.monotonic() - from_s) / 0.2
     gaps = sum(after != before + 1 for before, after in itertools.pairwise(came))
-    assert 0 < len(came) < MANY and gaps <= 10, f"{gaps} gaps in {came}"
+    assert 0 < len(came) < MANY and gaps <= turns + 2, f"{gaps} gaps in {came}, which took {turns} turns"
     struck(impaired, flapping, THERE)
 
 
@@ -129,7 +134,7 @@ def test_what_is_held_comes_at_the_end(impaired: Cluster) -> None:
 def test_packets_come_twice(impaired: Cluster) -> None:
     twice = DuplicatingLink(share=0.5)
     impair(impaired, twice, THERE)
-    came = counted(impaired)
+    came = counted(impaired, MANY)
     assert sorted(set(came)) == list(range(MANY))
     assert 1.3 * MANY < len(came) < 1.7 * MANY
     assert struck(impaired, twice, THERE) >= len(came) - MANY
@@ -148,7 +153,7 @@ def test_flipped_bits_are_noticed_by_checksums(impaired: Cluster) -> None:
 def test_packets_overtake_each_other(impaired: Cluster) -> None:
     reordering = ReorderingLink(share=0.3, delay_ms=50)
     impair(impaired, reordering, THERE)
-    came = counted(impaired)
+    came = counted(impaired, MANY)
     assert sorted(came) == list(range(MANY)) != came
     assert struck(impaired, reordering, THERE) > 0.1 * MANY
 

@@ -40,6 +40,7 @@ def test_a_paused_process_stands_still_while_the_rest_of_its_node_goes_on(probes
     assert probes.ask("p1", "children") == ["S"]
 
 
+ATTEMPTS = 60
 BUSY = ["sh", "-c", "while :; do :; done"]
 
 
@@ -51,17 +52,16 @@ def used_share(probes: Cluster, seconds: float) -> float:
     return float(used / (time.monotonic() - from_s))
 
 
-def wait_for_a_processor(probes: Cluster) -> None:
-    """However long other work of this machine takes it."""
-    while True:
-        if used_share(probes, 0.2) > 0.25:
-            return
+def gets_a_processor(probes: Cluster) -> bool:
+    """Whether the busy child gets more than one that is slow ever does, once other work of this machine leaves it so
+    much."""
+    return any(used_share(probes, 0.5) > 0.15 for _ in range(ATTEMPTS))
 
 
 def test_a_slow_process_gets_a_part_of_a_processor_and_the_rest_of_its_node_what_there_is(probes: Cluster) -> None:
     environment, slow = probes.environment, SlowedProcesses(name="sh", stretch=20)
     pid = probes.ask("p1", "keep", argv=BUSY, times=1)
-    wait_for_a_processor(probes)
+    assert gets_a_processor(probes)
     effect = probes.do(environment.impair(["p1", "p2"], slow))
     assert effect.happened and effect.evidence == (
         f"p1: no more than 5.0% of a processor for {pid} (sh), p2: no process is called 'sh'; there run: python3"
@@ -72,7 +72,7 @@ def test_a_slow_process_gets_a_part_of_a_processor_and_the_rest_of_its_node_what
     (limited,) = (root / f"{probes.run}-p1-1" / "cgroup.procs").read_text().split()
     assert Path(f"/proc/{limited}/comm").read_text() == "sh\n", "the rest of the node is limited as well"
     assert "p1: 1 processes go on" in probes.do(environment.relieve(["p1", "p2"], slow)).evidence
-    wait_for_a_processor(probes)
+    assert gets_a_processor(probes), "it is slow after the end of it"
     assert not list(root.glob(f"{probes.run}-*"))
 
 

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
-from probe_cluster import Cluster
+from probe_cluster import Cluster, clock_error_s
 
 from harness.environments.impairment import RestartLoop, SlowNode, Strobe
 
 pytestmark = [pytest.mark.docker, pytest.mark.gate]
+
+READINGS, MOST_READINGS = 3, 30
 
 
 def wall_minus_monotonic_ns(cluster: Cluster) -> int:
     asked = cluster.ask("p1", "time")
     difference: int = asked["wall_ns"] - asked["monotonic_ns"]
     return difference
+
+
+def largest_share(cluster: Cluster, enough: float) -> float:
+    """Of a processor, that p1 gets in one of some seconds; asked again until it is enough."""
+    shares = [cluster.ask("p1", "burn", seconds=1.0) for _ in range(READINGS)]
+    while max(shares) <= enough and len(shares) < MOST_READINGS:
+        shares.append(cluster.ask("p1", "burn", seconds=1.0))
+    return float(max(shares))
 
 
 @pytest.fixture(autouse=True)
@@ -28,12 +37,16 @@ def leaves_nodes_running(probes: Cluster) -> Iterator[None]:
 
 def test_slow_downs_of_a_processor_add_up(probes: Cluster) -> None:
     environment, slow = probes.environment, SlowNode(callback_us=0, stretch=5)
-    # The least of several: what else runs on the machine makes each of them longer, never shorter.
-    took_ns = [min(probes.ask("p1", "burn") for _ in range(5))]
-    for change in (environment.impair, environment.impair, environment.relieve, environment.relieve):
+    # What else runs on the machine takes of a node's share, and adds to none: it may be had sometimes, and never more.
+    assert largest_share(probes, enough=0.25) > 0.25, "this machine leaves nothing to take away"
+    for change, least, most in (
+        (environment.impair, 0.06, 0.25),
+        (environment.impair, 0.0, 0.06),
+        (environment.relieve, 0.06, 0.25),
+        (environment.relieve, 0.25, 1.1),
+    ):
         assert probes.do(change(["p1"], slow)).happened
-        took_ns.append(min(probes.ask("p1", "burn") for _ in range(5)))
-    assert took_ns[2] > 1.5 * took_ns[1] > 3 * took_ns[0], f"slowed down not at all, once, twice, …: {took_ns}"
+        assert least < largest_share(probes, enough=least) < most
     assert not probes.do(environment.relieve(["p1"], slow)).happened
 
 
@@ -57,5 +70,4 @@ def test_a_clock_flips_at_once_for_a_program_that_runs_and_for_one_that_is_start
         probes.do(environment.boot(["p1"]))
         probes.do(probes.until_serving("p1"))
     assert probes.do(environment.relieve(["p1"], strobe)).happened
-    asked = probes.ask("p1", "time")
-    assert abs(asked["wall_ns"] - time.time_ns()) < 1e9
+    assert clock_error_s(probes, "p1").may_be(0.0, 1.0)

@@ -437,7 +437,7 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     assert len(points) > 60
     assert stormproof("doctor", "--json") == 0
     findings = json.loads(capsys.readouterr().out)
-    assert list(findings) == ["java", "spark", "docker", "libfaketime", "iptables", "netem", "fuse"]
+    assert list(findings) == ["java", "spark", "docker", "libfaketime", "iptables", "netem", "fuse", "maven"]
     assert all(finding["makes_possible"] for finding in findings.values())
 
 

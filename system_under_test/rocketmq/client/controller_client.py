@@ -307,16 +307,22 @@ def group_states(body: bytes) -> dict[str, GroupState]:
 
 
 def _group_state(group: str, value: Mapping[str, Any]) -> GroupState:
+    """RocketMQ 5.1.0 says neither who lives, so that all count as living, nor the master's id beside its address."""
+
     def replicas(name: str) -> tuple[ReplicaState, ...]:
         return tuple(
             ReplicaState(
-                broker_id=int(row["brokerId"]), address=str(row["brokerAddress"]), is_alive=row["alive"] is True
+                broker_id=int(row["brokerId"]),
+                address=str(row["brokerAddress"] if "brokerAddress" in row else row["address"]),
+                is_alive=row.get("alive", True) is True,
             )
             for row in value[name]
         )
 
     in_sync = replicas("inSyncReplicas")
-    master, address = value.get("masterBrokerId"), value.get("masterAddress")
+    master, address = value.get("masterBrokerId"), value.get("masterAddress") or None
+    if master is None and address is not None:
+        master = next((replica.broker_id for replica in in_sync if replica.address == address), None)
     info = ReplicaInfo(
         master_id=None if master is None else int(master),
         master_address=None if address is None else str(address),

@@ -37,7 +37,7 @@ from workloads.systems.rocketmq.clients.public.pop import PopByPublicClient, unt
 from workloads.systems.rocketmq.clients.public.process import require_installed
 from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.clients.register import RegisterClient
-from workloads.systems.rocketmq.clients.slaves import is_parted, is_transferring, replication_status
+from workloads.systems.rocketmq.clients.slaves import follows
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.controller_membership import let_go, let_in
@@ -385,9 +385,10 @@ async def _slaves_follow(
         slaves = addresses([broker for broker in group.brokers[1:] if broker not in without], BROKER_PORT)
         if not set(slaves) <= set(route[group.name].brokers.values()):
             return False
+        master = route[group.name].master
+        assert master is not None
         for slave in slaves:
-            status = await replication_status(client, slave)
-            if status is not None and not (is_transferring(status) or is_parted(status)):
+            if not await follows(client, slave, master, len(slaves)):
                 return False
     return True
 

@@ -2,7 +2,7 @@
 
 What is written is what `nodes` gives our own programs, as far as RocketMQ documents the setting; what it does not know
 is left at its default. Names: the deployment guides for controllers and brokers of RocketMQ 5, and the fields of
-BrokerConfig, MessageStoreConfig, NettyServerConfig, NamesrvConfig and ControllerConfig.
+BrokerConfig, MessageStoreConfig, NettyServerConfig, NamesrvConfig, ControllerConfig and ProxyConfig.
 
 Everything that a node keeps lies below its own directory, as `-Duser.home` says, and nodes are called by their names in
 `brokerIP1`, so that the addresses that brokers make known are those that the harness knows.
@@ -11,6 +11,7 @@ Everything that a node keeps lies below its own directory, as `-Duser.home` says
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -38,6 +39,9 @@ STOPS_WITHIN_S = 1.0
 """A broker takes ten seconds to leave its group in good order, which nobody waits for once a run is over."""
 CONTROLLER_LOG_FILE_BYTES = 16 * 1024 * 1024
 """A gigabyte unless it is set, for a few entries."""
+DUAL_WRITE = 2
+"""So many replicas, the master among them, have a message before it is acknowledged: one, unless that is set."""
+ROUTES_REFRESHED_MS = 20_000
 
 CONTROLLER_SETTINGS = (
     "controllerDLegerGroup",
@@ -73,6 +77,7 @@ DOCUMENTED: Mapping[str, tuple[str, ...]] = {
         "haSendHeartbeatInterval",
         "haHousekeepingInterval",
         "flushDiskType",
+        "enableBatchPush",
         "mappedFileSizeCommitLog",
         "slaveReadEnable",
         "cleanResourceInterval",
@@ -82,6 +87,17 @@ DOCUMENTED: Mapping[str, tuple[str, ...]] = {
         "transactionTimeOut",
         "transactionCheckInterval",
         "transactionCheckMax",
+        "timerPrecisionMs",
+        "timerRollWindowSlot",
+        "lockInStrictMode",
+        "loadBalancePollNameServerInterval",
+    ),
+    "proxy": (
+        "namesrvAddr",
+        "rocketMQClusterName",
+        "grpcServerPort",
+        "minInvisibleTimeMillsForRecv",
+        "grpcClientProducerMaxAttempts",
     ),
 }
 
@@ -92,14 +108,18 @@ def original_node(spec: NodeSpec, settings: RocketmqSettings) -> NodeSpec:
     kind = spec.program.main.rpartition(":")[2]
     path = f"{PLACE_OF_HOME}/{kind}.conf"
     properties = _properties(kind, spec.program.config, settings)
-    options = f"-Duser.home={PLACE_OF_HOME} {NO_TLS} {HEAPS[kind]} {settings.java_options}".strip()
+    options = (f"-Duser.home={PLACE_OF_HOME}", NO_TLS, HEAPS[kind], *_system_properties(kind, spec.program.config))
     place = settings.installed or ("$ROCKETMQ_HOME" if settings.image else DIRECTORY)
+    names_file = "-pc" if kind == "proxy" else "-c"
     command = Command(
-        argv=("sh", "-c", f'exec sh "{place}/bin/{SCRIPTS[kind]}" -c {path}'),
+        argv=("sh", "-c", f'exec sh "{place}/bin/{SCRIPTS[kind]}" {names_file} {path}'),
         image=image(settings),
-        files={path: "".join(f"{name}={_text(value)}\n" for name, value in properties.items())},
+        files={path: _file(kind, properties)},
         stops_within_s=STOPS_WITHIN_S,
-        environment={"JAVA_OPT_EXT": options, **({} if place.startswith("$") else {"ROCKETMQ_HOME": place})},
+        environment={
+            "JAVA_OPT_EXT": f"{' '.join(options)} {settings.java_options}".strip(),
+            **({} if place.startswith("$") else {"ROCKETMQ_HOME": place}),
+        },
     )
     return replace(spec, program=command)
 
@@ -149,8 +169,15 @@ def _properties(kind: str, config: Mapping[str, object], settings: RocketmqSetti
             "storePathRootDir": f"{PLACE_OF_HOME}/store",
             "autoCreateTopicEnable": False,
         }
+        if settings.deployment == "dual-write":
+            properties["inSyncReplicas"] = DUAL_WRITE
         if settings.has_controllers:
             properties["controllerHeartBeatTimeoutMills"] = milliseconds(10_000, settings)
+    elif kind == "proxy":
+        properties |= {
+            "proxyMode": "CLUSTER",
+            "topicRouteServiceCacheRefreshSeconds": -(-milliseconds(ROUTES_REFRESHED_MS, settings) // 1_000),
+        }
     elif "controllerDLegerSelfId" in properties:
         # A controller takes requests on the port of its peers: there is no other setting for one.
         peers = zip(controller_names(settings), addresses(controller_names(settings), CONTROLLER_PORT), strict=True)
@@ -158,6 +185,20 @@ def _properties(kind: str, config: Mapping[str, object], settings: RocketmqSetti
         properties["controllerStorePath"] = f"{PLACE_OF_HOME}/controller"
         properties["mappedFileSize"] = CONTROLLER_LOG_FILE_BYTES
     return properties
+
+
+def _system_properties(kind: str, config: Mapping[str, object]) -> tuple[str, ...]:
+    """What RocketMQ has no field for."""
+    if kind != "broker":
+        return ()
+    return (f"-Drocketmq.broker.rebalance.lockMaxLiveTime={config['rebalanceLockMaxLiveTime']}",)
+
+
+def _file(kind: str, properties: Mapping[str, object]) -> str:
+    """Proxies take JSON, all others lines."""
+    if kind == "proxy":
+        return json.dumps(properties, indent=2) + "\n"
+    return "".join(f"{name}={_text(value)}\n" for name, value in properties.items())
 
 
 def _text(value: object) -> str:

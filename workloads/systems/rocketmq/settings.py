@@ -235,9 +235,7 @@ OURS_ALONE = (
     "delay_delivery",
     "retention_s",
     "snapshot_threshold",
-    "client",
     "static_queues",
-    "proxies",
     "sparse_heartbeats",
 )
 """What Apache RocketMQ has no setting for, or has to be told in another way."""

@@ -14,6 +14,7 @@ from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.pop_client import PopClient, PoppedMessage
 from system_under_test.rocketmq.pop_protocol import dead_letter_topic
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
+from workloads.systems.rocketmq.clients.holds import Holds
 from workloads.systems.rocketmq.clients.queues import Queues
 from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings, broker_groups, node_of, topic_of
 
@@ -34,6 +35,7 @@ class PopWorkloadClient:
         self._groups = [group.name for group in broker_groups(settings)]
         self._pops = PopClient(host, self._client, GROUP)
         self._held: dict[int, PoppedMessage] = {}
+        self._holds = Holds(host, settings)
         self._requests = {
             "send": self._send,
             "pop": self._pop,
@@ -59,6 +61,7 @@ class PopWorkloadClient:
 
     async def _pop(self, operation: Operation) -> Operation:
         assert operation.value is not None
+        asked_ns = self._holds.now_ns()
         waits = operation.f == "pop" and self._host.random.random() < POLL_SHARE
         invisible_ms, is_ordered = operation.value["invisible_ms"], operation.value["in_order"] is True
         popped = await self._pops.pop(
@@ -68,11 +71,13 @@ class PopWorkloadClient:
             # Each group of brokers in its turn: nothing is left once all of them have nothing.
             if popped.messages:
                 break
+            asked_ns = self._holds.now_ns()
             popped = await self._pops.pop(self._topic, invisible_ms, max_count=BATCH, is_ordered=is_ordered)
         deliveries = []
         for message in popped.messages:
             number = int(message.body)
             self._held[number] = message
+            self._holds.given(number, asked_ns, invisible_ms)
             place = self._place(message) if is_ordered else {}
             deliveries.append({"message": number, "times": message.reconsume_times, **place})
         return operation._replace(
@@ -86,12 +91,16 @@ class PopWorkloadClient:
 
     async def _ack(self, operation: Operation) -> Operation:
         broker = await self._pops.ack(self._held_by(operation))
+        self._holds.acknowledged(message_of(operation), node_of(broker))
         return operation._replace(type="ok", node=node_of(broker))
 
     async def _change(self, operation: Operation) -> Operation:
         assert operation.value is not None
-        changed = await self._pops.change_invisible_time(self._held_by(operation), operation.value["invisible_ms"])
-        self._held[message_of(operation)] = changed
+        message, invisible_ms = self._held_by(operation), operation.value["invisible_ms"]
+        self._holds.require_unacknowledged(message_of(operation))
+        asked_ns = self._holds.now_ns()
+        self._held[message_of(operation)] = await self._pops.change_invisible_time(message, invisible_ms)
+        self._holds.changed(message_of(operation), asked_ns, invisible_ms)
         return operation._replace(type="ok")
 
     def _held_by(self, operation: Operation) -> PoppedMessage:

@@ -1,4 +1,7 @@
-"""What slaves of configured masters say of themselves. Those of version 4 say nothing, and are never parted."""
+"""What slaves of configured masters say of themselves. Those of version 4 say nothing, and are never parted.
+
+Those of Apache RocketMQ 5 do not say whether they follow: their master says how much each of its slaves lacks.
+"""
 
 from __future__ import annotations
 
@@ -29,5 +32,18 @@ def is_transferring(status: Mapping[str, Any]) -> bool:
     return _state(status) == "TRANSFER"
 
 
+async def follows(client: MessageClient, slave: str, master: str, slaves: int) -> bool:
+    """Whether this one of so many slaves follows its master, is parted from it for good, or does not know the question.
+    Raises ClientError."""
+    status = await replication_status(client, slave)
+    if status is None or is_parted(status) or is_transferring(status):
+        return True
+    if _state(status):
+        return False
+    connections = ((await replication_status(client, master)) or {}).get("haConnectionInfo") or []
+    whole = [connection for connection in connections if connection.get("diff") == 0]
+    return len(whole) >= slaves
+
+
 def _state(status: Mapping[str, Any] | None) -> str:
-    return "" if status is None else str(status.get("haClientRuntimeInfo", {}).get("state"))
+    return "" if status is None else str(status.get("haClientRuntimeInfo", {}).get("state") or "")

@@ -51,20 +51,28 @@ class PopByPublicClient(PopWorkloadClient):
     async def _pop(self, operation: Operation) -> Operation:
         assert operation.value is not None
         waits = operation.f == "pop" and self._host.random.random() < POLL_SHARE
+        asked_ns = self._holds.now_ns()
         invisible_s = _whole_seconds(operation.value["invisible_ms"])
         received = await self._ask("receive", most=BATCH, invisible_s=invisible_s, wait_s=POLL_S if waits else 0)
         deliveries = [{"message": int(body), "times": attempt - 1} for body, attempt in received]
-        self._given.update(delivery["message"] for delivery in deliveries)
+        for delivery in deliveries:
+            self._given.add(delivery["message"])
+            self._holds.given(delivery["message"], asked_ns, 1_000 * invisible_s)
         return operation._replace(type="ok", value={**operation.value, "deliveries": deliveries}, node=self._proxy)
 
     async def _ack(self, operation: Operation) -> Operation:
         await self._ask("ack", message=self._given_by(operation))
+        self._holds.acknowledged(message_of(operation), self._proxy)
         return operation._replace(type="ok", node=self._proxy)
 
     async def _change(self, operation: Operation) -> Operation:
         assert operation.value is not None
         invisible_s = _whole_seconds(operation.value["invisible_ms"])
-        await self._ask("change", message=self._given_by(operation), invisible_s=invisible_s)
+        given = self._given_by(operation)
+        self._holds.require_unacknowledged(message_of(operation))
+        asked_ns = self._holds.now_ns()
+        await self._ask("change", message=given, invisible_s=invisible_s)
+        self._holds.changed(message_of(operation), asked_ns, 1_000 * invisible_s)
         return operation._replace(type="ok", node=self._proxy)
 
     def _given_by(self, operation: Operation) -> str:

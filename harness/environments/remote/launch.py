@@ -28,6 +28,8 @@ class Launch:
     """Written before each boot, by absolute paths."""
     environment: Mapping[str, str] = field(default_factory=dict)
     ready: Probe | None = None
+    logs: str = ""
+    """Absolute; empty where its output is all."""
 
 
 def launch_of(name: str, program: Program, addresses: Mapping[str, str]) -> Launch:
@@ -49,4 +51,5 @@ def launch_of(name: str, program: Program, addresses: Mapping[str, str]) -> Laun
                 files={filled(path, names): filled(text, names).encode() for path, text in command.files.items()},
                 environment={name: filled(text, names) for name, text in command.environment.items()},
                 ready=ready,
+                logs=filled(command.logs, names),
             )

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import io
 import json
+import tarfile
 from pathlib import Path
 
 from harness.environments.remote import agent, capture
 from harness.environments.remote.shell import Shell
 from harness.errors import HarnessError
-from harness.record.run_directory import ABOUT_PACKETS, EVENTS, NODE_LOG, PACKETS
+from harness.record.run_directory import ABOUT_PACKETS, EVENTS, NODE_LOG, NODE_LOGS, PACKETS
+
+MOST_LOG_BYTES = 64 << 20
+PACK = """import os, sys, tarfile
+folder, left = sys.argv[1], int(sys.argv[2])
+found = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+found = [path for path in found if os.path.isfile(path) and not os.path.islink(path)]
+with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as packed:
+    for path in sorted(found, key=os.path.getmtime, reverse=True):
+        if (size := os.path.getsize(path)) <= left:
+            left -= size
+            packed.add(path, os.path.relpath(path, folder))
+"""
+"""The newest files of a folder first, as long as they fit."""
 
 
-def bring_home(shell: Shell, directory: Path, *, zero_ns: int) -> None:
-    """Write `node.log` and `events.jsonl` of the node into `directory`, which is made unless it is there; and its
-    packets, if they were captured.
+def bring_home(shell: Shell, directory: Path, *, zero_ns: int, logs: str = "") -> None:
+    """Write `node.log` and `events.jsonl` of the node into `directory`, which is made unless it is there; its packets,
+    if they were captured; and below `logs` the files of the directory of that name, of which a program that fills
+    more than MOST_LOG_BYTES keeps the newest.
 
     `zero_ns`: what CLOCK_MONOTONIC was in the node when the harness's clock was 0. Raises HarnessError, OSError.
     """
@@ -28,8 +43,21 @@ def bring_home(shell: Shell, directory: Path, *, zero_ns: int) -> None:
                 continue  # torn by a kill
             event["time"] -= zero_ns
             file.write(json.dumps(event) + "\n")
+    if logs:
+        _bring_logs(shell, logs, directory / NODE_LOGS)
     if shell.fetch(agent.CAPTURE):
         _bring_packets(shell, directory, zero_ns=zero_ns)
+
+
+def _bring_logs(shell: Shell, source: str, target: Path) -> None:
+    """Raises HarnessError, OSError."""
+    packed = shell.run(["python3", "-I", "-S", "-c", PACK, source, str(MOST_LOG_BYTES)])
+    try:
+        with tarfile.open(fileobj=io.BytesIO(packed.output)) as archive:
+            archive.extractall(target, filter="data")
+    except tarfile.TarError as error:
+        words = packed.errors.decode(errors="replace").strip().rpartition("\n")[2] or str(error)
+        raise HarnessError(f"the logs below {source} of {target.parent.name} could not be collected: {words}") from None
 
 
 def _bring_packets(shell: Shell, directory: Path, *, zero_ns: int) -> None:

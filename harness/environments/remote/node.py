@@ -297,7 +297,7 @@ class RemoteNode:
             self.deaths.append(f"exit code {seen['exit_code']}\n{seen['last_words']}".strip())
 
     def bring_logs_home(self, directory: Path, *, zero_ns: int) -> None:
-        bring_home(self.place.shell, directory, zero_ns=zero_ns)
+        bring_home(self.place.shell, directory, zero_ns=zero_ns, logs=self.launch.logs)
 
     def _changed(self, answer: Mapping[str, Any]) -> str:
         before, after = answer["before"], answer["after"]

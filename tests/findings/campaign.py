@@ -3,10 +3,10 @@
     python -m tests.findings.campaign --outcomes findings.jsonl --minutes 240 --page docs/findings/rocketmq.md
     python -m tests.findings.campaign --outcomes findings.jsonl --release 5.4.0 --workload log --nemesis partition,kill
 
-Which storms, and in which order, is decided by the root seed (`storms`). Each is a command of its own, `stormproof run`,
-in containers; what came of it is a line of the file of outcomes at once (`outcomes`). A storm that was cut off has no
-line and is blown again. The run's directory is kept where the verdict is not VALID, until all of them are larger than
-`--keep-gb`. With `--count 0 --page FILE` only the page of what there is is written (`page`).
+Which storms, and in which order, is decided by the root seed (`storms`). Each is a command of its own, `stormproof
+run` in containers; what came of it is a line of the file of outcomes at once (`outcomes`). A storm that was cut off
+has no line and is blown again. The run's directory is kept where the verdict is not VALID, until all of them are larger
+than `--keep-gb`. With `--count 0 --page FILE` only the page of what there is is written (`page`).
 
 The exit code is 0, whatever was found: the page is to be read by a person.
 """
@@ -51,7 +51,7 @@ class Cluster:
         runs.mkdir(parents=True)
         command = [*self.prefix, *COMMAND, *storm.arguments(self.storm_s, str(runs)), "--progress"]
         code, words, seconds = _ended(command, runs / "words")
-        if code is None or code < 0 or code >= 128 and code not in (254, 255):
+        if code is None or code < 0 or (code >= 128 and code not in (254, 255)):
             return None
         verdicts = sorted(runs.glob(f"*/*/{VERDICT_FILE}"))
         outcome = outcome_of(storm, code, verdicts[-1] if verdicts else None, words, seconds - self.storm_s)
@@ -80,7 +80,12 @@ def _ended(command: Sequence[str], words: Path) -> tuple[int | None, str, float]
 
 
 def blow_all(
-    storms: Sequence[Storm], kept: Kept, blow: Blow, most_s: float, say: Callable[[str], object], tidy: Callable[[], object]
+    storms: Sequence[Storm],
+    kept: Kept,
+    blow: Blow,
+    most_s: float,
+    say: Callable[[str], object],
+    tidy: Callable[[], object],
 ) -> None:
     """Those that are left, until so many seconds are over: none is begun later."""
     begun = time.monotonic()

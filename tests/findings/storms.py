@@ -2,8 +2,8 @@
 
 A campaign is a list of releases with a share each, workloads, and packages of faults. Within a release, the n-th storm
 takes the n-th workload and the n-th package, both in an order of chance and round and round, and moves on by one where
-the two rounds would meet again: so each workload and each package is there among the first few storms, and no pair comes
-twice before all came once. A storm's seed depends on its place alone, not on what else a campaign is made of.
+the two rounds would meet again: so each workload and each package is there among the first few storms, and no pair
+comes twice before all came once. A storm's seed depends on its place alone, not on what else a campaign is made of.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.findings.outcomes import VALID, Kept, Outcome, outcome_of
+from tests.findings.outcomes import HARNESS_FAILED, VALID, WRONG_USAGE, Kept, Outcome, outcome_of
 from tests.findings.page import PARTS, page
 from tests.findings.storms import PACKAGES, SHARES, WORKLOADS, Storm, drawn
 
@@ -51,7 +51,7 @@ class Cluster:
         runs.mkdir(parents=True)
         command = [*self.prefix, *COMMAND, *storm.arguments(self.storm_s, str(runs)), "--progress"]
         code, words, seconds = _ended(command, runs / "words")
-        if code is None or code < 0 or (code >= 128 and code not in (254, 255)):
+        if code is None or code < 0 or (code >= 128 and code not in (WRONG_USAGE, HARNESS_FAILED)):
             return None
         verdicts = sorted(runs.glob(f"*/*/{VERDICT_FILE}"))
         outcome = outcome_of(storm, code, verdicts[-1] if verdicts else None, words, seconds - self.storm_s)

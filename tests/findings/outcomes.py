@@ -15,6 +15,7 @@ REFUSED = "refused"
 FAILED = "failed"
 """The harness itself, and so nothing is known of the system; such a storm is blown again."""
 VALID, INVALID, UNKNOWN = "valid", "invalid", "unknown"
+WRONG_USAGE, HARNESS_FAILED = 254, 255
 VERDICTS = (VALID, UNKNOWN, INVALID, REFUSED, FAILED)
 
 
@@ -42,9 +43,10 @@ class Outcome:
 
 
 def outcome_of(storm: Storm, exit_code: int, verdict_file: Path | None, last_words: str, beyond_s: float) -> Outcome:
-    """What a command ended with. `verdict_file` is None where it left none."""
-    if verdict_file is None:
-        verdict = REFUSED if exit_code == 254 else FAILED
+    """What a command ended with. `verdict_file` is None where it left none; what it says is nothing if the harness failed,
+    for example because the system did not even start."""
+    if verdict_file is None or exit_code == HARNESS_FAILED:
+        verdict = REFUSED if exit_code == WRONG_USAGE else FAILED
         return Outcome(
             storm=storm, verdict=verdict, exit_code=exit_code, reasons=(last_words,), beyond_s=round(beyond_s, 1)
         )

@@ -88,6 +88,12 @@ def test_an_outcome_tells_broken_promises_from_what_is_excused(tmp_path: Path) -
     assert outcome.directory == str(tmp_path)
 
 
+def test_a_verdict_is_none_where_the_system_did_not_start(tmp_path: Path) -> None:
+    file = tmp_path / "verdict.json"
+    file.write_text(json.dumps({"verdict": "unknown", "checkers": {}, "reasons": [], "excused": ""}))
+    assert outcome_of(drawn(1, 1)[0], 255, file, "stormproof: it did not serve", 1.0).verdict == FAILED
+
+
 @pytest.mark.parametrize(("code", "verdict"), [(254, REFUSED), (255, FAILED)])
 def test_a_command_without_a_verdict_was_refused_or_failed(code: int, verdict: str) -> None:
     outcome = outcome_of(drawn(1, 1)[0], code, None, "stormproof: no", 1.0)

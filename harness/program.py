@@ -118,6 +118,9 @@ class Command:
     """Absolute path, which may begin with `${home}` -> text, written before each boot."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables, beside those of the image."""
+    stops_within_s: float = 10.0
+    """So long it may take to end by itself once a run is over, by force after that: less where its clean stop takes
+    seconds and leaves nothing that a run needs."""
     ready: Probe | None = None
     """Waited for after the first start of all nodes. None: whatever the system's adapter waits for."""
 

@@ -193,7 +193,7 @@ class RemoteEnvironment:
 
     def _end(self, node: RemoteNode) -> None:
         try:
-            node.terminate()
+            node.end()
         finally:
             assert self._logs is not None
             # None is known of a node that could not even be prepared.

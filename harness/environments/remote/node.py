@@ -18,7 +18,7 @@ from harness.environments.remote.machines import Place, Squeezed
 from harness.environments.remote.struck_processes import OneProcess, Struck
 from harness.errors import HarnessError
 from harness.printable import last_lines
-from harness.program import Listening, Program, Succeeding, image_of
+from harness.program import Command, Listening, Program, Succeeding, image_of
 from harness.system import NodeSpec
 
 CLEAN_STOP_S = 10.0
@@ -98,7 +98,7 @@ class RemoteNode:
         """End the program cleanly and start the one that takes its place."""
         if self.upgraded is None:
             return ""
-        self.terminate()
+        self._terminate(CLEAN_STOP_S)
         self.launch, self.upgraded = self.upgraded, None
         return self.boot()
 
@@ -274,11 +274,15 @@ class RemoteNode:
             return None
         return Usage(memory_bytes=held["memory_bytes"], handles=held["handles"])
 
-    def terminate(self) -> None:
+    def end(self) -> None:
+        """For good: what a clean stop would leave is not needed any more."""
+        self._terminate(self.program.stops_within_s if isinstance(self.program, Command) else CLEAN_STOP_S)
+
+    def _terminate(self, timeout_s: float) -> None:
         self.look()
         if self._should_run:
             self._should_run = False
-            self._ask("terminate", {"timeout_s": CLEAN_STOP_S})
+            self._ask("terminate", {"timeout_s": timeout_s})
 
     def look(self) -> None:
         """Note if the program has ended of its own accord."""

@@ -21,7 +21,7 @@ from harness.system import NodeSpec
 from system_under_test.rocketmq.client.admin_client import AdminClient, AdminRefusal
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.topic import TopicConfig
-from workloads.systems.rocketmq.release import DIRECTORY, HEAPS, SCRIPTS, image
+from workloads.systems.rocketmq.release import DIRECTORY, HEAPS, NO_TLS, SCRIPTS, image
 from workloads.systems.rocketmq.settings import (
     CONTROLLER_PORT,
     NAMESERVER_PORT,
@@ -35,6 +35,10 @@ from workloads.systems.rocketmq.settings import (
 )
 
 MASTER_ID = 0
+STOPS_WITHIN_S = 1.0
+"""A broker takes ten seconds to leave its group in good order, which nobody waits for once a run is over."""
+CONTROLLER_LOG_FILE_BYTES = 16 * 1024 * 1024
+"""A gigabyte unless it is set, for a few entries."""
 
 CONTROLLER_SETTINGS = (
     "controllerDLegerGroup",
@@ -89,12 +93,13 @@ def original_node(spec: NodeSpec, settings: RocketmqSettings) -> NodeSpec:
     kind = spec.program.main.rpartition(":")[2]
     path = f"{PLACE_OF_HOME}/{kind}.conf"
     properties = _properties(kind, spec.program.config, settings)
-    options = f"-Duser.home={PLACE_OF_HOME} {HEAPS[kind]} {settings.java_options}".strip()
+    options = f"-Duser.home={PLACE_OF_HOME} {NO_TLS} {HEAPS[kind]} {settings.java_options}".strip()
     place = settings.installed or ("$ROCKETMQ_HOME" if settings.image else DIRECTORY)
     command = Command(
         argv=("sh", "-c", f'exec sh "{place}/bin/{SCRIPTS[kind]}" -c {path}'),
         image=image(settings),
         files={path: "".join(f"{name}={_text(value)}\n" for name, value in properties.items())},
+        stops_within_s=STOPS_WITHIN_S,
         environment={"JAVA_OPT_EXT": options, **({} if place.startswith("$") else {"ROCKETMQ_HOME": place})},
     )
     return replace(spec, program=command)
@@ -156,6 +161,7 @@ def _properties(kind: str, config: Mapping[str, object], settings: RocketmqSetti
         peers = zip(controller_names(settings), addresses(controller_names(settings), CONTROLLER_PORT), strict=True)
         properties["controllerDLegerPeers"] = ";".join(f"{name}-{address}" for name, address in peers)
         properties["controllerStorePath"] = f"{PLACE_OF_HOME}/controller"
+        properties["mappedFileSize"] = CONTROLLER_LOG_FILE_BYTES
     return properties
 
 

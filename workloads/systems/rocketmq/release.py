@@ -35,6 +35,8 @@ SCRIPT = """#!/bin/sh
 exec java -XX:SharedArchiveFile="$ROCKETMQ_HOME/{name}.jsa" -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off \\
     {options} $JAVA_OPT_EXT -cp "$(cat "$ROCKETMQ_HOME/classpath")" {main} "$@"
 """
+NO_TLS = "-Dtls.server.mode=disabled"
+"""Each server makes a certificate of its own when it starts otherwise, which nobody asks for: seconds for each."""
 HEAPS = {
     "nameserver": "-Xms48m -Xmx160m -XX:MaxDirectMemorySize=128m",
     "controller": "-Xms48m -Xmx160m -XX:MaxDirectMemorySize=128m",
@@ -73,7 +75,7 @@ storePathRootDir=$place/store
 mappedFileSizeCommitLog=1048576
 END
 laid_out() {{ # name, main class, seconds: runs for so long, and leaves its classes laid out
-    java -XX:ArchiveClassesAtExit=$1.jsa -Xlog:cds=off -Xlog:cds+dynamic=off {options} -Xmx256m \\
+    java -XX:ArchiveClassesAtExit=$1.jsa -Xlog:cds=off -Xlog:cds+dynamic=off {options} -Xmx256m {no_tls} \\
         -Duser.home=$place -cp "$CLASSPATH" $2 -c $place/$1.conf >$place/$1.log 2>&1 &
     eval "pid_$1=$!"
 }}
@@ -88,8 +90,8 @@ laid_out mqnamesrv {namesrv}
 laid_out mqbroker {broker}
 for step in $(seq 60); do
     sleep 1
-    java -XX:TieredStopAtLevel=1 -Xmx64m -cp "$CLASSPATH" {admin} topicRoute -n 127.0.0.1:9876 -t a 2>/dev/null \\
-        | grep -q 10911 && break
+    java -XX:TieredStopAtLevel=1 -Xmx64m -Duser.home=$place -cp "$CLASSPATH" {admin} \\
+        clusterList -n 127.0.0.1:9876 2>/dev/null | grep -q 10911 && break
 done
 ended mqbroker
 ended mqnamesrv
@@ -118,6 +120,7 @@ def image(settings: RocketmqSettings) -> Image:
         prepare=PREPARE.format(
             directory=DIRECTORY,
             options=OPTIONS,
+            no_tls=NO_TLS,
             controller=MAIN["mqcontroller"],
             namesrv=MAIN["mqnamesrv"],
             broker=MAIN["mqbroker"],

@@ -43,8 +43,8 @@ class Outcome:
 
 
 def outcome_of(storm: Storm, exit_code: int, verdict_file: Path | None, last_words: str, beyond_s: float) -> Outcome:
-    """What a command ended with. `verdict_file` is None where it left none; it says nothing where the harness failed, for
-    example because the system did not even start."""
+    """What a command ended with. `verdict_file` is None where it left none; it says nothing where the harness failed,
+    for example because the system did not even start."""
     if verdict_file is None or exit_code == HARNESS_FAILED:
         verdict = REFUSED if exit_code == WRONG_USAGE else FAILED
         return Outcome(

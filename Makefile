@@ -19,7 +19,7 @@ BIN := .venv/bin
 WORKERS := -n 3 --dist loadgroup --no-loadscope-reorder
 PACKAGES := harness nemesis workloads checkers system_under_test results
 
-.PHONY: help run test gate thorough lint format mutants mutate searches interruptions bench setup clean
+.PHONY: help run test gate thorough lint format mutants mutate searches findings interruptions bench setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -35,6 +35,9 @@ help:
 	@echo "               ended (OUTCOMES=mutation.jsonl)"
 	@echo "make searches  every planted bug is searched for from random starts, and docs/planted-bugs.md is made of it (ROOTS=5);"
 	@echo "               takes hours, and goes on where it was ended"
+	@echo "make findings  storm after storm against releases of RocketMQ itself, in containers, and docs/findings/rocketmq.md is"
+	@echo "               made of it (ARGUMENTS passes --count N, --minutes N, --release R on); hours, and goes on where it was"
+	@echo "               ended (OUTCOMES=findings.jsonl)"
 	@echo "make interruptions  commands interrupted at any moment end alike and leave nothing (COUNT=200)"
 	@echo "make bench     the figures of benchmarks/"
 	@echo "make setup     only the .venv and Java"
@@ -69,6 +72,10 @@ mutate: setup
 
 searches: setup
 	@$(BIN)/python -m tests.mutants.searches --roots $(ROOTS) --page docs/planted-bugs.md $(ARGUMENTS)
+
+findings: OUTCOMES = findings.jsonl
+findings: setup
+	@$(BIN)/python -m tests.findings.campaign --outcomes $(OUTCOMES) --page docs/findings/rocketmq.md $(ARGUMENTS)
 
 interruptions: setup
 	@$(BIN)/python -m tests.interruptions.campaign --count $(COUNT)

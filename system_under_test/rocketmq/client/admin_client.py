@@ -126,6 +126,16 @@ class AdminClient:
             raise
         return _decoded(broker, lambda: _mapping(answer.body))
 
+    async def has_topic(self, broker: str, topic: str) -> bool:
+        """Whether this broker itself knows of it: a slave hears of topics from its master now and then."""
+        try:
+            await self._ask(broker, RemotingCommand.request(RequestCode.GET_TOPIC_CONFIG, {"topic": topic}))
+        except AdminRefusal as refusal:
+            if refusal.response_code == ResponseCode.TOPIC_NOT_EXIST:
+                return False
+            raise
+        return True
+
     async def change_static_topic(self, broker: str, group: str, change: StaticTopic) -> None:
         """Tell the master of a group of new states of queues. They are safe there when this returns."""
         fields = TopicConfig.of(change.name, change.physical_queues).as_fields()

@@ -19,6 +19,7 @@ from harness.generator import Generator, any_of, clients, nemesis, picked, stagg
 from harness.interpreter import run_operations
 from harness.invariants import Breaches, invariants_of
 from harness.membership import Membership, membership_of
+from harness.observation import Observation, is_observable
 from harness.operation import NEMESIS, Operation
 from harness.printable import last_lines
 from harness.progress import Progress, RunProgress
@@ -127,7 +128,8 @@ class _Course:
     facts: FactsSoFar
     progress: Progress
     next_process: int = 0
-    sampling: asyncio.Task[None] | None = None
+    sampling: list[asyncio.Task[None]] = field(default_factory=list)
+    observation: Observation | None = None
     faults: list[FaultRow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -144,8 +146,11 @@ class _Course:
         try:
             await environment.start(nodes, self.recorder.nodes)
             if environment.usage is not None:
-                self.sampling = asyncio.create_task(self._sample(environment.usage), name="usage of nodes")
+                self._in_background(self._sample(environment.usage), "usage of nodes")
             observer = environment.client_host("observer")
+            if environment.moments is None and is_observable(plan.system):
+                self.observation = Observation(plan.system, plan.system_settings, environment.timeline)
+                self._in_background(self.observation.go_on(observer), "what nodes are seen to be")
             await self._until_serves_first(observer)
             self.facts.storm_from_ns = environment.timeline.now_ns()
             self.progress(f"storm of {scenario.time_limit_s:g} s")
@@ -189,11 +194,16 @@ class _Course:
                     self.facts.panics.update(environment.panics())
             finally:
                 await environment.stop()
+                if self.observation is not None and self.recorder.nodes is not None:
+                    self.observation.write(self.recorder.nodes)
+
+    def _in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self.sampling.append(asyncio.create_task(work, name=name))
 
     async def _end_sampling(self) -> None:
-        if self.sampling is not None:
-            self.sampling.cancel()
-            await asyncio.gather(self.sampling, return_exceptions=True)
+        for task in self.sampling:
+            task.cancel()
+        await asyncio.gather(*self.sampling, return_exceptions=True)
 
     async def _sample(self, ask: Callable[[], Awaitable[Mapping[str, Usage]]]) -> None:
         """For ever. A sample that fails is left out: it must not end a run, and what is missing can be seen."""

@@ -46,6 +46,7 @@ from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
 from workloads.systems.rocketmq.nodes import node_specs
+from workloads.systems.rocketmq.observation import observed
 from workloads.systems.rocketmq.original import original_node, until_topics_are_made
 from workloads.systems.rocketmq.points import POINTS
 from workloads.systems.rocketmq.settings import (
@@ -249,7 +250,14 @@ class Rocketmq:
             pass
         finally:
             controllers.close()
+        if "primary" not in roles and settings.is_original:
+            # While its controllers elect one of themselves nobody there says who is master, and NameServers do.
+            return {**await _configured_roles(settings, host), **roles}
         return roles
+
+    async def observed(self, settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
+        """`Observable`."""
+        return await observed(settings, host) if settings.is_original and settings.has_controllers else {}
 
     def watch(self, settings: RocketmqSettings) -> RocketmqWatch:
         return RocketmqWatch(settings)

@@ -46,6 +46,9 @@ DUAL_WRITE = 2
 """So many replicas, the master among them, have a message before it is acknowledged: one, unless that is set."""
 ROUTES_REFRESHED_MS = 20_000
 
+CONFIG = f"{PLACE_OF_HOME}/store/config"
+FIRST_TOPICS = f"{PLACE_OF_HOME}/first-topics.json"
+"""What a broker begins with, on whose disk no table of topics is yet."""
 CONTROLLER_SETTINGS = (
     "controllerDLegerGroup",
     "controllerDLegerSelfId",
@@ -114,10 +117,15 @@ def original_node(spec: NodeSpec, settings: RocketmqSettings) -> NodeSpec:
     options = (f"-Duser.home={PLACE_OF_HOME}", NO_TLS, HEAPS[kind], *_system_properties(kind, spec.program.config))
     place = settings.installed or ("$ROCKETMQ_HOME" if settings.image else DIRECTORY)
     names_file = "-pc" if kind == "proxy" else "-c"
+    files = {path: _file(kind, properties)}
+    begin = ""
+    if kind == "broker" and not settings.static_queues:
+        files[FIRST_TOPICS] = _first_topics(settings)
+        begin = f"mkdir -p {CONFIG}; [ -e {CONFIG}/topics.json ] || cp {FIRST_TOPICS} {CONFIG}/topics.json; "
     command = Command(
-        argv=("sh", "-c", f'exec sh "{place}/bin/{SCRIPTS[kind]}" {names_file} {path}'),
+        argv=("sh", "-c", f'{begin}exec sh "{place}/bin/{SCRIPTS[kind]}" {names_file} {path}'),
         image=image(settings),
-        files={path: _file(kind, properties)},
+        files=files,
         logs=f"{PLACE_OF_HOME}/logs",
         stops_within_s=STOPS_WITHIN_S,
         environment={
@@ -129,9 +137,9 @@ def original_node(spec: NodeSpec, settings: RocketmqSettings) -> NodeSpec:
 
 
 async def until_topics_are_made(settings: RocketmqSettings, host: Any) -> None:
-    """All groups have the topics of the workloads: their masters are asked to make them, where NameServers show that
-    they do not have them yet. With controllers slaves have them as well, which ask their masters every ten seconds: one
-    that becomes master before it did so has no topics, and nobody makes them in a storm."""
+    """All groups have the topics of the workloads, with which brokers begin; where NameServers show that they do not
+    have them, their masters are asked to make them. With controllers slaves have them as well, which ask their masters
+    every ten seconds: one that becomes master before it did so has no topics, and nobody makes them in a storm."""
     admin = AdminClient(host)
     expected = {group.name for group in broker_groups(settings)}
     name_servers = itertools.cycle(addresses(name_server_names(settings), NAMESERVER_PORT))
@@ -194,6 +202,23 @@ def _properties(kind: str, config: Mapping[str, object], settings: RocketmqSetti
         properties["controllerStorePath"] = f"{PLACE_OF_HOME}/controller"
         properties["mappedFileSize"] = CONTROLLER_LOG_FILE_BYTES
     return properties
+
+
+def _first_topics(settings: RocketmqSettings) -> str:
+    """A broker's table of topics, as it keeps it itself once it runs."""
+    table = {
+        name: {
+            "topicName": name,
+            "perm": 6,
+            "readQueueNums": settings.topic_queues,
+            "writeQueueNums": settings.topic_queues,
+            "topicFilterType": "SINGLE_TAG",
+            "topicSysFlag": 0,
+            "order": False,
+        }
+        for name in topics(settings)
+    }
+    return json.dumps({"dataVersion": {"counter": 1, "stateVersion": 0, "timestamp": 1}, "topicConfigTable": table})
 
 
 def _system_properties(kind: str, config: Mapping[str, object]) -> tuple[str, ...]:

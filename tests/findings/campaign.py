@@ -128,7 +128,9 @@ def main(arguments: list[str] | None = None, say: Callable[[str], object] = _pri
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no storm later than that")
     parser.add_argument("--storm-s", type=float, default=STORM_S, help="seconds a storm lasts (90)")
     parser.add_argument("--release", action="append", help=f"only these; may be repeated ({', '.join(SHARES)})")
-    parser.add_argument("--workload", action="append", help="only these; may be repeated")
+    parser.add_argument(
+        "--workload", action="append", help="only these, or several at once as log+pop; may be repeated"
+    )
     parser.add_argument("--nemesis", action="append", help="only these packages; may be repeated")
     parser.add_argument("--prefix", type=shlex.split, default=[], help="before each command, such as 'flock FILE'")
     parser.add_argument("--page", type=Path, help="write what it came to as Markdown")

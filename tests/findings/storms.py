@@ -38,6 +38,7 @@ PACKAGES = (
     "kill,pause",
     "links,pause,clock",
 )
+CLIENTS, CLIENTS_OF_ONE = 10, 4
 SEED_BITS = 63
 """What `--seed` takes."""
 
@@ -55,9 +56,15 @@ class Storm:
             "run",
             SYSTEM,
             *("--environment", "docker", "--set", f"release={self.release}", "--workload", self.workload),
+            *("--concurrency", str(self.clients)),
             *("--nemesis", self.nemesis, "--time-limit", f"{time_limit_s:g}", "--seed", str(self.seed)),
             *("--engine", "inprocess", "--runs", runs, "--json"),
         )
+
+    @property
+    def clients(self) -> int:
+        """Of several workloads at once each has some."""
+        return max(CLIENTS, CLIENTS_OF_ONE * len(self.workload.split("+")))
 
     def words(self) -> str:
         return f"{self.release} {self.workload} {self.nemesis} {self.seed}"

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.record.scenario import Scenario
+from harness.session import resolve as registry
+from harness.session.suite_file import load_suite
+from nemesis.schedule_file import lines_of
 from tests.findings.campaign import blow_all, keep_newest, main
 from tests.findings.outcomes import FAILED, INVALID, REFUSED, VALID, Kept, Outcome, outcome_of
 from tests.findings.page import PARTS, finding_files, page
 from tests.findings.storms import PACKAGES, SHARES, WORKLOADS, Storm, drawn
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "findings"
 ROUND = sum(SHARES.values())
 
 
@@ -32,6 +38,12 @@ def test_a_storm_keeps_its_seed_when_releases_and_packages_are_taken_away() -> N
     those = {(one.release, one.workload, one.nemesis): one.seed for one in reversed(all_storms)}
     for one in drawn(1, 6, {"5.4.0": 1}, WORKLOADS, PACKAGES[:1]):
         assert those[one.release, one.workload, one.nemesis] == one.seed
+
+
+def test_several_workloads_at_once_have_clients_each() -> None:
+    storm = drawn(1, 1, workloads=["log+queue+pop+consumption+delayed+transactional"])[0]
+    arguments = storm.arguments(90.0, "runs")
+    assert arguments[arguments.index("--concurrency") + 1] == "24"
 
 
 def test_each_release_has_its_share_of_every_round() -> None:
@@ -140,3 +152,20 @@ def test_only_the_page_is_written_where_no_storm_is_asked_for(tmp_path: Path) ->
 def test_every_finding_begins_with_its_heading() -> None:
     for file in finding_files(PARTS):
         assert file.read_text("utf-8").startswith("### "), file.name
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_suites_that_show_findings_are_read(path: Path) -> None:
+    assert load_suite(str(path)).scenarios
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.txt")), ids=lambda path: path.stem)
+def test_schedules_that_show_findings_are_read(path: Path) -> None:
+    scenario = Scenario(system="rocketmq", workload="log", environment="docker", settings={"release": "5.4.0"})
+    assert registry.resolve(replace(scenario, schedule=lines_of(path), time_limit_s=90.0)).packages
+
+
+def test_the_page_names_every_storm_that_shows_a_finding() -> None:
+    text = "".join(file.read_text("utf-8") for file in finding_files(PARTS))
+    for file in (*EXAMPLES.glob("*.toml"), *EXAMPLES.glob("*.txt")):
+        assert f"examples/findings/{file.name}" in text, file.name

@@ -45,7 +45,8 @@ def test_our_clients_understand_a_release(release: str, tmp_path: Path) -> None:
     assert heard.metadata.is_active
     assert heard.metadata.leader_address == CONTROLLER
     state = heard.states[GROUP]
-    assert (state.info.master_address, state.info.master_epoch) == (BROKER, 1)
+    assert state.info.master_address == BROKER
+    assert 1 <= heard.epochs.entries[-1].master_epoch <= state.info.master_epoch
     assert [replica.broker_id for replica in state.in_sync] == [state.info.master_id]
     assert all(replica.is_alive for replica in state.in_sync)
     assert state.not_in_sync == ()
@@ -53,7 +54,7 @@ def test_our_clients_understand_a_release(release: str, tmp_path: Path) -> None:
     assert (route.broker_name, route.master, route.read_queues, route.write_queues) == (GROUP, BROKER, 1, 1)
     assert (heard.sent.queue_id, heard.sent.queue_offset, heard.sent.broker) == (0, 0, BROKER)
     assert heard.pulled.messages == ((0, b"one"),)
-    assert (heard.epochs.group, heard.epochs.entries[0].master_epoch) == (GROUP, 1)
+    assert heard.epochs.group == GROUP
     assert heard.runtime["brokerVersionDesc"] == f"V{release.replace('.', '_')}"
 
 

@@ -145,12 +145,8 @@ class _Course:
         self.reported.begin(f"starting {len(nodes)} nodes ({environment.name})")
         try:
             await environment.start(nodes, self.recorder.nodes)
-            if environment.usage is not None:
-                self._in_background(self._sample(environment.usage), "usage of nodes")
             observer = environment.client_host("observer")
-            if environment.moments is None and is_observable(plan.system):
-                self.observation = Observation(plan.system, plan.system_settings, environment.timeline)
-                self._in_background(self.observation.go_on(observer), "what nodes are seen to be")
+            self._begin_sampling(observer)
             await self._until_serves_first(observer)
             self.facts.storm_from_ns = environment.timeline.now_ns()
             self.progress(f"storm of {scenario.time_limit_s:g} s")
@@ -197,8 +193,13 @@ class _Course:
                 if self.observation is not None and self.recorder.nodes is not None:
                     self.observation.write(self.recorder.nodes)
 
-    def _in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self.sampling.append(asyncio.create_task(work, name=name))
+    def _begin_sampling(self, observer: Any) -> None:
+        environment, plan = self.environment, self.plan
+        if environment.usage is not None:
+            self.sampling.append(asyncio.create_task(self._sample(environment.usage), name="usage of nodes"))
+        if environment.moments is None and is_observable(plan.system):
+            self.observation = Observation(plan.system, plan.system_settings, environment.timeline)
+            self.sampling.append(asyncio.create_task(self.observation.go_on(observer), name="roles of nodes"))
 
     async def _end_sampling(self) -> None:
         for task in self.sampling:

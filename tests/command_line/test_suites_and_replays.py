@@ -76,13 +76,12 @@ def test_the_nightly_suite_covers_every_workload_and_runs_in_containers_as_well(
     assert {scenario.mutant for scenario in scenarios} == {None}
 
 
-def test_the_suite_of_real_systems_expects_something_of_each_scenario_and_takes_about_half_an_hour() -> None:
+def test_the_suite_of_real_systems_expects_something_of_each_row_and_takes_less_than_45_minutes() -> None:
     rows = load_suite("real").rows
     assert all(row.expected is not None for row in rows)
     assert {row.expected.name for row in rows if row.expected is not None} == {"valid", "invalid", "not-valid"}
     assert {row.scenario.environment for row in rows} == {"docker"}
-    systems = {row.scenario.system for row in rows}
-    assert "rocketmq" not in systems
+    assert all("release" in row.scenario.settings for row in rows if row.scenario.system == "rocketmq")
     start_and_end_s = 25.0
     took_s = [row.scenario.time_limit_s + row.scenario.recovery_s + start_and_end_s for row in rows]
-    assert 15 * 60 <= sum(took_s) <= 40 * 60
+    assert 15 * 60 <= sum(took_s) <= 45 * 60

@@ -7,6 +7,7 @@ asking it. A distribution is somebody's own: its files are read each time, and a
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -42,7 +43,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 DEPENDENCY = "<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version></dependency>"
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
-NOT_FOUND = "Could not find artifact"
+NOT_FOUND = re.compile(r"(?:Could not find artifact|artifacts could not be resolved:) ([^\s,]+)")
 
 
 def java_image(client: Any, release: JavaRelease, base: str, say: Say) -> str:
@@ -94,15 +95,24 @@ def _fetched(wanted: MavenArtifacts, place: Path, say: Say) -> dict[str, bytes]:
     command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
     done = guarded.run([*command, f"-DoutputDirectory={jars}"], stderr=subprocess.STDOUT)
     if done.returncode:
-        words = next((line for line in done.stdout.splitlines() if line.startswith("[ERROR]")), "it said nothing")
-        words = words.removeprefix("[ERROR]").strip().partition(" -> ")[0]
-        if NOT_FOUND in words:
-            missing = words.partition(NOT_FOUND)[2].split()[0]
-            raise UsageError(f"Maven finds no {missing}: is there such a release? Otherwise {wanted.otherwise}")
+        words = next(filter(None, (line.strip() for line in done.stdout.split("[ERROR]")[1:])), "it said nothing")
+        words = words.partition("\n")[0].partition(" -> ")[0]
+        if missing := NOT_FOUND.search(words):
+            raise UsageError(f"Maven finds no {missing[1]}: is there such a release? Otherwise {wanted.otherwise}")
         raise HarnessError(f"Maven could not fetch {_words(wanted)}: {words}; {wanted.otherwise}")
     found = {f"lib/{path.name}": path.read_bytes() for path in sorted(jars.glob("*.jar"))}
     say(f"{len(found)} jars, {sum(map(len, found.values())) / 2**20:.0f} MiB")
     return found
+
+
+def require_distribution(path: Path) -> None:
+    """Raises UsageError where there is none that could be one."""
+    if path.is_dir():
+        return
+    if not path.is_file():
+        raise UsageError(f"{path}: no such folder or archive of a distribution")
+    if not path.name.endswith(ARCHIVES):
+        raise UsageError(f"{path} is no archive that can be unpacked here: expected a folder, or {', '.join(ARCHIVES)}")
 
 
 def _distribution(path: Path, place: Path) -> dict[str, bytes]:
@@ -120,13 +130,10 @@ def _distribution(path: Path, place: Path) -> dict[str, bytes]:
 
 @contextmanager
 def _unpacked(path: Path, place: Path) -> Iterator[Path]:
+    require_distribution(path)
     if path.is_dir():
         yield path
         return
-    if not path.is_file():
-        raise UsageError(f"{path}: no such folder or archive of a distribution")
-    if not path.name.endswith(ARCHIVES):
-        raise UsageError(f"{path} is no archive that can be unpacked here: expected a folder, or {', '.join(ARCHIVES)}")
     os.makedirs(place)
     try:
         if zipfile.is_zipfile(path):

@@ -7,18 +7,21 @@ import os
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.environments.docker.containers import docker_environment
 from harness.environments.docker.disks import DISK_FAULTS
 from harness.environments.docker.engine import engine
 from harness.environments.docker.image import node_images
+from harness.environments.docker.java_image import require_distribution
 from harness.environments.environment import Environment
 from harness.environments.kind import Setting, refuse_inventory
 from harness.environments.remote.carrying_out import carry_out
 from harness.environments.remote.environment import RemoteEnvironment
 from harness.environments.remote.launch import RUNNER
-from harness.program import Command, PythonProgram
+from harness.errors import UsageError
+from harness.program import Command, Installed, JavaRelease, PythonProgram
 from harness.system import NodeSpec
 
 T = TypeVar("T")
@@ -42,6 +45,15 @@ class Docker:
 
     def require_placed(self, nodes: Sequence[NodeSpec], inventory: str) -> None:
         refuse_inventory(self.name, inventory)
+        for node in nodes:
+            image = node.program.image if isinstance(node.program, Command) else None
+            if isinstance(image, Installed):
+                raise UsageError(
+                    f"environment 'docker' runs nothing that is installed on machines: node {node.name} needs an image "
+                    "that has its program; name one, or use --environment ssh"
+                )
+            if isinstance(image, JavaRelease) and isinstance(image.content, Path):
+                require_distribution(image.content)
 
     def run(
         self, main: Callable[[Environment], Coroutine[Any, Any, T]], setting: Setting

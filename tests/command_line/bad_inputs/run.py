@@ -96,6 +96,8 @@ rocketmq --set installed=/opt --set ack_durable=true => ack_durable is no settin
 rocketmq --set installed=/opt --mutant dispatch-to-max => nothing is planted in Apache RocketMQ itself
 rocketmq --set installed=/opt --workload register => cannot be run with these settings
 rocketmq --set installed=/opt => environment 'simulated' cannot run rocketmq: its node c1 is a command
+rocketmq --environment docker --set installed=/opt => environment 'docker' runs nothing that is installed on machines
+rocketmq --environment docker --set distribution=/nowhere => /nowhere: no such folder or archive of a distribution
 rocketmq --set java_options=-Xmx1g => java_options is about a RocketMQ of Apache's
 rocketmq --set release=newest => release takes the version of a release of RocketMQ, as 5.4.0, got 'newest'
 rocketmq --set release=5.4.0 --set distribution=/opt => release and distribution each say which RocketMQ

@@ -191,9 +191,14 @@ def _properties(kind: str, config: Mapping[str, object], settings: RocketmqSetti
         if settings.has_controllers:
             properties["controllerHeartBeatTimeoutMills"] = milliseconds(10_000, settings)
     elif kind == "proxy":
+        refreshed_s = -(-milliseconds(ROUTES_REFRESHED_MS, settings) // 1_000)
         properties |= {
             "proxyMode": "CLUSTER",
-            "topicRouteServiceCacheRefreshSeconds": -(-milliseconds(ROUTES_REFRESHED_MS, settings) // 1_000),
+            # Otherwise what asks for less than five seconds is refused, unless its client waits longer.
+            "grpcClientConsumerMinLongPollingTimeoutMillis": 1,
+            "topicRouteServiceCacheRefreshSeconds": refreshed_s,
+            # The same in 5.1.0.
+            "topicRouteServiceCacheExpiredInSeconds": refreshed_s,
         }
     elif "controllerDLegerSelfId" in properties:
         # A controller takes requests on the port of its peers: there is no other setting for one.

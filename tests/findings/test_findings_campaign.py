@@ -142,6 +142,16 @@ def test_the_page_counts_storms_and_has_all_parts_in_order(tmp_path: Path) -> No
     assert "| lost-write | 1 |  |" in text
 
 
+def test_an_anomaly_of_one_of_several_workloads_counts_as_such(tmp_path: Path) -> None:
+    both = Storm(release="5.4.0", workload="log+pop", nemesis="kill", seed=1)
+    one = Storm(release="5.4.0", workload="pop", nemesis="kill", seed=2)
+    outcomes = [
+        ended(both, INVALID, anomalies={"pop/lost": 3, "log/lost": 1}),
+        ended(one, INVALID, anomalies={"lost": 1}),
+    ]
+    assert "| lost | 2 |" in made_page(outcomes, tmp_path)
+
+
 def test_only_the_page_is_written_where_no_storm_is_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     arguments = ["--count", "0", "--outcomes", str(tmp_path / "none"), "--runs", str(tmp_path), "--page", str(file)]

@@ -20,7 +20,7 @@ def commands(settings: RocketmqSettings) -> dict[str, Command]:
 
 
 def lines(command: Command) -> dict[str, str]:
-    (text,) = command.files.values()
+    (text,) = (text for path, text in command.files.items() if path.endswith(".conf"))
     return dict(line.split("=", 1) for line in text.splitlines())
 
 

@@ -93,8 +93,10 @@ class _Asking:
     host: Any
     report: Report
     last: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
-    elected: set[tuple[str, int, int]] = field(default_factory=set)
-    """(group, id of the master, its epoch) of elections that the controllers have answered with."""
+    elected: set[tuple[str, int]] = field(default_factory=set)
+    """(address of the master, its epoch) of elections that the controllers have answered with."""
+    ids: dict[str, int] = field(default_factory=dict)
+    """Address of a broker -> its id, as controllers know it: a broker itself says 0 while it is master."""
     read: dict[str, BrokerEpochs] = field(default_factory=dict)
     """Address of a broker -> its epochs and confirm offset, when it was asked last."""
 
@@ -129,9 +131,13 @@ class _Asking:
         info, members = group.info, list(group.info.sync_state_set.members)
         agreed = {"group": group.group, "members": members, "sync_state_set_epoch": info.sync_state_set.epoch}
         self._changed(active, f"set of {group.group}", "set_agreed", agreed)
+        for replica in (*group.in_sync, *group.not_in_sync):
+            self.ids[replica.address] = replica.broker_id
+            identity = {"group": group.group, "broker_id": replica.broker_id}
+            self._changed(node_of(replica.address), "identity", "identity", identity)
         if info.master_id is None or info.master_address is None:
             return
-        self.elected.add((group.group, info.master_id, info.master_epoch))
+        self.elected.add((info.master_address, info.master_epoch))
         elected = {"master": info.master_id, "master_epoch": info.master_epoch, "in_sync": [], "unclean_allowed": None}
         self._changed(active, f"master of {group.group}", "elected", {"group": group.group, **elected})
         own = {"group": group.group, "members": members, "epoch": info.sync_state_set.epoch}
@@ -151,14 +157,12 @@ class _Asking:
         elected under it."""
         node, before = node_of(broker), self.read.get(broker)
         self.read[broker] = now
-        if now.broker_id:
-            self._changed(node, "identity", "identity", {"group": now.group, "broker_id": now.broker_id})
-        role = {"group": now.group, "broker_id": now.broker_id, "start_offset": None}
+        role = {"group": now.group, "broker_id": self.ids.get(broker), "start_offset": None}
         if not is_master:
             self._changed(node, "role", "role", {**role, "role": "slave", "master_epoch": None})
             return
         newest = now.entries[-1].master_epoch if now.entries else 0
-        if now.broker_id is None or (now.group, now.broker_id, newest) not in self.elected:
+        if (broker, newest) not in self.elected:
             return
         self._changed(node, "role", "role", {**role, "role": "master", "master_epoch": newest})
         was = before.entries[-1].master_epoch if before is not None and before.entries else 0

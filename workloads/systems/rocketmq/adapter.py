@@ -272,8 +272,8 @@ class Rocketmq:
         self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
     ) -> LegalLoss:
         # What a release says of its log is too little to tell what it may have lost.
-        is_told_little = settings.requests == "public" or settings.is_original
-        return legal_loss(settings, struck, NoReports() if is_told_little else reports)
+        says_too_little = settings.requests == "public" or settings.is_original
+        return legal_loss(settings, struck, NoReports() if says_too_little else reports)
 
 
 def _is_public(settings: RocketmqSettings, host: Any) -> bool:

@@ -7,19 +7,19 @@ run itself goes into its facts, so that a verdict over a run cut short says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.client import Client
 from harness.environments.environment import Environment, Moments, Usage
+from harness.environments.impairment import OF_CLOCKS
 from harness.errors import HarnessError
 from harness.generator import Generator, any_of, clients, nemesis, picked, stagger, time_limit
 from harness.interpreter import run_operations
 from harness.invariants import Breaches, invariants_of
 from harness.membership import Membership, membership_of
-from harness.observation import Observation, is_observable
 from harness.operation import NEMESIS, Operation
 from harness.printable import last_lines
 from harness.progress import Progress, RunProgress
@@ -30,6 +30,7 @@ from harness.record.picked import picked_numbers
 from harness.record.recorder import Recorder
 from harness.record.scenario import Scenario
 from harness.record.usage_log import UsageRow
+from harness.reporting import Reporting, reporting_of, write_events
 from harness.seed import Seed
 from harness.strand_client import StrandClient, strand_of
 from harness.system import NodeSpec, System
@@ -128,12 +129,13 @@ class _Course:
     facts: FactsSoFar
     progress: Progress
     next_process: int = 0
-    sampling: list[asyncio.Task[None]] = field(default_factory=list)
-    observation: Observation | None = None
+    sampling: asyncio.Task[None] | None = None
+    observing: asyncio.Task[None] | None = None
     faults: list[FaultRow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.reported = RunProgress(self.progress)
+        self.reporting = reporting_of(self.plan.system, self.plan.system_settings)
 
     async def run(self) -> None:
         plan, environment, scenario = self.plan, self.environment, self.plan.scenario
@@ -145,9 +147,12 @@ class _Course:
         self.reported.begin(f"starting {len(nodes)} nodes ({environment.name})")
         try:
             await environment.start(nodes, self.recorder.nodes)
+            if environment.usage is not None:
+                self.sampling = asyncio.create_task(self._sample(environment.usage), name="usage of nodes")
             observer = environment.client_host("observer")
-            self._begin_sampling(observer)
             await self._until_serves_first(observer)
+            if self.reporting is not None:
+                self.observing = asyncio.create_task(self._observe(self.reporting), name="what nodes answer")
             self.facts.storm_from_ns = environment.timeline.now_ns()
             self.progress(f"storm of {scenario.time_limit_s:g} s")
             until_ns = self.facts.storm_from_ns + int(scenario.time_limit_s * 1e9)
@@ -185,26 +190,44 @@ class _Course:
             self.reported.begin("ending the nodes")
             try:
                 await self._end_sampling()
+                await self._end_observing()
                 if self.facts.storm_from_ns is not None:
                     # Of nodes that never served the error that ends the run tells; nothing of the system was tried.
                     self.facts.panics.update(environment.panics())
             finally:
                 await environment.stop()
-                if self.observation is not None and self.recorder.nodes is not None:
-                    self.observation.write(self.recorder.nodes)
-
-    def _begin_sampling(self, observer: Any) -> None:
-        environment, plan = self.environment, self.plan
-        if environment.usage is not None:
-            self.sampling.append(asyncio.create_task(self._sample(environment.usage), name="usage of nodes"))
-        if environment.moments is None and is_observable(plan.system):
-            self.observation = Observation(plan.system, plan.system_settings, environment.timeline)
-            self.sampling.append(asyncio.create_task(self.observation.go_on(observer), name="roles of nodes"))
+            self._write_events([node.name for node in nodes])
 
     async def _end_sampling(self) -> None:
-        for task in self.sampling:
-            task.cancel()
-        await asyncio.gather(*self.sampling, return_exceptions=True)
+        if self.sampling is not None:
+            self.sampling.cancel()
+            await asyncio.gather(self.sampling, return_exceptions=True)
+
+    async def _observe(self, reporting: Reporting) -> None:
+        timeline = self.environment.timeline
+
+        def report(node: str, event: str, fields: Mapping[str, Any]) -> None:
+            self.recorder.observed(node, {"time": timeline.now_ns(), "event": event, **fields})
+
+        await reporting.observe(self.environment.client_host("reporter"), report)
+
+    async def _end_observing(self) -> None:
+        """Asking that has failed meanwhile is told, and harms nothing."""
+        if self.observing is None:
+            return
+        self.observing.cancel()
+        (ended,) = await asyncio.gather(self.observing, return_exceptions=True)
+        if isinstance(ended, Exception):
+            self.progress(f"nodes were not asked for their part any more: {ended!r}")
+
+    def _write_events(self, nodes: Sequence[str]) -> None:
+        if self.reporting is None or self.recorder.nodes is None:
+            return
+        misdated = nodes_struck(FaultLog.of(self.faults).struck, OF_CLOCKS)
+        try:
+            write_events(self.reporting, self.recorder.nodes, nodes, misdated=misdated)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            self.progress(f"what nodes logged could not be read: {error!r}")
 
     async def _sample(self, ask: Callable[[], Awaitable[Mapping[str, Usage]]]) -> None:
         """For ever. A sample that fails is left out: it must not end a run, and what is missing can be seen."""

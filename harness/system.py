@@ -212,16 +212,6 @@ class Elastic(Protocol):
         what comes before and after. Return what was done, in words, once it takes part in all that it did before."""
 
 
-class Observable(Protocol):
-    """A system whose nodes may write no events of their own: it has this method beside those of `System`, and is asked
-    about once a second while a test runs where time is real."""
-
-    async def observed(self, settings: Any, host: Any) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
-        """Node -> what is the case with it now, as events in the form of `harness.record.node_events` without their
-        time, each at most once; nodes of which nothing is known are left out, and so are all where nodes write events
-        themselves."""
-
-
 class Shared(Protocol):
     """A system that several workloads can use at once: it has this method beside those of `System`."""
 

@@ -31,6 +31,8 @@ from nemesis.schedule import Due, Entry
 from nemesis.vocabulary import IT
 
 ROLES_TIMEOUT_S = 4.0
+VACANT_S, ASKED_AGAIN_EVERY_S = 5.0, 0.5
+"""So long a fault waits for a role whose last player is down to pass on to another node, if it lasts twice as long."""
 NOTHING = Effect(False, "no node fits: it is not known who plays the role, or all are down already")
 NOBODY_LEAVES = Effect(False, "no node fits: nobody is known to play the role, all are down, or another one is out")
 RETURN_TIMEOUT_S = 60.0
@@ -301,7 +303,22 @@ class Nemesis:
     # Faults that strike --------------------------------------------------------------------------------------------
 
     async def _start(self, entry: Entry) -> tuple[Fault | None, Effect]:
-        return await self._begin(entry, await self._cluster(entry))
+        cluster = await self._cluster(entry)
+        waits_until_ns = self.environment.timeline.now_ns() + self._may_wait_ns(entry, cluster)
+        fault, effect = await self._begin(entry, cluster)
+        while fault is None and self.environment.timeline.now_ns() < waits_until_ns:
+            await self.environment.timeline.sleep(ASKED_AGAIN_EVERY_S)
+            fault, effect = await self._begin(entry, await self._cluster(entry))
+        return fault, effect
+
+    def _may_wait_ns(self, entry: Entry, cluster: Cluster) -> int:
+        """For a role whose players are all down, where somebody has to be asked who takes it over."""
+        if self.roles_now is not None or entry.package == QUORUM:
+            return 0
+        vacant = {role for role, nodes in cluster.roles.items() if nodes and cluster.unavailable.issuperset(nodes)}
+        if vacant.isdisjoint(str(entry.shape).split()):
+            return 0
+        return min(int(VACANT_S * 1e9), (entry.until_ns - entry.at_ns) // 2)
 
     async def _begin(self, entry: Entry, cluster: Cluster) -> tuple[Fault | None, Effect]:
         draw = self.seed.child(entry.package, str(entry.number), "strike").stream()

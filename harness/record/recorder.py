@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from harness.operation import Operation
 from harness.record.fault_row import FaultRow
 from harness.record.history import HistoryWriter, table_of
-from harness.record.run_directory import RunDirectory
+from harness.record.run_directory import OBSERVED, RunDirectory
 from harness.record.usage_log import UsageRow
 
 
@@ -28,6 +29,9 @@ class Recorder(Protocol):
     def fault(self, row: FaultRow) -> None: ...
 
     def usage(self, row: UsageRow) -> None: ...
+
+    def observed(self, node: str, event: Mapping[str, Any]) -> None:
+        """What a node that reports nothing of itself answered: an event as `node_events` knows them, with its time."""
 
     def close(self) -> None: ...
 
@@ -53,6 +57,13 @@ class DirectoryRecorder:
         with self._usage.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row.to_json()) + "\n")
 
+    def observed(self, node: str, event: Mapping[str, Any]) -> None:
+        assert self.nodes is not None
+        folder = self.nodes / node
+        folder.mkdir(exist_ok=True)
+        with (folder / OBSERVED).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(event) + "\n")
+
     def close(self) -> None:
         try:
             self._faults.close()
@@ -77,6 +88,9 @@ class MemoryRecorder:
 
     def usage(self, row: UsageRow) -> None:
         """It measures nothing that runs in this process."""
+
+    def observed(self, node: str, event: Mapping[str, Any]) -> None:
+        """What runs in this process reports itself."""
 
     def close(self) -> None:
         pass

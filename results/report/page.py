@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.printable import printable_data
-from harness.record.run_directory import EVENTS, FAULTS, NODE_LOG, USAGE, RunDirectory
+from harness.record.run_directory import EVENTS, FAULTS, NODE_LOG, NODE_LOGS, USAGE, RunDirectory
 from results.report.checker_statistics import LATENCIES_OF_OK, definitions
 from results.report.escaped import escape
 from results.report.figure import fault_colour
@@ -141,7 +141,8 @@ def nodes(run: RunFiles) -> str:
         return ""
     rows = []
     for node in run.nodes:
-        logs = [name for name in (NODE_LOG, EVENTS) if (RunDirectory(run.directory).nodes / node / name).exists()]
+        folder = RunDirectory(run.directory).nodes / node
+        logs = [name for name in (NODE_LOG, EVENTS, NODE_LOGS) if (folder / name).exists()]
         links = ", ".join(f'<a href="nodes/{escape(node)}/{name}">{name}</a>' for name in logs)
         rows.append([escape(node), links or '<span class="muted">no logs came home</span>'])
     return f"<section><h2>Nodes</h2>{table(['node', 'logs'], rows, numbers=())}</section>"

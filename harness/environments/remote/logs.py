@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.environments.remote import agent, capture
 from harness.environments.remote.shell import Shell
 from harness.errors import HarnessError
-from harness.record.run_directory import ABOUT_PACKETS, EVENTS, NODE_LOG, NODE_LOGS, PACKETS
+from harness.record.run_directory import ABOUT_LOGS, ABOUT_PACKETS, EVENTS, NODE_LOG, NODE_LOGS, PACKETS
 
 MOST_LOG_BYTES = 64 << 20
 PACK = """import os, sys, tarfile
@@ -24,12 +24,13 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as packed:
             packed.add(path, os.path.relpath(path, folder))
 """
 """The newest files of a folder first, as long as they fit."""
+WALL_CLOCK_AHEAD = "import time; print(time.time_ns() - time.monotonic_ns())"
 
 
 def bring_home(shell: Shell, directory: Path, *, zero_ns: int, logs: str = "") -> None:
     """Write `node.log` and `events.jsonl` of the node into `directory`, which is made unless it is there; its packets,
     if they were captured; and below `logs` the files of the directory of that name, of which a program that fills
-    more than MOST_LOG_BYTES keeps the newest.
+    more than MOST_LOG_BYTES keeps the newest, with what the node's wall clock is ahead.
 
     `zero_ns`: what CLOCK_MONOTONIC was in the node when the harness's clock was 0. Raises HarnessError, OSError.
     """
@@ -45,6 +46,10 @@ def bring_home(shell: Shell, directory: Path, *, zero_ns: int, logs: str = "") -
             file.write(json.dumps(event) + "\n")
     if logs:
         _bring_logs(shell, logs, directory / NODE_LOGS)
+        ahead = shell.run(["python3", "-I", "-S", "-c", WALL_CLOCK_AHEAD])
+        if ahead.exit_code == 0:
+            about = {"wall_at_zero_ns": int(ahead.output) + zero_ns}
+            (directory / ABOUT_LOGS).write_text(json.dumps(about) + "\n", encoding="utf-8")
     if shell.fetch(agent.CAPTURE):
         _bring_packets(shell, directory, zero_ns=zero_ns)
 

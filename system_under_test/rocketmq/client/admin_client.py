@@ -102,6 +102,11 @@ class AdminClient:
         answer = await self._ask(broker, RemotingCommand.request(RequestCode.GET_BROKER_EPOCH_CACHE))
         return _decoded(broker, lambda: epochs_from_json(decode_json(answer.body)))
 
+    async def is_master(self, broker: str) -> bool:
+        """What the broker itself takes its part to be, elected or not."""
+        answer = await self._ask(broker, RemotingCommand.request(RequestCode.GET_BROKER_HA_STATUS))
+        return _decoded(broker, lambda: decode_json(answer.body)["master"] is True)
+
     async def runtime_info(self, broker: str) -> dict[str, str]:
         """By name; what a broker says of itself."""
         answer = await self._ask(broker, RemotingCommand.request(RequestCode.GET_BROKER_RUNTIME_INFO))

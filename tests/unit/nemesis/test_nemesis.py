@@ -286,3 +286,47 @@ def test_what_a_start_that_failed_half_way_has_done_is_healed() -> None:
     assert storm.world.cut_links == links("b1-b2")
     storm.heal()
     assert storm.world.cut_links == set()
+
+
+@dataclass
+class Elapsing(World):
+    """Its time passes while somebody sleeps, after which another node plays the role."""
+
+    passed_ns: int = 0
+    then: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    storm: Storm | None = None
+
+    def now_ns(self) -> int:
+        return self.passed_ns
+
+    async def sleep(self, seconds: float) -> None:
+        self.passed_ns += int(seconds * 1e9)
+        assert self.storm is not None
+        self.storm.roles = self.then
+
+
+def test_a_fault_waits_for_a_role_whose_player_is_down_to_pass_on() -> None:
+    world = Elapsing(then={"primary": ("b1",)})
+    storm = Storm((kill(Role("primary")), kill(Role("primary"))), world=world, roles={"primary": ("b2",)})
+    world.storm = storm
+    assert storm.start(0).nodes == ("b2",)
+    assert storm.start(1).nodes == ("b1",)
+    assert world.passed_ns == 500_000_000
+
+
+def test_a_fault_waits_no_longer_than_half_its_time() -> None:
+    world = Elapsing(then={"primary": ("b2",)})
+    storm = Storm((kill(Role("primary")), pause(Role("primary"))), world=world, roles={"primary": ("b2",)})
+    world.storm = storm
+    storm.start(0)
+    assert storm.start(1).fault is None
+    assert world.passed_ns == 500_000_000
+
+
+def test_nobody_waits_for_nodes_that_are_named() -> None:
+    world = Elapsing()
+    storm = Storm((kill(Nodes(("b2",))), kill(Nodes(("b2",)))), world=world, roles={"primary": ("b2",)})
+    world.storm = storm
+    storm.start(0)
+    assert storm.start(1).fault is None
+    assert world.passed_ns == 0

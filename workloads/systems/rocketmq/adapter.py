@@ -46,9 +46,10 @@ from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
 from workloads.systems.rocketmq.nodes import node_specs
-from workloads.systems.rocketmq.observation import observed
 from workloads.systems.rocketmq.original import original_node, until_topics_are_made
+from workloads.systems.rocketmq.original_reporting import OriginalReporting
 from workloads.systems.rocketmq.points import POINTS
+from workloads.systems.rocketmq.roles import dispensable_broker, original_roles
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
     CONTROLLER_PORT,
@@ -234,6 +235,8 @@ class Rocketmq:
     async def roles(self, settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         if not settings.has_controllers:
             return await _configured_roles(settings, host)
+        if settings.is_original:
+            return await original_roles(settings, host)
         controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.5)
         roles: dict[str, tuple[str, ...]] = {}
         try:
@@ -245,22 +248,19 @@ class Rocketmq:
             for _, group in sorted((await controllers.sync_state_data(names)).items()):
                 if group.info.master_address:
                     roles["primary"] = (*roles.get("primary", ()), node_of(group.info.master_address))
-                    roles["dispensable"] = (*roles.get("dispensable", ()), *_dispensable_broker(settings, group))
+                    roles["dispensable"] = (*roles.get("dispensable", ()), *dispensable_broker(settings, group))
         except ClientError:
             pass
         finally:
             controllers.close()
-        if "primary" not in roles and settings.is_original:
-            # While its controllers elect one of themselves nobody there says who is master, and NameServers do.
-            return {**await _configured_roles(settings, host), **roles}
         return roles
-
-    async def observed(self, settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
-        """`Observable`."""
-        return await observed(settings, host) if settings.is_original and settings.has_controllers else {}
 
     def watch(self, settings: RocketmqSettings) -> RocketmqWatch:
         return RocketmqWatch(settings)
+
+    def reporting(self, settings: RocketmqSettings) -> OriginalReporting | None:
+        """`Reported`: nodes of our own report themselves."""
+        return OriginalReporting(settings) if settings.is_original and settings.has_controllers else None
 
     def invariants(self, settings: RocketmqSettings, breaches: Breaches) -> RocketmqInvariants:
         return RocketmqInvariants(settings, breaches)
@@ -271,7 +271,9 @@ class Rocketmq:
     def legal_loss(
         self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
     ) -> LegalLoss:
-        return legal_loss(settings, struck, NoReports() if settings.requests == "public" else reports)
+        # What a release says of its log is too little to tell what it may have lost.
+        says_too_little = settings.requests == "public" or settings.is_original
+        return legal_loss(settings, struck, NoReports() if says_too_little else reports)
 
 
 def _is_public(settings: RocketmqSettings, host: Any) -> bool:
@@ -458,16 +460,6 @@ def _group_serves_without(
     if not state.info.master_address or not whole <= members:
         return None
     return node_of(state.info.master_address) not in damaged
-
-
-def _dispensable_broker(settings: RocketmqSettings, group: GroupState) -> tuple[str, ...]:
-    """A broker without which the group must go on: the master, where another member of the SyncStateSet lives."""
-    if settings.brokers - settings.learners - 1 < settings.needed_replicas:
-        return ()
-    heirs = [replica for replica in group.in_sync if replica.is_alive and replica.broker_id != group.info.master_id]
-    if heirs and group.info.master_address:
-        return (node_of(group.info.master_address),)
-    return tuple(node_of(replica.address) for replica in group.not_in_sync[:1])
 
 
 SYSTEM = Rocketmq()

@@ -42,6 +42,37 @@ CONTROLLER_LOG_FILE_BYTES = 16 * 1024 * 1024
 """A gigabyte unless it is set, for a few entries."""
 TIMERS_FLUSHED_MS = 10_000
 """As often a broker holds its whole wheel, 38 MB, against its file: each second, it takes a fifth of a processor."""
+LOG_FILE = f"{PLACE_OF_HOME}/logback.xml"
+LOGBACK = """<configuration>
+  <appender name="FILE" class="ch.qos.logback.core.rolling.RollingFileAppender">
+    <file>${{user.home}}/logs/rocketmqlogs/{kind}.log</file>
+    <rollingPolicy class="ch.qos.logback.core.rolling.FixedWindowRollingPolicy">
+      <fileNamePattern>${{user.home}}/logs/rocketmqlogs/{kind}.%i.log</fileNamePattern>
+      <minIndex>1</minIndex>
+      <maxIndex>2</maxIndex>
+    </rollingPolicy>
+    <triggeringPolicy class="ch.qos.logback.core.rolling.SizeBasedTriggeringPolicy">
+      <maxFileSize>20MB</maxFileSize>
+    </triggeringPolicy>
+    <encoder>
+      <pattern>%d{{yyyy-MM-dd HH:mm:ss.SSS,GMT+8}} %p %t - %m%n</pattern>
+      <charset class="java.nio.charset.Charset">UTF-8</charset>
+    </encoder>
+  </appender>
+  <appender name="LATER" class="ch.qos.logback.classic.AsyncAppender">
+    <queueSize>8192</queueSize>
+    <discardingThreshold>0</discardingThreshold>
+    <appender-ref ref="FILE"/>
+  </appender>
+  <logger name="RocketmqWaterMark" level="WARN"/>
+  <logger name="RocketmqTraffic" level="WARN"/>
+  <root level="INFO">
+    <appender-ref ref="LATER"/>
+  </root>
+</configuration>
+"""
+"""A release's own writes whole seconds into a dozen files, and leaves lines out where many come at once. Where scripts
+of a distribution name a file of theirs, that one holds."""
 DUAL_WRITE = 2
 """So many replicas, the master among them, have a message before it is acknowledged: one, unless that is set."""
 ROUTES_REFRESHED_MS = 20_000
@@ -114,10 +145,16 @@ def original_node(spec: NodeSpec, settings: RocketmqSettings) -> NodeSpec:
     kind = spec.program.main.rpartition(":")[2]
     path = f"{PLACE_OF_HOME}/{kind}.conf"
     properties = _properties(kind, spec.program.config, settings)
-    options = (f"-Duser.home={PLACE_OF_HOME}", NO_TLS, HEAPS[kind], *_system_properties(kind, spec.program.config))
+    options = (
+        f"-Duser.home={PLACE_OF_HOME}",
+        f"-Drmq.logback.configurationFile={LOG_FILE}",
+        NO_TLS,
+        HEAPS[kind],
+        *_system_properties(kind, spec.program.config),
+    )
     place = settings.installed or ("$ROCKETMQ_HOME" if settings.image else DIRECTORY)
     names_file = "-pc" if kind == "proxy" else "-c"
-    files = {path: _file(kind, properties)}
+    files = {path: _file(kind, properties), LOG_FILE: LOGBACK.format(kind=kind).replace("${", "$${")}
     begin = ""
     if kind == "broker" and not settings.static_queues:
         files[FIRST_TOPICS] = _first_topics(settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -28,6 +29,7 @@ from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
 pytestmark = pytest.mark.docker
 
 HARNESS = Path(__file__).parent / "killed_harness.py"
+ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
 
 
@@ -82,7 +84,10 @@ def test_a_program_that_dies_of_itself_is_a_panic_with_its_last_words(
 def harness_process(image: str, logs: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     run = run_id()
     command = [sys.executable, str(HARNESS), image, run, str(logs)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         assert process.stdout is not None
         try:
             yield process, run

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from system_under_test.rocketmq.client.admin_client import BrokerEpochs, EpochEntry
+from system_under_test.rocketmq.controller.protocol import GroupState, ReplicaInfo, ReplicaState, SyncStateSet
 from workloads.systems.rocketmq.original_reporting import _Asking
 from workloads.systems.rocketmq.roles import newest_master
 from workloads.systems.rocketmq.settings import RocketmqSettings
@@ -50,3 +51,22 @@ def test_of_several_who_take_themselves_for_master_the_newest_epoch_counts() -> 
     answers = [("b1:1", True, epochs(1, 2)), ("b2:1", True, epochs(1, 2, 3)), ("b3:1", False, epochs(1, 2, 3, 4))]
     assert newest_master([*answers, ("b4:1", None, None)]) == "b2:1"
     assert newest_master([("b1:1", False, epochs(1)), ("b2:1", None, None)]) is None
+
+
+def group_state(master_id: int, address: str, epoch: int, others: Mapping[int, str]) -> GroupState:
+    in_sync = [ReplicaState(broker_id=master_id, address=address, is_alive=True)]
+    in_sync += [ReplicaState(broker_id=one, address=other, is_alive=True) for one, other in others.items()]
+    members = SyncStateSet.of((replica.broker_id for replica in in_sync), epoch)
+    info = ReplicaInfo(master_id=master_id, master_address=address, master_epoch=epoch, sync_state_set=members)
+    return GroupState(group="broker-a", info=info, in_sync=tuple(in_sync), not_in_sync=())
+
+
+def test_a_master_that_is_called_0_goes_by_the_id_it_had_before() -> None:
+    reports = _Reports()
+    reports.asking._report_group("c1", group_state(0, "b1:1", 1, {2: "b2:1"}))
+    assert reports.named("elected") == []
+    assert "members" not in reports.named("set_agreed")[0]
+    reports.asking._report_group("c1", group_state(0, "b2:1", 2, {1: "b1:1"}))
+    assert [(one["master"], one["master_epoch"]) for one in reports.named("elected")] == [(2, 2)]
+    assert reports.named("set_agreed")[1]["members"] == [1, 2]
+    assert [one["broker_id"] for one in reports.named("identity")] == [2, 1]

@@ -34,6 +34,7 @@ from workloads.systems.rocketmq.settings import (
 
 ASKED_EVERY_S = 0.5
 ANSWERS_WITHIN_S = 1.0
+MASTER_ID = 0
 TOPICS = (
     ("identity",),
     ("role",),
@@ -128,20 +129,27 @@ class _Asking:
             await self.host.clock.sleep(ASKED_EVERY_S)
 
     def _report_group(self, active: str, group: GroupState) -> None:
-        info, members = group.info, list(group.info.sync_state_set.members)
-        agreed = {"group": group.group, "members": members, "sync_state_set_epoch": info.sync_state_set.epoch}
-        self._changed(active, f"set of {group.group}", "set_agreed", agreed)
+        """Release 5.1.0 calls whoever is master 0: its own id is what it was called before, if that is known."""
+        info = group.info
         for replica in (*group.in_sync, *group.not_in_sync):
-            self.ids[replica.address] = replica.broker_id
-            identity = {"group": group.group, "broker_id": replica.broker_id}
-            self._changed(node_of(replica.address), "identity", "identity", identity)
-        if info.master_id is None or info.master_address is None:
+            if replica.broker_id != MASTER_ID:
+                self.ids[replica.address] = replica.broker_id
+                identity = {"group": group.group, "broker_id": replica.broker_id}
+                self._changed(node_of(replica.address), "identity", "identity", identity)
+        ids = [self.ids.get(replica.address) for replica in group.in_sync]
+        known = sorted(one for one in ids if one is not None)
+        members = {"members": known} if len(known) == len(ids) else {}
+        agreed = {"group": group.group, "sync_state_set_epoch": info.sync_state_set.epoch, **members}
+        self._changed(active, f"set of {group.group}", "set_agreed", agreed)
+        if info.master_address is None:
             return
         self.elected.add((info.master_address, info.master_epoch))
-        elected = {"master": info.master_id, "master_epoch": info.master_epoch, "in_sync": [], "unclean_allowed": None}
-        self._changed(active, f"master of {group.group}", "elected", {"group": group.group, **elected})
-        own = {"group": group.group, "members": members, "epoch": info.sync_state_set.epoch}
+        own = {"group": group.group, "epoch": info.sync_state_set.epoch, **members}
         self._changed(node_of(info.master_address), "set", "sync_state_set", own)
+        master = self.ids.get(info.master_address)
+        if master is not None:
+            elected = {"master": master, "master_epoch": info.master_epoch, "in_sync": [], "unclean_allowed": None}
+            self._changed(active, f"master of {group.group}", "elected", {"group": group.group, **elected})
 
     async def ask_broker(self, broker: str) -> None:
         while True:

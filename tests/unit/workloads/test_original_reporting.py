@@ -12,9 +12,9 @@ from workloads.systems.rocketmq.roles import newest_master
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 
-def epochs(*numbers: int, confirmed: int | None = None) -> BrokerEpochs:
+def epochs(*numbers: int) -> BrokerEpochs:
     entries = tuple(EpochEntry(master_epoch=one, start_offset=one * 100, end_offset=one * 100 + 100) for one in numbers)
-    return BrokerEpochs(cluster="x", group="broker-a", broker_id=0, entries=entries, confirm_offset=confirmed)
+    return BrokerEpochs(cluster="x", group="broker-a", broker_id=0, entries=entries, confirm_offset=None)
 
 
 class _Reports:
@@ -31,20 +31,12 @@ class _Reports:
 
 def test_a_broker_that_only_starts_as_master_has_no_role_yet() -> None:
     reports = _Reports()
-    reports.asking._report_broker("b2:10911", True, epochs(1, 2, confirmed=150))
+    reports.asking._report_broker("b2:10911", True, epochs(1, 2))
     assert reports.named("role") == []
     reports.asking.elected.add(("b2:10911", 2))
-    reports.asking._report_broker("b2:10911", True, epochs(1, 2, confirmed=150))
-    reports.asking._report_broker("b2:10911", True, epochs(1, 2, confirmed=150))
+    reports.asking._report_broker("b2:10911", True, epochs(1, 2))
+    reports.asking._report_broker("b2:10911", True, epochs(1, 2))
     assert [role["master_epoch"] for role in reports.named("role")] == [2]
-
-
-def test_a_confirm_offset_counts_under_the_epoch_that_was_newest_before_and_after() -> None:
-    reports = _Reports()
-    reports.asking.elected.update({("b2:10911", 2), ("b2:10911", 3)})
-    for newest, confirmed in (((1, 2), 150), ((1, 2), 160), ((1, 2, 3), 310), ((1, 2, 3), 320)):
-        reports.asking._report_broker("b2:10911", True, epochs(*newest, confirmed=confirmed))
-    assert [(one["master_epoch"], one["offset"]) for one in reports.named("confirmed")] == [(2, 150), (3, 310)]
 
 
 def test_of_several_who_take_themselves_for_master_the_newest_epoch_counts() -> None:

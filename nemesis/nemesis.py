@@ -33,6 +33,8 @@ from nemesis.vocabulary import IT
 ROLES_TIMEOUT_S = 4.0
 VACANT_S, ASKED_AGAIN_EVERY_S = 5.0, 0.5
 """So long a fault waits for a role whose last player is down to pass on to another node, if it lasts twice as long."""
+DRAWS = 5
+"""So often the nodes of a fault are drawn while those that are drawn are down already, where nothing is replayed."""
 NOTHING = Effect(False, "no node fits: it is not known who plays the role, or all are down already")
 NOBODY_LEAVES = Effect(False, "no node fits: nobody is known to play the role, all are down, or another one is out")
 RETURN_TIMEOUT_S = 60.0
@@ -46,6 +48,14 @@ T = TypeVar("T")
 
 def _nobody(entry: Entry) -> Effect:
     return NOBODY_LEAVES if entry.shape.kind in MEMBERSHIP else NOTHING
+
+
+def _may_wait_ns(entry: Entry, cluster: Cluster) -> int:
+    """For a role whose players are all down, where somebody has to be asked who takes it over."""
+    vacant = {role for role, nodes in cluster.roles.items() if nodes and cluster.unavailable.issuperset(nodes)}
+    if vacant.isdisjoint(str(entry.shape).split()):
+        return 0
+    return min(int(VACANT_S * 1e9), (entry.until_ns - entry.at_ns) // 2)
 
 
 def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -304,24 +314,23 @@ class Nemesis:
 
     async def _start(self, entry: Entry) -> tuple[Fault | None, Effect]:
         cluster = await self._cluster(entry)
-        waits_until_ns = self.environment.timeline.now_ns() + self._may_wait_ns(entry, cluster)
         fault, effect = await self._begin(entry, cluster)
+        if fault is not None or self.environment.moments is not None or entry.package == QUORUM:
+            return fault, effect
+        waits_until_ns = self.environment.timeline.now_ns() + _may_wait_ns(entry, cluster)
         while fault is None and self.environment.timeline.now_ns() < waits_until_ns:
             await self.environment.timeline.sleep(ASKED_AGAIN_EVERY_S)
-            fault, effect = await self._begin(entry, await self._cluster(entry))
+            cluster = await self._cluster(entry)
+            fault, effect = await self._begin(entry, cluster)
+        for draw in range(1, DRAWS):
+            if fault is None:
+                fault, effect = await self._begin(entry, cluster, draw)
         return fault, effect
 
-    def _may_wait_ns(self, entry: Entry, cluster: Cluster) -> int:
-        """For a role whose players are all down, where somebody has to be asked who takes it over."""
-        if self.roles_now is not None or entry.package == QUORUM:
-            return 0
-        vacant = {role for role, nodes in cluster.roles.items() if nodes and cluster.unavailable.issuperset(nodes)}
-        if vacant.isdisjoint(str(entry.shape).split()):
-            return 0
-        return min(int(VACANT_S * 1e9), (entry.until_ns - entry.at_ns) // 2)
-
-    async def _begin(self, entry: Entry, cluster: Cluster) -> tuple[Fault | None, Effect]:
-        draw = self.seed.child(entry.package, str(entry.number), "strike").stream()
+    async def _begin(self, entry: Entry, cluster: Cluster, number: int = 0) -> tuple[Fault | None, Effect]:
+        """`number`: of the draw."""
+        again = (str(number),) if number else ()
+        draw = self.seed.child(entry.package, str(entry.number), "strike", *again).stream()
         fault = entry.shape.strike(cluster, draw)
         if fault is None:
             return None, _nobody(entry)

@@ -20,7 +20,7 @@ from nemesis.impair import ImpairNodes
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Due, Entry
 from nemesis.shape import ClockShape, CutLink, Isolate, Shape, Together, kill, pause
-from nemesis.target import Nodes, Role
+from nemesis.target import Nodes, One, Role
 from tests.unit.nemesis.systems import WORDS
 
 
@@ -35,6 +35,8 @@ class World:
     impaired: set[tuple[str, str]] = field(default_factory=set)
     failing: set[str] = field(default_factory=set)
     """Verbs that fail before they do anything."""
+    moments: object = None
+    """As in the simulator, where everything is replayed."""
 
     @property
     def timeline(self) -> World:
@@ -330,3 +332,22 @@ def test_nobody_waits_for_nodes_that_are_named() -> None:
     storm.start(0)
     assert storm.start(1).fault is None
     assert world.passed_ns == 0
+
+
+def struck_of_twenty(world: World) -> int:
+    """Faults that found the one broker that is up."""
+    down = [kill(Nodes((name,))) for name in ("b1", "b2")]
+    storm = Storm((*down, *[kill(One("brokers"))] * 20), world=world)
+    storm.start(0)
+    storm.start(1)
+    found = []
+    for number in range(2, 22):
+        found.append(storm.start(number).nodes)
+        storm.stop(number)
+    assert set(found) <= {(), ("b3",)}
+    return found.count(("b3",))
+
+
+def test_nodes_are_drawn_again_while_those_drawn_are_down_but_where_storms_are_replayed() -> None:
+    assert struck_of_twenty(World(moments=object())) < 10
+    assert struck_of_twenty(World()) > 15

@@ -117,7 +117,7 @@ def test_answers_count_for_what_logs_do_not_tell_of() -> None:
     logged = [{"time": 30, "event": "role", "role": "master"}]
     observed = [
         {"time": 10, "event": "role", "role": "slave"},
-        {"time": 20, "event": "confirmed", "offset": 5, "master_epoch": 1},
+        {"time": 20, "event": "set_agreed", "members": [1]},
         {"time": 40, "event": "follower"},
     ]
     assert [event["time"] for event in merged(logged, observed)] == [20, 30, 40]

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from system_under_test.rocketmq.client.admin_client import BrokerEpochs, EpochEntry
+from system_under_test.rocketmq.controller.protocol import GroupState, ReplicaInfo, ReplicaState, SyncStateSet
 from workloads.systems.rocketmq.original_reporting import _Asking
 from workloads.systems.rocketmq.roles import newest_master
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 
-def epochs(*numbers: int, confirmed: int | None = None) -> BrokerEpochs:
+def epochs(*numbers: int) -> BrokerEpochs:
     entries = tuple(EpochEntry(master_epoch=one, start_offset=one * 100, end_offset=one * 100 + 100) for one in numbers)
-    return BrokerEpochs(cluster="x", group="broker-a", broker_id=0, entries=entries, confirm_offset=confirmed)
+    return BrokerEpochs(cluster="x", group="broker-a", broker_id=0, entries=entries, confirm_offset=None)
 
 
 class _Reports:
@@ -30,23 +31,34 @@ class _Reports:
 
 def test_a_broker_that_only_starts_as_master_has_no_role_yet() -> None:
     reports = _Reports()
-    reports.asking._report_broker("b2:10911", True, epochs(1, 2, confirmed=150))
+    reports.asking._report_broker("b2:10911", True, epochs(1, 2))
     assert reports.named("role") == []
     reports.asking.elected.add(("b2:10911", 2))
-    reports.asking._report_broker("b2:10911", True, epochs(1, 2, confirmed=150))
-    reports.asking._report_broker("b2:10911", True, epochs(1, 2, confirmed=150))
+    reports.asking._report_broker("b2:10911", True, epochs(1, 2))
+    reports.asking._report_broker("b2:10911", True, epochs(1, 2))
     assert [role["master_epoch"] for role in reports.named("role")] == [2]
-
-
-def test_a_confirm_offset_counts_under_the_epoch_that_was_newest_before_and_after() -> None:
-    reports = _Reports()
-    reports.asking.elected.update({("b2:10911", 2), ("b2:10911", 3)})
-    for newest, confirmed in (((1, 2), 150), ((1, 2), 160), ((1, 2, 3), 310), ((1, 2, 3), 320)):
-        reports.asking._report_broker("b2:10911", True, epochs(*newest, confirmed=confirmed))
-    assert [(one["master_epoch"], one["offset"]) for one in reports.named("confirmed")] == [(2, 150), (3, 310)]
 
 
 def test_of_several_who_take_themselves_for_master_the_newest_epoch_counts() -> None:
     answers = [("b1:1", True, epochs(1, 2)), ("b2:1", True, epochs(1, 2, 3)), ("b3:1", False, epochs(1, 2, 3, 4))]
     assert newest_master([*answers, ("b4:1", None, None)]) == "b2:1"
     assert newest_master([("b1:1", False, epochs(1)), ("b2:1", None, None)]) is None
+
+
+def group_state(master_id: int, address: str, epoch: int, others: Mapping[int, str]) -> GroupState:
+    in_sync = [ReplicaState(broker_id=master_id, address=address, is_alive=True)]
+    in_sync += [ReplicaState(broker_id=one, address=other, is_alive=True) for one, other in others.items()]
+    members = SyncStateSet.of((replica.broker_id for replica in in_sync), epoch)
+    info = ReplicaInfo(master_id=master_id, master_address=address, master_epoch=epoch, sync_state_set=members)
+    return GroupState(group="broker-a", info=info, in_sync=tuple(in_sync), not_in_sync=())
+
+
+def test_a_master_that_is_called_0_goes_by_the_id_it_had_before() -> None:
+    reports = _Reports()
+    reports.asking._report_group("c1", group_state(0, "b1:1", 1, {2: "b2:1"}))
+    assert reports.named("elected") == []
+    assert "members" not in reports.named("set_agreed")[0]
+    reports.asking._report_group("c1", group_state(0, "b2:1", 2, {1: "b1:1"}))
+    assert [(one["master"], one["master_epoch"]) for one in reports.named("elected")] == [(2, 2)]
+    assert reports.named("set_agreed")[1]["members"] == [1, 2]
+    assert [one["broker_id"] for one in reports.named("identity")] == [2, 1]

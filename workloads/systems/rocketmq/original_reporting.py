@@ -1,8 +1,8 @@
 """What is known of nodes of Apache RocketMQ: the answers to administrators' requests, and what they log.
 
 Of what a node's logs tell of they tell everything, to the millisecond where this project has set them up; its answers,
-asked for twice a second, count for the rest: confirm offsets, and all of it where logs cannot be dated. A confirm
-offset counts only of a master that was elected under the epoch that was its newest before and after it was asked.
+asked for twice a second, count for the rest, and for all of it where logs cannot be dated. No release says in any
+answer up to where its log is confirmed, nor logs it each time, so no check by confirmed offsets is made.
 
 `RocketmqInvariants` are not fed with any of this: they hold what nodes do against each other at every moment, and
 between two answers anything may have happened.
@@ -34,6 +34,7 @@ from workloads.systems.rocketmq.settings import (
 
 ASKED_EVERY_S = 0.5
 ANSWERS_WITHIN_S = 1.0
+MASTER_ID = 0
 TOPICS = (
     ("identity",),
     ("role",),
@@ -97,8 +98,6 @@ class _Asking:
     """(address of the master, its epoch) of elections that the controllers have answered with."""
     ids: dict[str, int] = field(default_factory=dict)
     """Address of a broker -> its id, as controllers know it: a broker itself says 0 while it is master."""
-    read: dict[str, BrokerEpochs] = field(default_factory=dict)
-    """Address of a broker -> its epochs and confirm offset, when it was asked last."""
 
     def __post_init__(self) -> None:
         controllers = addresses(controller_names(self.settings), CONTROLLER_PORT)
@@ -128,35 +127,39 @@ class _Asking:
             await self.host.clock.sleep(ASKED_EVERY_S)
 
     def _report_group(self, active: str, group: GroupState) -> None:
-        info, members = group.info, list(group.info.sync_state_set.members)
-        agreed = {"group": group.group, "members": members, "sync_state_set_epoch": info.sync_state_set.epoch}
-        self._changed(active, f"set of {group.group}", "set_agreed", agreed)
+        """Release 5.1.0 calls whoever is master 0: its own id is what it was called before, if that is known."""
+        info = group.info
         for replica in (*group.in_sync, *group.not_in_sync):
-            self.ids[replica.address] = replica.broker_id
-            identity = {"group": group.group, "broker_id": replica.broker_id}
-            self._changed(node_of(replica.address), "identity", "identity", identity)
-        if info.master_id is None or info.master_address is None:
+            if replica.broker_id != MASTER_ID:
+                self.ids[replica.address] = replica.broker_id
+                identity = {"group": group.group, "broker_id": replica.broker_id}
+                self._changed(node_of(replica.address), "identity", "identity", identity)
+        ids = [self.ids.get(replica.address) for replica in group.in_sync]
+        known = sorted(one for one in ids if one is not None)
+        members = {"members": known} if len(known) == len(ids) else {}
+        agreed = {"group": group.group, "sync_state_set_epoch": info.sync_state_set.epoch, **members}
+        self._changed(active, f"set of {group.group}", "set_agreed", agreed)
+        if info.master_address is None:
             return
         self.elected.add((info.master_address, info.master_epoch))
-        elected = {"master": info.master_id, "master_epoch": info.master_epoch, "in_sync": [], "unclean_allowed": None}
-        self._changed(active, f"master of {group.group}", "elected", {"group": group.group, **elected})
-        own = {"group": group.group, "members": members, "epoch": info.sync_state_set.epoch}
+        own = {"group": group.group, "epoch": info.sync_state_set.epoch, **members}
         self._changed(node_of(info.master_address), "set", "sync_state_set", own)
+        master = self.ids.get(info.master_address)
+        if master is not None:
+            elected = {"master": master, "master_epoch": info.master_epoch, "in_sync": [], "unclean_allowed": None}
+            self._changed(active, f"master of {group.group}", "elected", {"group": group.group, **elected})
 
     async def ask_broker(self, broker: str) -> None:
         while True:
-            try:
+            with suppress(ClientError):
                 is_master = await self.admin.is_master(broker)
                 self._report_broker(broker, is_master, await self.admin.epochs(broker))
-            except ClientError:
-                self.read.pop(broker, None)
             await self.host.clock.sleep(ASKED_EVERY_S)
 
     def _report_broker(self, broker: str, is_master: bool, now: BrokerEpochs) -> None:
         """It takes itself for master also while it starts, and has epochs of others: it is master of one only if it was
         elected under it."""
-        node, before = node_of(broker), self.read.get(broker)
-        self.read[broker] = now
+        node = node_of(broker)
         role = {"group": now.group, "broker_id": self.ids.get(broker), "start_offset": None}
         if not is_master:
             self._changed(node, "role", "role", {**role, "role": "slave", "master_epoch": None})
@@ -165,10 +168,6 @@ class _Asking:
         if (broker, newest) not in self.elected:
             return
         self._changed(node, "role", "role", {**role, "role": "master", "master_epoch": newest})
-        was = before.entries[-1].master_epoch if before is not None and before.entries else 0
-        if before is not None and was == newest and before.confirm_offset is not None and before.confirm_offset > 0:
-            confirmed = {"offset": before.confirm_offset, "master_epoch": newest}
-            self._changed(node, "confirmed", "confirmed", confirmed)
 
     def _changed(self, node: str, topic: str, event: str, fields: Mapping[str, Any]) -> None:
         said = {"event": event, **fields}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.reading import LONGEST_LINES_BYTES, json_kept, read_kept
-from harness.record.node_events import node_events
+from harness.record.event_lines import node_events
 from harness.record.run_directory import ABOUT_LOGS, EVENTS, NODE_LOGS, OBSERVED
 
 Event = Mapping[str, Any]

@@ -25,7 +25,6 @@ and its report; what it reported before counts.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -36,7 +35,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness.reading import lines_kept
+from harness.record.event_lines import node_events
 from harness.record.run_directory import EVENTS
 
 NODE_EVENTS = pa.schema(
@@ -89,8 +88,6 @@ Events = Iterable[tuple[int, Mapping[str, Any]]]
 VOTES = ("leader", "follower")
 NO_VOTERS: Mapping[str, str] = {}
 ROWS_AT_ONCE = 50_000
-LONGEST_EVENTS_BYTES = 1 << 36
-"""Of one node; they are read in a stream."""
 
 
 def write_node_events(nodes: Path, target: Path, voters: Mapping[str, str] = NO_VOTERS) -> Path | None:
@@ -134,20 +131,6 @@ class TableOfReports:
         for row in table.filter(chosen).to_pylist():
             found.setdefault(row["node"], []).append(row)
         return {node: sorted(found[node], key=lambda row: row["sequence"]) for node in sorted(found)}
-
-
-def node_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number of its line from 0, event as the node wrote it), in order; a line that is torn or no event is left out.
-
-    Raises OSError, and ValueError for a file of events that is none or has a line without an end.
-    """
-    for number, line in enumerate(lines_kept(path, LONGEST_EVENTS_BYTES)):
-        try:
-            event = json.loads(line.decode(errors="replace"))
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict):
-            yield number, event
 
 
 def _written(nodes: Path) -> Iterator[tuple[str, Events]]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.record.event_lines import node_events
 from harness.record.fault_log import FaultWindow, read_fault_log
-from harness.record.node_events import node_events
 from harness.record.run_directory import EVENTS, RunDirectory
 from harness.record.run_record import RunRecord, read_run_record
 from results.verdict_file import VerdictFile, read_verdict

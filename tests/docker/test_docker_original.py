@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.record.node_events import node_events
+from harness.record.event_lines import node_events
 from harness.record.run_directory import EVENTS, FAULTS, NODE_LOGS
 from harness.record.scenario import Scenario
 from harness.session.run import run_scenario

@@ -14,7 +14,7 @@ import pytest
 from checkers.verdict import Verdict
 from harness.environments.docker.engine import engine
 from harness.errors import UsageError
-from harness.record.node_events import node_events
+from harness.record.event_lines import node_events
 from harness.record.run_directory import EVENTS, NODE_LOGS
 from harness.record.scenario import Scenario
 from harness.session.outcome import Outcome

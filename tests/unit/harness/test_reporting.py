@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness.record.node_events import node_events
+from harness.record.event_lines import node_events
 from harness.record.recorder import DirectoryRecorder
 from harness.record.run_directory import ABOUT_LOGS, EVENTS, NODE_LOGS, RunDirectory
 from harness.reporting import Account, Event, Report, reporting_of, write_events

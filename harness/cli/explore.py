@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,19 +21,20 @@ from harness.cli.usage import SparkMaster
 from harness.errors import UsageError
 from harness.lifetime.interruption import last_words
 from harness.progress import Moment
-from harness.record.scenario import NONE
+from harness.record.scenario import NONE, SIMULATED
 from harness.session import engines
 from harness.session import resolve as registry
 
 if TYPE_CHECKING:
     from harness.explore.compare import Compared
     from harness.explore.on_spark import OnSpark
-    from harness.explore.search import Search, Tally
+    from harness.explore.search import Search, Tally, Trier
 
 EXAMPLES = """
 stormproof explore rocketmq --for 10m
 stormproof explore rocketmq --seeds 0..999 --workload log --nemesis kill,partition --set time_scale=0.1
 stormproof explore rocketmq --mutant flush-lie --for 2m
+stormproof explore rocketmq --environment docker --set release=5.4.0 --for 2h
 stormproof explore rocketmq --mutant all --compare random --roots 5 --for 1m
 """
 USUAL_S = 60.0
@@ -105,6 +106,15 @@ class Numbers(click.ParamType[range]):
     help="Make storms of these packages of faults, by comma (stormproof list nemeses).  [default: all]",
     shell_complete=one_of(named("nemeses")),
 )
+@click.option(
+    "--environment",
+    default=SIMULATED,
+    show_default=True,
+    metavar="E",
+    help="Where storms blow. In another than the simulator they take real time and are drawn at random: one after the "
+    "other, each judged while the next cluster starts.",
+    shell_complete=one_of(named("environments")),
+)
 @click.option("--random", "at_random", is_flag=True, help="Do not be guided by what storms led to.")
 @click.option(
     "--shrink/--no-shrink", default=True, show_default=True, help="Make the storms that were found small, as files."
@@ -138,6 +148,7 @@ def command(
     mutant: str | None,
     settings: tuple[str, ...],
     nemesis: str | None,
+    environment: str,
     at_random: bool,
     shrink: bool,
     first: bool,
@@ -149,7 +160,7 @@ def command(
     progress: bool | None,
 ) -> int:
     """Search for storms that SYSTEM does not withstand: many, in the simulator, on Spark, each drawn at random or
-    changed from one that led to something new.
+    changed from one that led to something new; or, with --environment, one after the other in real time.
 
     The exit code is 1 where a promise was broken, 0 where none was, 2 where nothing could be judged.
     """
@@ -158,9 +169,14 @@ def command(
     if compare is not None and (at_random or into is not None):
         raise UsageError("--compare makes searches of its own; leave --random and --into out")
     registry.require_known("systems", system)
+    registry.require_known("environments", environment)
+    is_live = environment != SIMULATED
+    if is_live and compare is not None:
+        raise UsageError("--compare counts storms in the simulator; leave --environment or --compare out")
     if workload is not None:
         registry.require_known("workloads", workload)
-    engines.require_engine(engines.SPARK, master)
+    if not is_live:
+        engines.require_engine(engines.SPARK, master)
     start_arrow()
     from harness.explore.search import Search
     from harness.explore.space import Space
@@ -168,24 +184,23 @@ def command(
     console = console_of(as_json, progress)
     root = secrets.randbits(31) if root is None else root
     given, packages = settings_of(system, settings, None), _packages(nemesis)
-    searches = [
-        Search(
-            space=Space(system=system, workload=workload, mutant=name, settings=given, nemesis=packages),
-            root=root,
-            numbers=numbers,
-            is_guided=not at_random,
-        )
+    spaces = [
+        Space(system=system, workload=workload, mutant=name, settings=given, nemesis=packages, environment=environment)
         for name in _planted(system, mutant)
     ]
+    searches = [Search(space=one, root=root, numbers=numbers, is_guided=not (at_random or is_live)) for one in spaces]
     _require_possible(searches)
-    spark = _on_spark(master, console)
     bound = seconds if seconds is not None or numbers is not None else USUAL_S
+    bounds = _Bounds(bound, first or mutant not in (None, NONE), shrink)
+    if is_live:
+        return _worst(_searched_live(search, into, bounds, console) for search in searches)
+    spark = _on_spark(master, console)
     if compare is not None:
         return _compared(searches, roots, bound, spark, console)
-    codes = [
-        _searched(search, into, _Bounds(bound, first or search.space.mutant is not None, shrink), spark, console)
-        for search in searches
-    ]
+    return _worst(_searched(search, into, bounds, spark, console) for search in searches)
+
+
+def _worst(codes: Iterable[ExitCode]) -> ExitCode:
     return max(codes, key=[ExitCode.VALID, ExitCode.UNKNOWN, ExitCode.INVALID].index)
 
 
@@ -230,27 +245,51 @@ class _Bounds:
 
 
 def _searched(search: Search, into: Path | None, bounds: _Bounds, spark: OnSpark, console: Console) -> ExitCode:
-    from harness.explore.search import bounded, searched
-    from harness.explore.store import Store
-
-    directory = into or Path("explored") / search.name
-    if into is not None and search.space.mutant is not None:
-        directory = into / search.name
-    store = Store(directory, search.to_json())
-    console.say(f"search    {search.words()}")
-    console.say(f"rows      {directory}")
-    goes_on = bounded(bounds.seconds, first=bounds.first)
-    tally = None
+    directory = _directory(search, into)
     with spark.trying() as trier:
-        for tally, findings in searched(search, store, trier, goes_on=goes_on):
-            for row in findings:
-                _tell_finding(row, console)
-            last_words("search", f"{tally.storms} storms are kept in {directory}; the same command goes on")
-            console.progress(Moment(tally.words()))
+        tally = _tried(search, directory, bounds, trier, console)
     files = _shrunk(tally, directory, spark, console) if tally is not None and tally.causes and bounds.shrink else []
     code = _verdict(tally)
     _tell_end(search, tally, files, code, console)
     return code
+
+
+def _searched_live(search: Search, into: Path | None, bounds: _Bounds, console: Console) -> ExitCode:
+    """Nothing is shrunk: the same storm meets the nodes at other moments each time."""
+    from harness.explore import live
+
+    directory = _directory(search, into)
+    runs = directory / "runs"
+    with live.trying(runs, console.progress) as trier:
+        tally = _tried(search, directory, bounds, trier, console)
+    for number in sorted(tally.invalid) if tally is not None else ():
+        if (line := live.again(runs, number)) is not None:
+            console.say(f"again     {line}")
+    code = _verdict(tally)
+    _tell_end(search, tally, [], code, console)
+    return code
+
+
+def _directory(search: Search, into: Path | None) -> Path:
+    if into is not None and search.space.mutant is not None:
+        return into / search.name
+    return into or Path("explored") / search.name
+
+
+def _tried(search: Search, directory: Path, bounds: _Bounds, trier: Trier, console: Console) -> Tally | None:
+    from harness.explore.search import bounded, searched
+    from harness.explore.store import Store
+
+    store = Store(directory, search.to_json())
+    console.say(f"search    {search.words()}")
+    console.say(f"rows      {directory}")
+    tally = None
+    for tally, findings in searched(search, store, trier, goes_on=bounded(bounds.seconds, first=bounds.first)):
+        for row in findings:
+            _tell_finding(row, console)
+        last_words("search", f"{tally.storms} storms are kept in {directory}; the same command goes on")
+        console.progress(Moment(tally.words()))
+    return tally
 
 
 def _tell_finding(row: Mapping[str, Any], console: Console) -> None:

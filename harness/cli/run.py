@@ -27,7 +27,7 @@ from harness.cli.options import (
 )
 from harness.errors import UsageError
 from harness.record.run_directory import require_writable_directory
-from harness.record.scenario import BOUNDS, DRAWN, NONE, WORLDS, Scenario, SettingValue, nemesis_names
+from harness.record.scenario import BOUNDS, DRAWN, NONE, SIMULATED, WORLDS, Scenario, SettingValue, nemesis_names
 from harness.session import resolve as registry
 from harness.system import System
 
@@ -43,7 +43,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
 @click.argument("system", shell_complete=one_of(named("systems")))
 @click.option(
     "--environment",
-    default="simulated",
+    default=SIMULATED,
     show_default=True,
     metavar="E",
     help="Where nodes run and faults are applied: simulated, docker, ssh, …",

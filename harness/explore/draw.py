@@ -12,7 +12,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from harness.environments.simulated.environment import SimulatedEnvironment
 from harness.errors import UsageError
 from harness.explore.points import NOTHING_KNOWN, Points
 from harness.explore.space import THE_NODE, Faults, Space, Tempo, aimed_at, drawn_tempo, faults_of, is_aimable
@@ -48,7 +47,7 @@ def drawn_storm(space: Space, root: int, number: int) -> Scenario:
     """Storm `number` of a search with this root seed: everything about it, drawn."""
     seed = Seed(root).child("storm", str(number))
     draw = seed.stream()
-    tempo = drawn_tempo(draw)
+    tempo = drawn_tempo(space.environment, draw)
     scenario = space.scenario(seed.integer() >> 1, tempo, draw)
     return with_entries(scenario, drawn_entries(scenario, space, tempo, draw))
 
@@ -65,8 +64,10 @@ def faults_for(scenario: Scenario, space: Space, draw: random.Random | None = No
     vocabulary = registry.vocabulary(system, settings, scenario.mutant).of_groups(declaration.groups, declaration.roles)
     nodes = system.nodes(settings, scenario.mutant)
     can_upgrade = any(node.upgraded is not None for node in nodes)
-    applicable = SimulatedEnvironment.faults - (set() if can_upgrade else {"upgrade"})
-    return faults_of(declaration, vocabulary, applicable, space.nemesis, draw)
+    environment = registry.environment(space.environment)
+    applicable = environment.faults - (set() if can_upgrade else {"upgrade"})
+    found = faults_of(declaration, vocabulary, applicable, space.nemesis, draw)
+    return found if environment.has_moments else replace(found, points=())
 
 
 def require_faults(space: Space) -> None:
@@ -76,9 +77,10 @@ def require_faults(space: Space) -> None:
     scenario = Scenario(system=space.system, workload=workload, settings=space.settings, mutant=space.mutant)
     if space.nemesis and not faults_for(scenario, space).packages:
         raise UsageError(
-            f"no fault of {', '.join(space.nemesis)} can strike in a search of {space.system}: in the simulator it has "
-            "none, or it asks the system, which takes its time, or it needs another setting; name other packages, or "
-            f"try one storm: stormproof run {space.system} --nemesis {','.join(space.nemesis)}"
+            f"no fault of {', '.join(space.nemesis)} can strike in a search of {space.system}: environment "
+            f"{space.environment!r} has none, or it asks the system, which takes its time, or it needs another "
+            "setting; name other packages, or try one storm: "
+            f"stormproof run {space.system} --nemesis {','.join(space.nemesis)}"
         )
 
 

@@ -103,16 +103,20 @@ def tried(task: Task) -> dict[str, Any]:
             coverage = Coverage(watch_of(parts.system, parts.system_settings))
             judged = blown_and_judged(task.scenario, parts, coverage)
     except Exception as error:  # noqa: BLE001
-        return task.to_row() | _failed(error, time.process_time() - began)
+        return task.to_row() | failed(error, time.process_time() - began)
     return task.to_row() | _row(judged, coverage)
 
 
-def _failed(error: Exception, processor_s: float) -> dict[str, Any]:
+def failed(error: Exception, processor_s: float) -> dict[str, Any]:
+    words = f"the harness failed: {type(error).__name__}: {error}"
+    return untold(processor_s) | {"verdict": Verdict.UNKNOWN.value, "words": words}
+
+
+def untold(processor_s: float) -> dict[str, Any]:
+    """Of a storm of which nothing but its verdict is known, that verdict left out."""
     lists = ("anomalies", "faults", "strikes", "reached", "points", "features", "unguided")
     nothing: dict[str, Any] = {name: [] for name in lists}
     return nothing | {
-        "verdict": Verdict.UNKNOWN.value,
-        "words": f"the harness failed: {type(error).__name__}: {error}",
         "regime": "{}",
         "states": 0,
         "operations": 0,

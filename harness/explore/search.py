@@ -41,10 +41,11 @@ class Search:
             "mutant": self.space.mutant,
             "settings": dict(sorted(self.space.settings.items())),
             "nemesis": sorted(self.space.nemesis),
+            "environment": self.space.environment,
             "root": self.root,
             "first": 0 if self.numbers is None else self.numbers.start,
             "guided": self.is_guided,
-            "round": ROUND,
+            "round": self.round_size,
             "lag": LAG,
         }
 
@@ -52,20 +53,29 @@ class Search:
     def name(self) -> str:
         """Of its directory: of searches that differ in settings or packages of faults alone it is the same."""
         space = self.space
-        parts = [space.system, space.workload or "", space.mutant or "", "" if self.is_guided else "random"]
+        kind = "" if space.is_simulated else space.environment
+        how = "" if self.is_guided or kind else "random"
+        parts = [space.system, kind, space.workload or "", space.mutant or "", how]
         return path_name.made_of("-".join([*filter(None, parts), str(self.root)]), otherwise="search")
+
+    @property
+    def round_size(self) -> int:
+        """In real time a storm takes minutes, and is kept as soon as it is judged."""
+        return ROUND if self.space.is_simulated else 1
 
     def words(self) -> str:
         planted = f" with {self.space.mutant}" if self.space.mutant else ""
         how = "guided" if self.is_guided else "random"
         of = f", of {', '.join(sorted(self.space.nemesis))}" if self.space.nemesis else ""
-        return f"{self.space.system}{planted}, {how}{of}, root seed {self.root}"
+        where = "" if self.space.is_simulated else f" in {self.space.environment}"
+        return f"{self.space.system}{planted}{where}, {how}{of}, root seed {self.root}"
 
     def rounds(self) -> Iterator[range]:
         """The numbers of the storms of each round."""
         first = 0 if self.numbers is None else self.numbers.start
         while self.numbers is None or first < self.numbers.stop:
-            stop = first + ROUND if self.numbers is None else min(first + ROUND, self.numbers.stop)
+            stop = first + self.round_size
+            stop = stop if self.numbers is None else min(stop, self.numbers.stop)
             yield range(first, stop)
             first = stop
 
@@ -107,19 +117,25 @@ class Tally:
         return first
 
     def never_reached(self) -> tuple[str, ...]:
-        """The points of the system that no storm led to."""
+        """The points of the system that no storm led to; none where nobody sees them."""
+        if not self.guide.space.is_simulated:
+            return ()
         system = registry.system(self.guide.space.system)
         settings = registry.typed_settings(system.settings_type, self.guide.space.settings)
         return tuple(sorted(set(system.cluster(settings).points) - self.reached.keys()))
 
     def words(self) -> str:
         """How far it is, in one line."""
+        is_simulated = self.guide.space.is_simulated
         passed_s = max(time.monotonic() - self.began, 1e-9)
+        seen = (
+            f"{len(self.guide.seen):,} states and pairs ({self.new_features} new at last), "
+            f"{len(self.reached)} points reached, "
+        )
         found = f"{len(self.causes)} causes in {sum(map(len, self.causes.values()))} storms" if self.causes else "none"
         return (
-            f"{self.storms:,} in {passed_s:.0f} s ({60 * self.storms / passed_s:.0f}/min), "
-            f"{len(self.guide.seen):,} states and pairs ({self.new_features} new at last), "
-            f"{len(self.reached)} points reached, found: {found}"
+            f"{self.storms:,} in {passed_s:.0f} s ({60 * self.storms / passed_s:.{0 if is_simulated else 1}f}/min), "
+            f"{seen if is_simulated else ''}found: {found}"
         )
 
     def to_json(self) -> dict[str, Any]:

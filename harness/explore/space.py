@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from harness.errors import UsageError
-from harness.record.scenario import DRAWN, NEAR, Scenario, SettingValue
+from harness.record.scenario import DRAWN, NEAR, SIMULATED, Scenario, SettingValue
 from harness.session import resolve as registry
 from harness.system import Declaration
 from nemesis.cluster import Cluster
@@ -72,10 +72,14 @@ class Tempo:
 BUSY = Tempo(shortest_s=5.0, longest_s=24.0, motifs_a_second=0.8)
 QUIET = Tempo(shortest_s=20.0, longest_s=50.0, motifs_a_second=0.1)
 """What takes time without faults to show, as they excuse nearly every delay."""
+LIVE = Tempo(shortest_s=45.0, longest_s=90.0, motifs_a_second=0.12)
+"""In real time, where a cluster takes its time to start, to notice that a node is away, and to agree on another."""
 QUIET_SHARE = 0.12
 
 
-def drawn_tempo(draw: random.Random) -> Tempo:
+def drawn_tempo(environment: str, draw: random.Random) -> Tempo:
+    if environment != SIMULATED:
+        return LIVE
     return QUIET if draw.random() < QUIET_SHARE else BUSY
 
 
@@ -90,6 +94,11 @@ class Space:
     """Those that are the same in every storm."""
     nemesis: tuple[str, ...] = ()
     """Packages of faults of which storms are made; empty: of all."""
+    environment: str = SIMULATED
+
+    @property
+    def is_simulated(self) -> bool:
+        return self.environment == SIMULATED
 
     @property
     def given(self) -> dict[str, SettingValue]:
@@ -103,12 +112,13 @@ class Space:
         is_demanding = draw.random() < LIVENESS_SHARE
         storm_s = tempo.storm_s(draw)
         workload = self.workload or self._drawn_workload(draw)
-        world = NEAR if draw.random() < NEAR_SHARE else DRAWN
+        world = NEAR if draw.random() < NEAR_SHARE and self.is_simulated else DRAWN
         settings = {**self.drawn_settings(workload, world, draw), **self.settings}
         liveness_s = self._declaration(settings).progresses_within_s if is_demanding else 0.0
         return Scenario(
             system=self.system,
             workload=workload,
+            environment=self.environment,
             settings=settings,
             mutant=self.mutant,
             concurrency=draw.choice(CONCURRENCIES),
@@ -187,10 +197,16 @@ class Space:
 
     def require_possible(self) -> None:
         """Raises UsageError for a mutant, a workload or settings that the system does not have, and for a system that
-        the simulator cannot run."""
+        the environment cannot run."""
         system = registry.system(self.system)
         workload = self.workload or (*self._served(), *system.workloads)[0]
-        scenario = Scenario(system=self.system, workload=workload, mutant=self.mutant, settings=self.settings)
+        scenario = Scenario(
+            system=self.system,
+            workload=workload,
+            environment=self.environment,
+            mutant=self.mutant,
+            settings=self.settings,
+        )
         registry.environment_of(scenario, registry.resolve(scenario))
         for package in self.nemesis:
             registry.require_known("nemeses", package)

@@ -29,6 +29,9 @@ WORLDS = (DRAWN, NEAR, CALM)
 """What the simulator makes: a world drawn from the seed, one whose hosts are a few milliseconds apart at most, or a
 quiet rack in which nothing unusual happens."""
 
+SIMULATED = "simulated"
+"""The environment without real time."""
+
 NONE = "none"
 """No faults, or no planted bug, where a name of one could stand. Nothing at all does not mean it: see `Scenario`."""
 
@@ -60,7 +63,7 @@ class Scenario:
     nemesis: tuple[str, ...] = ()
     schedule: tuple[str, ...] = ()
     """The lines of a schedule file, which says itself when which fault strikes; it stands alone, without a nemesis."""
-    environment: str = "simulated"
+    environment: str = SIMULATED
     inventory: str = ""
     """The file that names the machines, for an environment that takes one."""
     real_clock: bool = False
@@ -138,7 +141,7 @@ class Scenario:
     def _check_world(self) -> None:
         if self.world not in WORLDS:
             raise UsageError(f"world takes one of {', '.join(WORLDS)}, got {shown(self.world)}")
-        if self.world != DRAWN and self.environment != "simulated":
+        if self.world != DRAWN and self.environment != SIMULATED:
             raise UsageError(f"only the simulated environment makes a world that is {self.world}; leave world out")
 
     def to_json(self) -> dict[str, Any]:

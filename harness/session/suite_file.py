@@ -38,7 +38,7 @@ from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import did_you_mean, unknown
 from harness.reading import read_given
-from harness.record.scenario import LONGEST_TEXT, NONE, Scenario, SettingValue, nemesis_names
+from harness.record.scenario import LONGEST_TEXT, NONE, SIMULATED, Scenario, SettingValue, nemesis_names
 from harness.session.expectation import EXPECTED, Expectation
 
 MOST_SCENARIOS = 10_000
@@ -155,7 +155,7 @@ def _scenarios(matrix: Mapping[str, Any], where: str, place: str, most: int) -> 
             raise UsageError(f"{where}: {place} lacks {key!r}, and so do the defaults")
     axes: list[list[Any]] = []
     for key in _AXES:
-        default = "simulated" if key == "environment" else NONE
+        default = SIMULATED if key == "environment" else NONE
         axes.append([_text(value, where, f"{place}: {key}") for value in _listed(matrix.get(key, default))])
     settings = [_settings(value, where, f"{place}: settings") for value in _listed(matrix.get("settings", {}))]
     seeds = _seeds(matrix.get("seeds", [0]), where, f"{place}: seeds")

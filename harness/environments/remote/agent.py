@@ -520,6 +520,8 @@ def _faked() -> dict[str, str]:
         "FAKETIME_TIMESTAMP_FILE": CLOCK,
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        # Otherwise it takes waits on monotonic time for waits on the wall clock, and a JVM's end at once or late.
+        "FAKETIME_FORCE_MONOTONIC_FIX": "0",
     }
 
 

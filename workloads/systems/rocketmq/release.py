@@ -35,6 +35,8 @@ SCRIPT = """#!/bin/sh
 exec java -XX:SharedArchiveFile="$ROCKETMQ_HOME/{name}.jsa" -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off \\
     {options} $JAVA_OPT_EXT -cp "$(cat "$ROCKETMQ_HOME/classpath")" {main} "$@"
 """
+PLAIN_ACL = ("conf/plain_acl.yml", "globalWhiteRemoteAddresses: []\naccounts: []\n")
+"""Without this file of accounts, which are none, proxies before 5.3.0 do not start."""
 NO_TLS = "-Dtls.server.mode=disabled"
 """Each server makes a certificate of its own when it starts otherwise, which nobody asks for: seconds for each."""
 HEAPS = {
@@ -116,8 +118,9 @@ def image(settings: RocketmqSettings) -> Image:
     return JavaRelease(
         content=MavenArtifacts(coordinates=coordinates, otherwise=OTHER_WAYS),
         directory=DIRECTORY,
-        files=tuple(
-            (f"bin/{name}", SCRIPT.format(name=name, options=OPTIONS, main=main)) for name, main in mains.items()
+        files=(
+            *((f"bin/{name}", SCRIPT.format(name=name, options=OPTIONS, main=main)) for name, main in mains.items()),
+            *([PLAIN_ACL] if settings.has_proxies else []),
         ),
         prepare=PREPARE.format(
             directory=DIRECTORY,

@@ -1,4 +1,4 @@
-"""ZooKeeper 3.8 on trial: an ensemble of three.
+"""ZooKeeper on trial: an ensemble of three, of Debian's 3.8 or a release.
 
 The vendor's pages on its guarantees (https://zookeeper.apache.org/doc/r3.8.0/zookeeperInternals.html,
 https://zookeeper.apache.org/doc/r3.8.0/zookeeperProgrammers.html) say that writes are linearizable, and that a server
@@ -9,6 +9,7 @@ acknowledged before they are on the disk.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from harness.bounds import Bounds
 from harness.client import Client
 from harness.client_package import require_package
+from harness.errors import UsageError
 from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
@@ -38,12 +40,15 @@ UNFENCED = (
     "a session may end while its client does not know, and with it a lock (the vendor's programmer's guide on "
     "sessions); --set fencing=true judges by tokens"
 )
+RELEASE = re.compile(r"\d+\.\d+\.\d+(-[\w.]+)?")
 HELD_FOR = 2
 """Times a session lasts unheard of: so long locks are held on average."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ZookeeperSettings:
+    release: str = ""
+    """By its number, as Maven has it, such as 3.9.5; empty: Debian's 3.8."""
     sync: bool = False
     """A read of a register asks its server to catch up with the leader first."""
     force_sync: bool = True
@@ -59,6 +64,10 @@ class ZookeeperSettings:
     strict: bool = False
     """Judge as if no read might show the past, and nothing might be lost."""
 
+    def __post_init__(self) -> None:
+        if self.release and not RELEASE.fullmatch(self.release):
+            raise UsageError(f"release takes the version of a release of ZooKeeper, as 3.9.5, got {self.release!r}")
+
 
 class Zookeeper:
     """`System`."""
@@ -68,7 +77,10 @@ class Zookeeper:
 
     def nodes(self, settings: ZookeeperSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
         made = dynamic_server if settings.reconfig else server
-        return tuple(made(name, force_sync=settings.force_sync, trust_empty=settings.trust_empty) for name in SERVERS)
+        return tuple(
+            made(name, force_sync=settings.force_sync, trust_empty=settings.trust_empty, release=settings.release)
+            for name in SERVERS
+        )
 
     def cluster(self, settings: ZookeeperSettings) -> Declaration:
         servers = ("servers",)
@@ -104,7 +116,11 @@ class Zookeeper:
         """`Elastic`."""
         await start(
             dynamic_server(
-                node.name, force_sync=settings.force_sync, trust_empty=settings.trust_empty, joins=True
+                node.name,
+                force_sync=settings.force_sync,
+                trust_empty=settings.trust_empty,
+                joins=True,
+                release=settings.release,
             ).program
         )
         return await let_in(host, node.name, lambda: _mode(host, node.name))

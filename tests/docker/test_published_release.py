@@ -56,6 +56,14 @@ def test_a_release_that_maven_fetches_is_valid_and_leaves_its_logs_and_its_nodes
     assert any("leader" in played[node] for node in ("c1", "c2", "c3"))
 
 
+@pytest.mark.thorough
+def test_a_release_serves_while_its_clocks_are_wrong(tmp_path: Path) -> None:
+    """A JVM waits on monotonic time: where such waits end at once, or late, controllers never elect a leader."""
+    outcome = outcome_of(tmp_path, "skew clocks of one of brokers every 4 for 3", release=RELEASE)
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    assert outcome.faults["clock"]["with_effect"] > 0
+
+
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One that has a release where its variable ROCKETMQ_HOME says, as the vendor's has."""

@@ -41,7 +41,6 @@ from system_under_test.storage.message_filter import MAX_FILTERED, MessageFilter
 from system_under_test.storage.new_message import NewMessage
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
 from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
-from system_under_test.storage.timer_progress import TimerProgress
 
 CONFIRM_LOG_BYTES = 1024
 """The confirm offset moves so far between two events that tell it."""
@@ -90,7 +89,7 @@ class MessageStore:
         self._ages = FileAges(host.disk, f"{directory}/fileAges")
         self._forgotten = ForgottenTopics(host.disk, f"{directory}/config/forgottenTopics.json")
         self.consumer_offsets = parts.consumer_offsets(host.disk, f"{directory}/config/consumerOffset.json")
-        self.timer_progress = TimerProgress(host.disk, f"{directory}/config/timercheck")
+        self.timer_progress = parts.timer_progress(host.disk, f"{directory}/config/timercheck")
         self.delay_progress = parts.delay_progress(host.disk, f"{directory}/config/delayOffset.json")
         self.unclean_start = False
         """The process before this one did not stop cleanly: its log may be shorter than what it acked."""

@@ -17,6 +17,7 @@ from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher
 from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import MessageHeader
 from system_under_test.storage.message_filter import MessageFilter, select_messages
+from system_under_test.storage.timer_progress import TimerProgress
 
 
 class FlushMode(Enum):
@@ -96,5 +97,6 @@ class StorageParts:
     key_index: Callable[[Disk, str, int, int], KeyIndex] = KeyIndex
     consumer_offsets: Callable[[Disk, str], ConsumerOffsets] = ConsumerOffsets
     delay_progress: Callable[[Disk, str], DelayProgress] = DelayProgress
+    timer_progress: Callable[[Disk, str], TimerProgress] = TimerProgress
     epoch_file: Callable[[Disk, str], EpochFile] = EpochFile
     file_cleaner: type[FileCleaner] = FileCleaner

@@ -23,6 +23,9 @@ TIMER_TOPIC: Final = "rmq_sys_wheel_timer"
 _ON_THE_WIRE: Final = struct.Struct(">qqqqqqq")
 _MOST: Final = 2**62
 
+QueueEnd = Callable[[str, int], int]
+"""(topic, queue id) -> the offset at which the own queue ends."""
+
 
 class TimerProgress:
     def __init__(self, disk: Disk, path: str) -> None:
@@ -56,7 +59,7 @@ class TimerProgress:
         while self._noted and self._noted[0][0] <= safe_end:
             self._set(self._noted.popleft()[1])
 
-    def take(self, checkpoint: TimerCheckpoint, log_end: int, queue_end: Callable[[str, int], int]) -> bool:
+    def take(self, checkpoint: TimerCheckpoint, log_end: int, queue_end: QueueEnd) -> bool:
         """Be as a master's, as far as the own queue reaches; whether it reaches so far.
 
         The own log ends at `log_end` and has what was delivered, which may have to be made durable.
@@ -65,7 +68,7 @@ class TimerProgress:
         self.note(taken, log_end)
         return taken == checkpoint
 
-    def cut(self, log_end: int, queue_end: Callable[[str, int], int]) -> None:
+    def cut(self, log_end: int, queue_end: QueueEnd) -> None:
         """The log ends at `log_end`: what was delivered beyond it is not, what waited beyond it is no more."""
         self._noted = deque(note for note in self._noted if note[0] <= log_end)
         self._set(_within(self.checkpoint, queue_end(TIMER_TOPIC, 0)))

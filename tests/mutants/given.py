@@ -29,6 +29,7 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
         "retry-cap",
         "slave-progress-old",
         "taken-back-forgotten",
+        "timer-progress-kept",
         "wheel-wrap",
     ),
     "log": (

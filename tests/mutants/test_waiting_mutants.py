@@ -66,6 +66,26 @@ async def a_new_master_knows_what_was_taken_back(cluster: Cluster) -> None:
     assert await cluster.read("b2") == []
 
 
+async def what_stands_where_something_was_cut_off_comes_out(cluster: Cluster) -> None:
+    """b2 is elected though it lacks what b1 has delivered; b1 is cut back to it, and is master again at once."""
+    await cluster.kill("b2")
+    await cluster.until_members(1)
+    for letter in ("a", "b", "c"):
+        assert await send_timed(cluster, "b1", letter, TIMER_DELAY_MS=100) == OK
+    await cluster.sleep(3)
+    assert await cluster.read("b1") == ["a", "b", "c"]
+    await cluster.kill("b1")
+    await cluster.boot("b2")
+    await cluster.until_master("b2")
+    assert await send_timed(cluster, "b2", "d", TIMER_DELAY_MS=9_000) == OK
+    await cluster.boot("b1")
+    await cluster.until_members(1, 2)
+    await cluster.kill("b2")
+    await cluster.until_master("b1")
+    await cluster.sleep(12)
+    assert await cluster.read("b1") == ["d"]
+
+
 async def a_half_is_not_seen(cluster: Cluster) -> None:
     producer = producer_of(cluster, {})
     await half(producer, "paid")
@@ -100,6 +120,10 @@ STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     ),
     "slave-progress-old": (a_new_master_delivers_nothing_of_long_ago, LEVELS),
     "taken-back-forgotten": (a_new_master_knows_what_was_taken_back, WHEEL),
+    "timer-progress-kept": (
+        what_stands_where_something_was_cut_off_comes_out,
+        {**WHEEL, "slaveSynchronizePeriod": 60_000, "unclean": True},
+    ),
     "wheel-wrap": (a_timer_beyond_the_window_is_not_early, SMALL),
     "half-visible": (a_half_is_not_seen, TIMES),
     "check-ignores-rollback": (who_is_asked_may_roll_back, TIMES),

@@ -184,3 +184,69 @@ def test_what_is_made_twice_stays_as_it_was(dialect: Any) -> None:
     assert all(table.startswith("CREATE TABLE IF NOT EXISTS") for table in tables)
     assert "ON CONFLICT DO NOTHING" in accounts or "ON DUPLICATE KEY UPDATE id = accounts.id" in accounts
     assert set(HELD_BY) == {"list-append", "rw-register", "long-fork", "bank", "set"}
+
+
+READ = {"txn": [{"f": "r", "key": "k1", "value": None, "values": None}]}
+
+
+def test_what_only_reads_goes_to_the_server_that_answers_reads_and_nothing_else_does() -> None:
+    primary, standby = Scripted([[("7",)]]), Scripted([[("7",)]])
+
+    async def story() -> list[Operation]:
+        async def to_write() -> Scripted:
+            return primary
+
+        async def to_read() -> Scripted:
+            return standby
+
+        client = SqlClient(
+            to_write,
+            dialect=POSTGRESQL,
+            workload="list-append",
+            code_of=postgresql_code_of,
+            think_s=0.0,
+            connect_to_read=to_read,
+        )
+        await client.open()
+        return [
+            await client.invoke(Operation(process=0, type="invoke", f="txn", value=value))
+            for value in (READ, {"txn": LISTS})
+        ]
+
+    assert all(completion.type == "ok" for completion in asyncio.run(story()))
+    assert standby.sent == ["BEGIN", "SELECT ('k1',)", "COMMIT"]
+    assert [words.partition(" ")[0] for words in primary.sent] == ["BEGIN", "INSERT", "SELECT", "COMMIT"]
+
+
+class Waiting(Scripted):
+    """Its COMMIT is answered once it is given up."""
+
+    async def commit(self) -> None:
+        self.sent.append("COMMIT")
+        await self._end.wait()
+
+
+def test_a_commit_that_is_given_up_counts_as_what_the_database_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "CANCELLED_AFTER_S", 0.02)
+    session = Waiting([[("7",)]])
+
+    async def invoked() -> Operation:
+        async def connect() -> Scripted:
+            return session
+
+        async def cancel(given_up: Any) -> None:
+            given_up.sent.append("CANCEL")
+            session._end.set()
+
+        client = SqlClient(
+            connect,
+            dialect=POSTGRESQL,
+            workload="list-append",
+            code_of=postgresql_code_of,
+            think_s=0.0,
+            cancel=cancel,
+        )
+        return await client.invoke(Operation(process=0, type="invoke", f="txn", value={"txn": LISTS}))
+
+    assert asyncio.run(invoked()).type == "ok"
+    assert session.sent[-2:] == ["COMMIT", "CANCEL"]

@@ -15,8 +15,9 @@ from harness.system import LegalLoss
 from workloads.systems.mariadb.adapter import SYSTEM as MARIADB
 from workloads.systems.mariadb.adapter import Deployment, MariadbSettings
 from workloads.systems.postgresql.adapter import SYSTEM as POSTGRESQL
-from workloads.systems.postgresql.losses import Isolation
-from workloads.systems.postgresql.settings import PostgresqlSettings
+from workloads.systems.postgresql.losses import Isolation, Replication
+from workloads.systems.postgresql.settings import Deployment as Servers
+from workloads.systems.postgresql.settings import PostgresqlSettings, Reads
 
 
 def struck(kind: str) -> tuple[FaultWindow, ...]:
@@ -161,3 +162,36 @@ def test_a_cluster_that_flushes_each_commit_may_lose_none() -> None:
 )
 def test_a_set_may_be_stale_where_reads_do_not_wait_for_other_members(settings: MariadbSettings, legal: bool) -> None:
     assert ("set" in MARIADB.legal_loss(settings, (), None).in_workloads) is legal
+
+
+def test_where_standbys_answer_reads_snapshots_are_promised_and_they_may_be_behind() -> None:
+    settings = PostgresqlSettings(deployment=Servers.PATRONI, reads=Reads.STANDBY)
+    assert POSTGRESQL.advised(settings, "list-append")["model"] == "snapshot-isolation"
+    assert POSTGRESQL.legal_loss(settings, (), None).in_workloads == {"set": ("stale",)}
+
+
+def test_a_commit_that_was_given_up_may_be_lost_in_a_failover_and_not_otherwise() -> None:
+    patient, impatient = (
+        PostgresqlSettings(deployment=Servers.PATRONI, replication=Replication.SYNCHRONOUS, cancels=cancels)
+        for cancels in (False, True)
+    )
+    assert "lost" in POSTGRESQL.legal_loss(impatient, struck("kill"), None).in_workloads["set"]
+    assert POSTGRESQL.legal_loss(impatient, (), None) == LegalLoss()
+    assert POSTGRESQL.legal_loss(patient, struck("kill"), None) == LegalLoss()
+
+
+def test_settings_without_the_servers_that_they_are_about_are_refused() -> None:
+    for refused in (
+        lambda: PostgresqlSettings(reads=Reads.STANDBY),
+        lambda: PostgresqlSettings(deployment=Servers.PATRONI, cancels=True),
+        lambda: demanded_settings(reads="replica"),
+    ):
+        with pytest.raises(UsageError, match="as well"):
+            refused()
+
+
+def test_replicas_of_mariadb_follow_one_primary_and_may_be_behind_it() -> None:
+    settings = demanded_settings(deployment="replicas", reads="replica")
+    programs: list[Any] = [node.program for node in MARIADB.nodes(settings, None)]
+    assert ["/etc/follow.sql" in program.files for program in programs] == [False, True, True]
+    assert MARIADB.legal_loss(settings, (), None).in_workloads["set"] == ("stale",)

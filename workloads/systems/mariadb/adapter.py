@@ -1,4 +1,7 @@
-"""MariaDB 10.11 on trial, alone or as a Galera cluster. What it promises, in its vendor's words, is in `losses.py`."""
+"""MariaDB 10.11 on trial, alone, with replicas or as a Galera cluster.
+
+What it promises, in its vendor's words, is in `losses.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from checkers.transactions.model.lattice import ConsistencyModel
 from harness.bounds import Bounds
 from harness.client import Client
 from harness.client_package import require_package
+from harness.errors import UsageError
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
 from workloads.systems.mariadb.errors import code_of
 from workloads.systems.mariadb.losses import Isolation, legal_loss, promised
-from workloads.systems.mariadb.nodes import MEMBERS, PORT, server
+from workloads.systems.mariadb.nodes import MEMBERS, PORT, Role, server
 from workloads.systems.mariadb.session import MariadbSession, connected
 from workloads.systems.sql.client import SqlClient
 from workloads.systems.sql.session import Lost, Refused
@@ -40,18 +44,33 @@ DIALECT = Dialect(
 )
 KEYS = 8
 """So few that transactions meet, where a run does not say how many."""
+FOLLOWS = "SHOW SLAVE STATUS"
+HAS_TABLES = "SELECT 1 FROM accounts LIMIT 1"
+"""Of servers that get them from another."""
 CLUSTER_SIZE = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size'"
 
 
 class Deployment(Enum):
     ALONE = "alone"
     GALERA = "galera"
+    REPLICAS = "replicas"
+
+
+class Reads(Enum):
+    """Who carries transactions out that only read."""
+
+    PRIMARY = "primary"
+    REPLICA = "replica"
+    """A replica, for every second client; the primary for the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MariadbSettings:
     deployment: Deployment = Deployment.ALONE
-    """One server, or three of a Galera cluster, to all of which clients write."""
+    """One server; three of a Galera cluster, to all of which clients write; or a primary and two replicas that follow
+    it asynchronously, and never take its place."""
+    reads: Reads = Reads.PRIMARY
+    """Where there are replicas."""
     isolation: Isolation = Isolation.REPEATABLE_READ
     """The level of every transaction. The workload demands what the vendor promises for it, unless `model` is set."""
     snapshot_isolation: bool = False
@@ -65,9 +84,24 @@ class MariadbSettings:
     strict: bool = False
     """Judge as if nothing could be lost, and no level allowed more than another, beside what `model` says."""
 
+    def __post_init__(self) -> None:
+        if self.reads is Reads.REPLICA and self.deployment is not Deployment.REPLICAS:
+            raise UsageError("reads=replica needs servers that replicate: set deployment=replicas as well")
+
     @property
     def members(self) -> tuple[str, ...]:
+        return MEMBERS[:1] if self.deployment is Deployment.ALONE else MEMBERS
+
+    @property
+    def writable(self) -> tuple[str, ...]:
         return MEMBERS if self.deployment is Deployment.GALERA else MEMBERS[:1]
+
+    def role(self, name: str) -> Role:
+        if self.deployment is Deployment.GALERA:
+            return Role.MEMBER
+        if self.deployment is Deployment.ALONE:
+            return Role.ALONE
+        return Role.PRIMARY if name in self.writable else Role.REPLICA
 
     @property
     def promised(self) -> ConsistencyModel:
@@ -85,7 +119,7 @@ class Mariadb:
         return tuple(
             server(
                 name,
-                in_cluster=settings.deployment is Deployment.GALERA,
+                role=settings.role(name),
                 flush_log_at_trx_commit=settings.flush_log_at_trx_commit,
                 snapshot_isolation=settings.snapshot_isolation,
                 sync_wait=settings.sync_wait,
@@ -95,7 +129,8 @@ class Mariadb:
 
     def cluster(self, settings: MariadbSettings) -> Declaration:
         voters = ("servers",) if settings.deployment is Deployment.GALERA else ()
-        return Declaration(groups=("servers",), data=("servers",), voters=voters)
+        roles = {"primary": "servers", "replica": "servers"} if settings.deployment is Deployment.REPLICAS else {}
+        return Declaration(groups=("servers",), data=("servers",), voters=voters, roles=roles)
 
     def advised(self, settings: MariadbSettings, workload: str) -> Mapping[str, SettingValue]:
         """`Advising`."""
@@ -113,6 +148,9 @@ class Mariadb:
             workload=workload,
             code_of=code_of,
             think_s=settings.think_ms / 1e3,
+            connect_to_read=(lambda: _at_replica(host, settings, process))
+            if _reads_replica(settings, process)
+            else None,
         )
 
     async def ready(self, settings: MariadbSettings, host: Any, workload: str) -> None:
@@ -125,9 +163,9 @@ class Mariadb:
             for place, name in enumerate(settings.members):
                 session = await _session(host, settings, name)
                 try:
-                    if len(settings.members) > 1 and not await _knows_all(session):
+                    if not await _belongs(session, settings.role(name)):
                         return False
-                    for statement in DIALECT.schema if place == 0 else ("SELECT 1",):
+                    for statement in DIALECT.schema if place == 0 else (HAS_TABLES,):
                         await session.rows(statement)
                     await session.commit()
                 finally:
@@ -137,14 +175,16 @@ class Mariadb:
         return True
 
     async def roles(self, settings: MariadbSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
-        return {}
+        if settings.deployment is not Deployment.REPLICAS:
+            return {}
+        return {"primary": settings.writable, "replica": settings.members[1:]}
 
     def legal_loss(self, settings: MariadbSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
         if settings.strict:
             return LegalLoss()
         flush = settings.flush_log_at_trx_commit
         cluster = settings.members if settings.deployment is Deployment.GALERA else ()
-        may_be_stale = bool(cluster) and not settings.sync_wait
+        may_be_stale = (bool(cluster) and not settings.sync_wait) or settings.reads is Reads.REPLICA
         return legal_loss(
             model=settings.promised,
             flush_log_at_trx_commit=flush,
@@ -154,8 +194,11 @@ class Mariadb:
         )
 
 
-async def _knows_all(session: MariadbSession) -> bool:
-    return int((await session.rows(CLUSTER_SIZE))[0][0]) == len(MEMBERS)
+async def _belongs(session: MariadbSession, role: Role) -> bool:
+    """Whether the server is where its role wants it: in a cluster of all, or following the primary."""
+    if role is Role.MEMBER:
+        return int((await session.rows(CLUSTER_SIZE))[0][0]) == len(MEMBERS)
+    return role is not Role.REPLICA or any("Yes" in row for row in await session.rows(FOLLOWS))
 
 
 async def _session(host: Any, settings: MariadbSettings, name: str) -> MariadbSession:
@@ -163,9 +206,19 @@ async def _session(host: Any, settings: MariadbSettings, name: str) -> MariadbSe
     return await connected(name, host.network.reached_at(f"{name}:{PORT}"), settings.isolation.words)
 
 
+def _reads_replica(settings: MariadbSettings, process: int) -> bool:
+    return settings.reads is Reads.REPLICA and process % 2 == 1
+
+
+async def _at_replica(host: Any, settings: MariadbSettings, process: int) -> MariadbSession:
+    """Raises Lost."""
+    following = settings.members[1:]
+    return await _session(host, settings, following[process // 2 % len(following)])
+
+
 async def _first_that_answers(host: Any, settings: MariadbSettings, process: int) -> MariadbSession:
     """The process's own server, or the next after it that takes connections. Raises Lost."""
-    members = settings.members
+    members = settings.writable
     for turn in range(len(members) - 1):
         try:
             return await _session(host, settings, members[(process + turn) % len(members)])

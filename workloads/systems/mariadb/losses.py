@@ -66,6 +66,7 @@ BEFORE_APPLYING = (
     "with wsrep_sync_wait off a read may come before what was committed at another node is applied (the vendor's "
     "page on isolation levels)"
 )
+BEHIND = "replicas follow asynchronously, and are behind their primary (the vendor's page on replication)"
 OF_DIRTY_READS = ("aborted-read",)
 """Of long-fork, where transactions see what others have not committed."""
 MACHINES = ENDS_PROCESSES - PROCESSES_ALONE
@@ -84,7 +85,7 @@ def legal_loss(
     may_be_stale: bool = False,
 ) -> LegalLoss:
     """`model`: what is promised of isolation; `cluster`: the members of a Galera cluster, none of a server alone;
-    `may_be_stale`: a read need not wait for what was committed at other members."""
+    `may_be_stale`: a read need not wait for what was committed at other servers."""
     in_workloads: dict[str, tuple[str, ...]] = {}
     reasons = []
     if ConsistencyModel.SNAPSHOT_ISOLATION not in implied(model):
@@ -92,7 +93,7 @@ def legal_loss(
         dirty = () if ConsistencyModel.PL_2 in implied(model) else OF_DIRTY_READS
         in_workloads |= {"bank": OF_BANK, "long-fork": (*OF_LONG_FORK, *dirty)}
     if may_be_stale:
-        reasons.append(BEFORE_APPLYING)
+        reasons.append(BEFORE_APPLYING if cluster else BEHIND)
         in_workloads |= {"set": ("stale",)}
     takes = {0: ENDS_PROCESSES, 1: frozenset[str](), 2: MACHINES}[flush_log_at_trx_commit]
     crashes = [window for window in struck if takes & set(window.kinds)]

@@ -1,7 +1,8 @@
-"""Debian's mariadb-server 10.11: one server, or a Galera cluster of three in which all take writes."""
+"""Debian's mariadb-server 10.11: one server, a primary with two replicas, or a Galera cluster whose members all write."""
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 
 from harness.program import Command, DebianPackages, Listening
@@ -64,8 +65,34 @@ innodb_autoinc_lock_mode = 2
 """
 
 
+BINARY_LOG = """server_id = {number}
+log_bin = storm-bin
+sync_binlog = 1
+binlog_format = ROW
+"""
+FOLLOW_FILE = "/etc/follow.sql"
+REPLICA = f"""read_only = ON
+relay_log = storm-relay
+init_file = {FOLLOW_FILE}
+slave_net_timeout = 4
+"""
+FOLLOW = f"""CHANGE MASTER TO MASTER_HOST='{MEMBERS[0]}', MASTER_PORT={PORT}, MASTER_USER='{USER}',
+  MASTER_CONNECT_RETRY=1, MASTER_USE_GTID=slave_pos;
+START SLAVE;
+"""
+"""At a start after the first the replica follows already, and refuses both, which harms nothing."""
+
+
+class Role(Enum):
+    ALONE = "alone"
+    PRIMARY = "primary"
+    REPLICA = "replica"
+    MEMBER = "member"
+    """Of a Galera cluster."""
+
+
 def server(
-    name: str, *, in_cluster: bool, flush_log_at_trx_commit: int, snapshot_isolation: bool, sync_wait: bool
+    name: str, *, role: Role, flush_log_at_trx_commit: int, snapshot_isolation: bool, sync_wait: bool
 ) -> NodeSpec:
     files: dict[str, str] = {}
     config = CONFIG.format(
@@ -73,11 +100,16 @@ def server(
         flush_log_at_trx_commit=flush_log_at_trx_commit,
         snapshot_isolation="ON" if snapshot_isolation else "OFF",
     )
-    if in_cluster:
+    if role in (Role.PRIMARY, Role.REPLICA):
+        config += BINARY_LOG.format(number=MEMBERS.index(name) + 1)
+    if role is Role.REPLICA:
+        config += REPLICA
+        files[FOLLOW_FILE] = FOLLOW
+    if role is Role.MEMBER:
         config += f"{GALERA}wsrep_sync_wait = {int(sync_wait)}\n"
         files[PLACE_OF_MEMBER] = Path(member.__file__).read_text()
     command = Command(
-        argv=("bash", "-c", START, IN_CLUSTER if in_cluster else ALONE),
+        argv=("bash", "-c", START, IN_CLUSTER if role is Role.MEMBER else ALONE),
         image=IMAGE,
         files={"/etc/start.cnf": config, **files},
         ready=Listening(PORT),

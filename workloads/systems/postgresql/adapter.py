@@ -12,12 +12,12 @@ from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
 from workloads.systems.postgresql import patroni, patroni_nodes
 from workloads.systems.postgresql.errors import code_of
-from workloads.systems.postgresql.losses import PROMISED, Replication, legal_loss
+from workloads.systems.postgresql.losses import Replication, legal_loss
 from workloads.systems.postgresql.nodes import PORT, server
 from workloads.systems.postgresql.session import PostgresqlSession, connected
-from workloads.systems.postgresql.settings import PostgresqlSettings
+from workloads.systems.postgresql.settings import PostgresqlSettings, Reads
 from workloads.systems.sql.client import SqlClient
-from workloads.systems.sql.session import Lost, Refused
+from workloads.systems.sql.session import Lost, Refused, Session
 from workloads.systems.sql.statements import HELD_BY, Dialect, opening_balances, tables
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Postgresql:
         """`Advising`."""
         if workload not in ("list-append", "rw-register"):
             return {}
-        return {"model": PROMISED[settings.isolation].value, "keys": KEYS}
+        return {"model": settings.promised.value, "keys": KEYS}
 
     def require_clients(self, settings: PostgresqlSettings, environment: str) -> None:
         require_package("asyncpg", system=self.name)
@@ -81,6 +81,10 @@ class Postgresql:
             workload=workload,
             code_of=code_of,
             think_s=settings.think_ms / 1e3,
+            connect_to_read=(lambda: _at_standby(host, settings, process))
+            if _reads_standby(settings, process)
+            else None,
+            cancel=(lambda session: _cancelled(host, session)) if settings.cancels else None,
         )
 
     async def ready(self, settings: PostgresqlSettings, host: Any, workload: str) -> None:
@@ -112,7 +116,14 @@ class Postgresql:
         if settings.strict:
             return LegalLoss()
         replication = settings.replication if settings.in_cluster else None
-        return legal_loss(settings.isolation, settings.synchronous_commit, struck, replication)
+        return legal_loss(
+            settings.isolation,
+            settings.synchronous_commit,
+            struck,
+            replication,
+            cancels=settings.cancels,
+            reads_standbys=settings.reads is Reads.STANDBY,
+        )
 
 
 async def _session(host: Any, settings: PostgresqlSettings) -> PostgresqlSession:
@@ -120,6 +131,29 @@ async def _session(host: Any, settings: PostgresqlSettings) -> PostgresqlSession
     name = await _primary(host, settings)
     address = host.network.reached_at(f"{name}:{PORT}")
     return await connected(name, address, settings.isolation.words)
+
+
+def _reads_standby(settings: PostgresqlSettings, process: int) -> bool:
+    return settings.reads is Reads.STANDBY and process % 2 == 1
+
+
+async def _at_standby(host: Any, settings: PostgresqlSettings, process: int) -> PostgresqlSession:
+    """Raises Lost."""
+    following = await patroni.replicas(host, settings.servers)
+    if not following:
+        raise Lost("no server says that it is a replica")
+    name = following[process // 2 % len(following)]
+    return await connected(name, host.network.reached_at(f"{name}:{PORT}"), settings.isolation.words_at_standby)
+
+
+async def _cancelled(host: Any, session: Session) -> None:
+    """Over another connection, as a driver does it whose user has waited long enough. Raises Refused, Lost."""
+    assert isinstance(session, PostgresqlSession)
+    beside = await connected(session.node, host.network.reached_at(f"{session.node}:{PORT}"), "READ COMMITTED")
+    try:
+        await beside.rows("SELECT pg_cancel_backend($1)", session.process)
+    finally:
+        beside.abandon()
 
 
 async def _primary(host: Any, settings: PostgresqlSettings) -> str:

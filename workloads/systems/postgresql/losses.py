@@ -39,6 +39,12 @@ class Isolation(Enum):
         """In SQL."""
         return self.value.replace("-", " ").upper()
 
+    @property
+    def words_at_standby(self) -> str:
+        """The strictest level that a standby has is repeatable read (the vendor's page on hot standby)."""
+        level = Isolation.REPEATABLE_READ if self is Isolation.SERIALIZABLE else self
+        return f"{level.words} READ ONLY"
+
 
 class Replication(Enum):
     """Of servers under Patroni."""
@@ -54,6 +60,15 @@ PROMISED: Mapping[Isolation, ConsistencyModel] = {
     Isolation.REPEATABLE_READ: ConsistencyModel.SNAPSHOT_ISOLATION,
     Isolation.READ_COMMITTED: ConsistencyModel.READ_COMMITTED,
 }
+
+
+def promised(isolation: Isolation, *, reads_standbys: bool) -> ConsistencyModel:
+    """Of all transactions together: those at standbys see snapshots, and need not fit into an order of serializable
+    ones."""
+    weaker = isolation is Isolation.SERIALIZABLE and reads_standbys
+    return PROMISED[Isolation.REPEATABLE_READ if weaker else isolation]
+
+
 UNDER_READ_COMMITTED = (
     "under read committed each statement sees what was committed before it, and no read is protected from writes of "
     "others (the vendor's page on transaction isolation)"
@@ -72,6 +87,11 @@ WITHOUT_STANDBY = (
     "transactions with synchronous_commit off do not wait for the standby, and a failover may lose them (Patroni's "
     "page on replication modes)"
 )
+CANCELLED = (
+    "a COMMIT that its client gives up while it waits for a standby has committed locally, and might not have been "
+    "replicated (so the server warns, and answers COMMIT)"
+)
+BEHIND = "a standby shows what was committed a little later than its primary (the vendor's page on hot standby)"
 HARMLESS = frozenset({"clock", "strobe", "none"})
 """No failover comes of these: Patroni and etcd count with clocks that do not jump."""
 
@@ -81,8 +101,11 @@ def legal_loss(
     synchronous_commit: bool,
     struck: tuple[FaultWindow, ...],
     replication: Replication | None = None,
+    *,
+    cancels: bool = False,
+    reads_standbys: bool = False,
 ) -> LegalLoss:
-    """`replication`: of servers under Patroni; None for one server alone."""
+    """`replication`: of servers under Patroni; None for one server alone. `cancels`: clients give COMMITs up."""
     kinds = {kind for window in struck for kind in window.kinds}
     allowed: dict[str, tuple[str, ...]] = {}
     reasons = []
@@ -91,6 +114,8 @@ def legal_loss(
             reasons.append(IN_A_FORK)
         elif not synchronous_commit:
             reasons.append(WITHOUT_STANDBY)
+        elif cancels:
+            reasons.append(CANCELLED)
     # What is not yet written is in the server's own memory: killing it is enough.
     if not synchronous_commit and ENDS_PROCESSES & kinds:
         reasons.append(WITHOUT_WAITING)
@@ -98,6 +123,9 @@ def legal_loss(
         allowed |= LOST_COMMITS
     if reasons and replication is not None:  # of two timelines each has an order of its own
         allowed["long-fork"] = OF_LONG_FORK
+    if reads_standbys:
+        reasons.append(BEHIND)
+        allowed["set"] = tuple(sorted({*allowed.get("set", ()), "stale"}))
     if isolation is Isolation.READ_COMMITTED:
         reasons.append(UNDER_READ_COMMITTED)
         allowed |= {"bank": OF_BANK, "long-fork": OF_LONG_FORK}

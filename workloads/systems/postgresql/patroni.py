@@ -1,7 +1,7 @@
 """What Patroni says of its cluster, by its REST API (https://patroni.readthedocs.io/en/latest/rest_api.html).
 
 `GET /primary` is what load balancers ask: 200 of a server that is the primary and has the lock of the leader, as far as
-it knows. `GET /cluster` is what etcd has.
+it knows; `GET /replica` where they look for one that answers reads. `GET /cluster` is what etcd has.
 """
 
 from __future__ import annotations
@@ -23,6 +23,13 @@ async def primaries(host: Any, servers: Sequence[str]) -> tuple[str, ...]:
     """The servers that take themselves for the primary; more than one only while the former one does not know yet."""
     async with _asking() as session:
         said = await asyncio.gather(*(_status(session, host, name, "primary") for name in servers))
+    return tuple(name for name, status in zip(servers, said, strict=True) if status == 200)
+
+
+async def replicas(host: Any, servers: Sequence[str]) -> tuple[str, ...]:
+    """The servers that follow a primary and answer reads."""
+    async with _asking() as session:
+        said = await asyncio.gather(*(_status(session, host, name, "replica") for name in servers))
     return tuple(name for name, status in zip(servers, said, strict=True) if status == 200)
 
 

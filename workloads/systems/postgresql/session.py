@@ -56,6 +56,11 @@ class PostgresqlSession:
         async with _translated():
             await self._connection.execute("ROLLBACK")
 
+    @property
+    def process(self) -> int:
+        """Of the server, which carries out what is asked here."""
+        return int(self._connection.get_server_pid())
+
     def abandon(self) -> None:
         self._connection.terminate()
 

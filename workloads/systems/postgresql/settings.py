@@ -6,15 +6,24 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
+from checkers.transactions.model.lattice import ConsistencyModel
 from harness.bounds import Bounds
 from harness.errors import UsageError
-from workloads.systems.postgresql.losses import Isolation, Replication
+from workloads.systems.postgresql.losses import Isolation, Replication, promised
 from workloads.systems.postgresql.nodes import SERVERS
 
 
 class Deployment(Enum):
     ALONE = "alone"
     PATRONI = "patroni"
+
+
+class Reads(Enum):
+    """Who carries transactions out that only read."""
+
+    PRIMARY = "primary"
+    STANDBY = "standby"
+    """A standby, for every second client; the primary for the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +40,10 @@ class PostgresqlSettings:
     """The level of every transaction. The workload demands what the vendor promises for it, unless `model` is set."""
     synchronous_commit: bool = True
     """Answer once a commit is on the disk and, where replication is synchronous, on that of a standby."""
+    reads: Reads = Reads.PRIMARY
+    """Under Patroni. A standby knows no serializable transactions: they are of repeatable read there."""
+    cancels: bool = False
+    """Where replication is synchronous: clients give a COMMIT up that waits for a second, as impatient programs do."""
     think_ms: Annotated[float, Bounds(0, 1000)] = 3.0
     """Between two statements of a transaction."""
     strict: bool = False
@@ -43,10 +56,18 @@ class PostgresqlSettings:
             raise UsageError(
                 f"replication={self.replication.value} needs servers that replicate: set deployment=patroni as well"
             )
+        if self.reads is Reads.STANDBY and not self.in_cluster:
+            raise UsageError("reads=standby needs servers that replicate: set deployment=patroni as well")
+        if self.cancels and self.replication is Replication.ASYNCHRONOUS:
+            raise UsageError("cancels is about a COMMIT that waits for a standby: set replication=synchronous as well")
 
     @property
     def in_cluster(self) -> bool:
         return self.deployment is Deployment.PATRONI
+
+    @property
+    def promised(self) -> ConsistencyModel:
+        return promised(self.isolation, reads_standbys=self.reads is Reads.STANDBY)
 
     @property
     def servers(self) -> tuple[str, ...]:

@@ -65,6 +65,14 @@ def tables(long_text: str) -> tuple[str, ...]:
     )
 
 
+def only_reads(operation: Operation) -> bool:
+    """Whether the operation changes nothing, so that a server that takes no writes can carry it out."""
+    micro_operations = (operation.value or {}).get("txn")
+    if micro_operations is None:
+        return operation.f == "read"
+    return all(part["f"] == "r" for part in micro_operations)
+
+
 async def carry_out(
     session: Session, dialect: Dialect, kind: str, operation: Operation, pause: Pause
 ) -> Mapping[str, Any]:

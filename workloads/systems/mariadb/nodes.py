@@ -1,4 +1,4 @@
-"""Debian's mariadb-server 10.11: one server, a primary with two replicas, or a Galera cluster whose members all write."""
+"""Debian's mariadb-server 10.11: one server, a primary with two replicas, or a Galera cluster that all write to."""
 
 from __future__ import annotations
 

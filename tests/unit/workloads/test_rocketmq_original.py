@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from harness.program import Command
+from harness.errors import UsageError
+from harness.program import Command, JavaRelease
 from workloads.systems.rocketmq.adapter import SYSTEM
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
@@ -33,6 +34,23 @@ def test_proxies_take_json_by_an_option_of_their_own() -> None:
     assert settings["namesrvAddr"] == "c1:9876;c2:9876;c3:9876"
     assert settings["grpcClientProducerMaxAttempts"] == 1
     assert settings["topicRouteServiceCacheRefreshSeconds"] == 6
+    assert settings["useEndpointPortFromRequest"] is True
+
+
+def test_where_ports_are_others_than_a_proxys_own_releases_that_know_only_that_are_refused() -> None:
+    def require(release: str, environment: str) -> None:
+        SYSTEM.require_clients(RocketmqSettings(release=release, client="grpc"), environment)
+
+    for fine in (("5.1.0", "ssh"), ("5.2.0", "docker"), ("5.4.0", "docker")):
+        require(*fine)
+    with pytest.raises(UsageError, match="choose 5.2.0 or a later"):
+        require("5.1.0", "docker")
+
+
+def test_proxies_find_the_file_of_accounts_without_which_older_ones_do_not_start() -> None:
+    image = commands(RocketmqSettings(release="5.2.0", client="grpc"))["p1"].image
+    assert isinstance(image, JavaRelease)
+    assert "conf/plain_acl.yml" in dict(image.files)
 
 
 def test_brokers_get_timers_locks_and_the_time_that_a_lock_lasts() -> None:

@@ -159,6 +159,11 @@ class Rocketmq:
         if settings.client == "remoting" or environment == "simulated":
             return
         require_installed()
+        if environment == "docker" and settings.release.startswith("5.1."):
+            raise UsageError(
+                f"client=grpc with release={settings.release} in environment 'docker': its proxies name their own port "
+                "to clients, whatever port these came by; leave client=grpc out, or choose 5.2.0 or a later release"
+            )
         if len(broker_groups(settings)) > 1:
             raise UsageError(
                 f"client=grpc in environment {environment!r} takes one group of brokers, got "

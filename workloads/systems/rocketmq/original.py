@@ -233,6 +233,8 @@ def _properties(kind: str, config: Mapping[str, object], settings: RocketmqSetti
             "proxyMode": "CLUSTER",
             # Otherwise what asks for less than five seconds is refused, unless its client waits longer.
             "grpcClientConsumerMinLongPollingTimeoutMillis": 1,
+            # Clients may come by another port than the proxy's own.
+            "useEndpointPortFromRequest": True,
             "topicRouteServiceCacheRefreshSeconds": refreshed_s,
             # The same in 5.1.0.
             "topicRouteServiceCacheExpiredInSeconds": refreshed_s,

@@ -43,7 +43,7 @@ def test_where_ports_are_others_than_a_proxys_own_releases_that_know_only_that_a
 
     for fine in (("5.1.0", "ssh"), ("5.2.0", "docker"), ("5.4.0", "docker")):
         require(*fine)
-    with pytest.raises(UsageError, match="choose 5.2.0 or a later"):
+    with pytest.raises(UsageError, match=r"choose 5\.2\.0 or a later"):
         require("5.1.0", "docker")
 
 

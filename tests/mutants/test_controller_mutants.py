@@ -77,6 +77,12 @@ class Living:
             is_learner=broker_id in self._learners,
         )
 
+    def is_silent(self, group: str, broker_id: int, incarnation: str) -> bool:
+        return self.living(group, broker_id, incarnation) is None
+
+    def may_judge(self, group: str, broker_id: int, incarnation: str) -> bool:
+        return True
+
     def has_reported_since_birth(self, group: str, broker_id: int, newborn: int) -> bool:
         return True
 
@@ -398,7 +404,7 @@ class Watched:
 
     def needs_master(self, at_s: int, leading_since_s: int = 0) -> bool:
         self._liveness.expire(at_s)
-        return self._parts.needs_master(self.group, self._liveness, at_s, leading_since_s)
+        return self._parts.needs_master(self.group, self._liveness, leading_since_s)
 
     def answer(self) -> int | None:
         return self._parts.registration_answer(self.group, self._liveness).master_id

@@ -54,6 +54,19 @@ def test_13_what_was_withdrawn_takes_no_effect_however_late_it_comes():
     play(story)
 
 
+def test_13_what_is_withdrawn_leaves_a_member_that_came_back_as_a_learner_alone():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, _ = await cluster.three()
+        b2.is_learner = True
+        await cluster.pass_s(1.5)
+        withdrawn = await b1.client.withdraw_alter(GROUP, 1, 1, (await b1.info()).sync_state_set)
+        assert withdrawn.members == (1, 2, 3)
+        left = await b1.insist(lambda: b1.client.alter_sync_state_set(GROUP, 1, 1, (1, 3), withdrawn.epoch))
+        assert left.members == (1, 3)
+
+    play(story)
+
+
 def test_a_broker_hears_that_another_process_of_it_registered_last():
     async def story(cluster: ControllerCluster) -> None:
         b1, _, _ = await cluster.three()

@@ -251,7 +251,7 @@ class Controller:
         fields = {"pulse": pulse_text(self._life, pulse)}
         if self._raft.is_active and self._registered(report) != report.incarnation:
             fields["unregistered"] = "true"
-        controllers = self._membership.other_than_configured()
+        controllers = self._membership.announced()
         if controllers is not None:
             fields |= controllers.to_fields()
         return RemotingCommand.response(ResponseCode.SUCCESS, fields)

@@ -281,6 +281,9 @@ def with_the_master(group: Group, request: AlterSyncStateSet, liveness: Liveness
 
 
 def without_learners(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
+    """A member may have come back as one since; whoever withdraws changes nothing."""
+    if request.withdraws:
+        return None
     for member in request.proposed.members:
         report = group.living(member, liveness)
         if report is not None and report.is_learner:

@@ -53,6 +53,8 @@ class LegalLoss:
     """Workload -> further names, where another workload's anomaly of that name would not be legal."""
     anything: str = ""
     """Why nothing is promised at all in this run: a fault broke what every promise rests on. Empty where it did not."""
+    anything_from_ns: int = 0
+    """When it broke: what was seen in the run itself before that, at some moment, is not legal for its sake."""
     excuses: tuple[Excuse, ...] = ()
     """What is legal only of what was written in some spans of time; the fewer, the more a storm can show."""
 

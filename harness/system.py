@@ -110,6 +110,9 @@ class Declaration:
     paces: Mapping[str, tuple[SettingValue, ...]] = field(default_factory=dict)
     """Setting -> values of which such a storm draws one where hosts are near each other: how long the system itself
     waits before it acts. The less, the more of what can happen does so within a storm."""
+    own_pace: Mapping[str, SettingValue] = field(default_factory=dict)
+    """The settings with which the system waits as long as it does for its users: some storms have these, and last
+    longer. Empty: it has no other pace."""
 
     def serving_alone(self, workload: str) -> Declaration:
         """The same without the groups that have no part in this workload, and without their roles."""

@@ -70,7 +70,10 @@ class SetKeeper:
             )
         except ClientError as error:
             self._host.reached("alter-refused" if error.definite else "alter-outcome-unknown")
-            self._host.log("alter_failed", wanted=list(wanted), definite=error.definite, reason=str(error))
+            refused = error.code == "precondition-failed"
+            self._host.log(
+                "alter_failed", wanted=list(wanted), definite=error.definite, refused=refused, reason=str(error)
+            )
             if error.definite and not mastership.ended:
                 mastership.change_view(alter_refused(mastership.view))
             return False

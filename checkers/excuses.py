@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 from checkers.history_batches import Source
 from checkers.kernels.columns import Int64
 from checkers.plan import Engine
-from harness.record.excuse import Excuse
+from harness.record.excuse import ANY, Excuse
 
 COUNTS = pa.schema([pa.field("bound", pa.int32()), pa.field("rows", pa.int64())])
 BOUNDS_LIMIT = 1_000_000
@@ -36,6 +36,7 @@ class Excuses:
     @classmethod
     def by_operation(cls, of: Sequence[Excuse], engine: Engine, history: Source) -> Excuses:
         """Of findings that are placed by the indices of operations."""
+        of = [replace(one, anomalies=()) if one.anomalies == (ANY,) else one for one in of]
         if not of:
             return cls()
         bounds = np.array([bound for one in of for bound in (one.from_ns, one.until_ns + 1)], dtype=np.int64)
@@ -49,13 +50,17 @@ class Excuses:
         """Whether any excuse is of one of these anomalies."""
         return any(name in one.anomalies for one in self.of for name in anomalies)
 
-    def split(self, anomaly: str, begun: Int64, ended: Int64) -> Iterator[tuple[int | None, Int64]]:
+    def split(
+        self, anomaly: str, begun: Int64, ended: Int64, at: Sequence[Collection[str]] | None = None
+    ) -> Iterator[tuple[int | None, Int64]]:
         """Findings, each about what began and ended then, by the number of the first excuse that holds for it: their
-        positions. None: those without."""
+        positions. None: those without. `at`: the nodes at which each shows, where that is known."""
         left = np.arange(len(begun))
         for number, one in enumerate(self.of):
-            if anomaly in one.anomalies and len(left):
+            if (anomaly in one.anomalies or one.anomalies == (ANY,)) and len(left):
                 meets = (begun[left] <= self.last[number]) & (ended[left] >= self.first[number])
+                if one.nodes and at is not None:
+                    meets &= np.array([not set(one.nodes).isdisjoint(at[place]) for place in left.tolist()], dtype=bool)
                 if meets.any():
                     yield number, left[meets]
                     left = left[~meets]

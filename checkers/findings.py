@@ -8,7 +8,7 @@ alone, not on how its rows were split.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -147,9 +147,15 @@ def summary(
     return AnomalySummary(count=counts[None], examples=tuple(broken), excused=excused if excused.count else None)
 
 
-def summary_by_span(anomalies: Sequence[Anomaly], begun: Int64, ended: Int64, excuses: Excuses) -> AnomalySummary:
-    """Of anomalies of one name, each about what began and ended then."""
-    found = excuses.split(anomalies[0].name, begun, ended)
+def summary_by_span(
+    anomalies: Sequence[Anomaly],
+    begun: Int64,
+    ended: Int64,
+    excuses: Excuses,
+    at: Sequence[Collection[str]] | None = None,
+) -> AnomalySummary:
+    """Of anomalies of one name, each about what began and ended then, and shows at these nodes, where that is known."""
+    found = excuses.split(anomalies[0].name, begun, ended, at)
     placed = {number: places.tolist() for number, places in found if len(places)}
     legal = sorted(place for number, places in placed.items() if number is not None for place in places)
     return summary(

@@ -150,7 +150,8 @@ def _summary(name: str, breaches: Sequence[Breach], excuses: Excuses) -> Anomaly
     """Of one name."""
     of_name = [breach for breach in breaches if breach.name == name]
     times = np.array([breach.time_ns for breach in of_name], dtype=np.int64)
-    return summary_by_span([_anomaly(breach) for breach in of_name], times, times, excuses)
+    at = [breach.nodes for breach in of_name]
+    return summary_by_span([_anomaly(breach) for breach in of_name], times, times, excuses, at)
 
 
 def _anomaly(breach: Breach) -> Anomaly:

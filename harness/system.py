@@ -53,6 +53,8 @@ class LegalLoss:
     """Workload -> further names, where another workload's anomaly of that name would not be legal."""
     anything: str = ""
     """Why nothing is promised at all in this run: a fault broke what every promise rests on. Empty where it did not."""
+    anything_from_ns: int = 0
+    """When it broke: what was seen in the run itself before that, at some moment, is not legal for its sake."""
     excuses: tuple[Excuse, ...] = ()
     """What is legal only of what was written in some spans of time; the fewer, the more a storm can show."""
 
@@ -108,6 +110,9 @@ class Declaration:
     paces: Mapping[str, tuple[SettingValue, ...]] = field(default_factory=dict)
     """Setting -> values of which such a storm draws one where hosts are near each other: how long the system itself
     waits before it acts. The less, the more of what can happen does so within a storm."""
+    own_pace: Mapping[str, SettingValue] = field(default_factory=dict)
+    """The settings with which the system waits as long as it does for its users: some storms have these, and last
+    longer. Empty: it has no other pace."""
 
     def serving_alone(self, workload: str) -> Declaration:
         """The same without the groups that have no part in this workload, and without their roles."""

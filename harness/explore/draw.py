@@ -31,6 +31,8 @@ SHORTEST_GAP_S, LONGEST_GAP_S = 0.001, 3.0
 SECOND_NS = 1_000_000_000
 HELD_SHARE = 0.15
 """How often a fault lasts until the end of the storm."""
+BLINK_S = (0.005, 0.5)
+"""Less than most heartbeats are apart."""
 SHORTEST_KEPT_S, LONGEST_KEPT_S = 0.05, 10.0
 KEEPING, HARMING, ENDING = ("held-links", "partition"), ("disk", "disk-damage"), ("kill", "power", "restarts")
 """Packages of which one keeps what was sent from arriving, one lets disks go wrong, and one ends nodes."""
@@ -47,7 +49,7 @@ def drawn_storm(space: Space, root: int, number: int) -> Scenario:
     """Storm `number` of a search with this root seed: everything about it, drawn."""
     seed = Seed(root).child("storm", str(number))
     draw = seed.stream()
-    tempo = drawn_tempo(space.environment, draw)
+    tempo = drawn_tempo(space.environment, draw, has_own_pace=space.has_own_pace)
     scenario = space.scenario(seed.integer() >> 1, tempo, draw)
     return with_entries(scenario, drawn_entries(scenario, space, tempo, draw))
 
@@ -232,6 +234,28 @@ def _until_after_its_end(
     return entries
 
 
+def at_once(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
+    """Several are ended in one moment, as those that share a machine are, and come back together."""
+    different = sorted(set(faults.targets), key=str)
+    at_s = draw.random() * storm_s
+    length_s = log_uniform(draw, SHORTEST_KEPT_S, LONGEST_GAP_S)
+    names = draw.choices((("power",), ENDING), weights=(2, 1))[0]
+    targets: list[Target] = draw.sample(different, min(len(different), 2))
+    chosen = [faults.of_one(names, target, draw) for target in targets]
+    entries = [
+        entry_of(at_s, length_s, storm_s, first + place, *shape) for place, shape in enumerate(filter(None, chosen))
+    ]
+    return entries or sequence(faults, storm_s, first, draw)
+
+
+def blinked(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
+    """A node ends and is back before anybody misses it."""
+    ended = faults.of_one(ENDING, draw.choice(faults.targets), draw)
+    if ended is None:
+        return single(faults, storm_s, first, draw)
+    return [entry_of(draw.random() * storm_s, log_uniform(draw, *BLINK_S), storm_s, first, *ended)]
+
+
 Motif = Callable[[Faults, float, int, random.Random], list[Entry]]
-MOTIFS: tuple[Motif, ...] = (single, sequence, repeated, wave, late, harmed)
-WEIGHTS = (4.0, 3.0, 1.0, 2.0, 2.0, 0.7)
+MOTIFS: tuple[Motif, ...] = (single, sequence, repeated, wave, late, harmed, at_once, blinked)
+WEIGHTS = (4.0, 3.0, 1.0, 2.0, 2.0, 1.0, 1.5, 0.7)

@@ -64,6 +64,8 @@ class Tempo:
     longest_s: float
     motifs_a_second: float
     """In the mean."""
+    at_own_pace: bool = False
+    """Whether the system waits as long as it does for its users."""
 
     def storm_s(self, draw: random.Random) -> float:
         return round(math.exp(draw.uniform(math.log(self.shortest_s), math.log(self.longest_s))), 1)
@@ -74,13 +76,17 @@ QUIET = Tempo(shortest_s=20.0, longest_s=50.0, motifs_a_second=0.1)
 """What takes time without faults to show, as they excuse nearly every delay."""
 LIVE = Tempo(shortest_s=45.0, longest_s=90.0, motifs_a_second=0.12)
 """In real time, where a cluster takes its time to start, to notice that a node is away, and to agree on another."""
+UNHURRIED = Tempo(shortest_s=30.0, longest_s=90.0, motifs_a_second=0.15, at_own_pace=True)
+"""What a system shows only while its periods have their own proportion to links and disks."""
 QUIET_SHARE = 0.12
+UNHURRIED_SHARE = 0.2
 
 
-def drawn_tempo(environment: str, draw: random.Random) -> Tempo:
+def drawn_tempo(environment: str, draw: random.Random, *, has_own_pace: bool) -> Tempo:
     if environment != SIMULATED:
         return LIVE
-    return QUIET if draw.random() < QUIET_SHARE else BUSY
+    tempi, shares = (QUIET, UNHURRIED), (QUIET_SHARE, UNHURRIED_SHARE if has_own_pace else 0.0)
+    return draw.choices((*tempi, BUSY), weights=(*shares, 1 - sum(shares)))[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +119,8 @@ class Space:
         storm_s = tempo.storm_s(draw)
         workload = self.workload or self._drawn_workload(draw)
         world = NEAR if draw.random() < NEAR_SHARE and self.is_simulated else DRAWN
-        settings = {**self.drawn_settings(workload, world, draw), **self.settings}
+        own_pace = self._declaration({}).own_pace if tempo.at_own_pace else {}
+        settings = {**self.drawn_settings(workload, world, draw), **own_pace, **self.settings}
         liveness_s = self._declaration(settings).progresses_within_s if is_demanding else 0.0
         return Scenario(
             system=self.system,
@@ -125,10 +132,14 @@ class Space:
             rate=drawn_rate(storm_s, draw),
             time_limit_s=storm_s + liveness_s,
             liveness_s=liveness_s,
-            recovery_s=NEAR_CALM_S if world == NEAR else CALM_S,
+            recovery_s=NEAR_CALM_S if world == NEAR and not own_pace else CALM_S,
             seed=seed,
             world=world,
         )
+
+    @property
+    def has_own_pace(self) -> bool:
+        return bool(self._declaration({}).own_pace)
 
     def _drawn_workload(self, draw: random.Random) -> str:
         """The more groups of nodes serve it the likelier, for the more can go wrong; what is served by the same groups

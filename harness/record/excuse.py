@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ANY = "*"
+"""Among an excuse's anomalies: whatever is placed by the time at which it was seen, and not by what was written."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Excuse:
@@ -18,3 +21,5 @@ class Excuse:
     from_ns: int
     until_ns: int
     """The last moment of the span."""
+    nodes: tuple[str, ...] = ()
+    """Of what is known to show at some nodes: it has to show at one of these; empty: at any."""

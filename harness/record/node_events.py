@@ -9,6 +9,7 @@ are passed over, and so is a line that was torn:
   elected      group, master, master_epoch, in_sync, unclean_allowed       it had this master elected; who was in sync
   leader       group, term                                                 it leads those that elect
   follower     group, term                                                 it does no longer
+  voted_in     term, by, needed                                            whose votes it got; how many make a majority
   written      start, end, checksum                                        its log holds bytes with this checksum there
   confirmed    offset, master_epoch                                        all before this offset is safe; newest epoch
   truncated    to                                                          its log was cut
@@ -53,6 +54,7 @@ NODE_EVENTS = pa.schema(
         pa.field("checksum", pa.int64()),
         pa.field("members", pa.list_(pa.int64())),
         pa.field("allowed", pa.bool_()),
+        pa.field("names", pa.list_(pa.string())),
     ]
 )
 """`sequence` orders one node's events. `epoch`: a master epoch, or a term. `broker`: of a role the node's own id, of an
@@ -70,6 +72,7 @@ COLUMNS = {
     },
     "leader": {"group": "group", "epoch": "term"},
     "follower": {"group": "group", "epoch": "term"},
+    "voted_in": {"epoch": "term", "names": "by", "start": "needed"},
     "written": {"start": "start", "end": "end", "checksum": "checksum"},
     "confirmed": {"end": "offset", "epoch": "master_epoch"},
     "truncated": {"end": "to"},
@@ -162,7 +165,8 @@ def _is_integer(value: Any) -> bool:
 
 def _fits(type_: pa.DataType) -> Callable[[Any], bool]:
     if pa.types.is_list(type_):
-        return lambda value: isinstance(value, list) and all(map(_is_integer, value))
+        is_item = _fits(type_.value_type)
+        return lambda value: isinstance(value, list) and all(map(is_item, value))
     if pa.types.is_boolean(type_):
         return lambda value: isinstance(value, bool)
     return _is_integer if pa.types.is_integer(type_) else lambda value: isinstance(value, str)

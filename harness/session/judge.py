@@ -22,6 +22,7 @@ from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Vacuous, Verdict, with_nothing_promised
 from harness.errors import UsageError
 from harness.progress import Moment, Progress, unwatched
+from harness.record.excuse import ANY, Excuse
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog, read_fault_log
 from harness.record.history import MalformedHistory, close_torn
@@ -182,7 +183,7 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
         history=history,
         repeats=parts.workload.repeats,
         legal={name: legal.reason for name in (*legal.anomalies, *_legal_in(parts.workload, legal))},
-        excuses=legal.excuses,
+        excuses=(*legal.excuses, *_from_then_on(legal)),
         # Where everything is legal, no finding makes the verdict certain.
         searches=Searches.ALL if legal.anything else Searches.UNTIL_INVALID,
         run=RunUnderCheck(
@@ -205,7 +206,19 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
     decided = judge.decide(request, checkers, judged=scenario.workload, named=named, progress=progress)
     if not legal.anything:
         return decided
-    return replace(decided, results=with_nothing_promised(decided.results, legal.anything))
+    results = {name: result for name, result in decided.results.items() if name not in PLACED_BY_TIME}
+    return replace(decided, results={**decided.results, **with_nothing_promised(results, legal.anything)})
+
+
+def _from_then_on(legal: LegalLoss) -> tuple[Excuse, ...]:
+    """What was seen at some moment is legal from when nothing was promised any more."""
+    if not legal.anything:
+        return ()
+    return (Excuse(anomalies=(ANY,), reason=legal.anything, from_ns=legal.anything_from_ns, until_ns=1 << 62),)
+
+
+PLACED_BY_TIME = ("cluster", "invariants")
+"""Checkers of what was seen in the run at some moment."""
 
 
 def _legal_in(workload: Workload, legal: LegalLoss) -> tuple[str, ...]:

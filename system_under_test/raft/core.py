@@ -108,6 +108,8 @@ class Raft:
         self._leader_heard_ns = now_ns
         self._pre_votes: set[str] = set()
         self._votes: set[str] = set()
+        self.elected_by: tuple[str, ...] = ()
+        """Whose votes made this node the leader last."""
         """For this node, in the current term; empty if it does not stand, or not any more."""
         self._incoming = Incoming()
         self._replication = Replication(node, self.term, self.log, self.chunk_bytes)
@@ -264,6 +266,7 @@ class Raft:
     def _become_leader(self, now_ns: int) -> None:
         self.role = Role.LEADER
         self.leader = self.node
+        self.elected_by = tuple(voter for voter in sorted(self.membership.voters) if voter in self._votes)
         self._votes.clear()
         self._replication = Replication(self.node, self.term, self.log, self.chunk_bytes)
         self._replication.sent = self._effects.appends

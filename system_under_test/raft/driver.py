@@ -346,6 +346,8 @@ class RaftNode:
         if (raft.role is Role.LEADER) is not self._was_leader:
             self._was_leader = not self._was_leader
             self._host.reached("became-leader" if self._was_leader else "lost-leadership")
+            if self._was_leader:
+                self._host.log("voted_in", term=raft.term, by=list(raft.elected_by), needed=raft.membership.majority)
         if effects.must_persist:
             self._note_write(effects, last_index)
             self._storage.write(effects.hard_state, effects.entries, effects.snapshot)

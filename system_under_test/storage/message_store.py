@@ -250,8 +250,23 @@ class MessageStore:
 
     @property
     def dispatched_offset(self) -> int:
-        """Readers see whole messages up to here; at most the confirm offset, and less only by half a message."""
+        """Readers see whole messages up to here; at most the confirm offset, and less only by half a message or a
+        segment's blank."""
         return self._dispatched_offset
+
+    @property
+    def has_undispatched(self) -> bool:
+        """Whether the log holds messages that readers do not see yet; the blank at a segment's end is none."""
+        return next(self._log.headers(self._dispatched_offset, self._log.max_offset), None) is not None
+
+    @property
+    def end_of_messages(self) -> int:
+        """The end of the last whole message: what readers see up to once all is confirmed, also where a blank ends the
+        log."""
+        end = self._dispatched_offset
+        for header in self._log.headers(end, self._log.max_offset):
+            end = header.physical_offset + header.size
+        return end
 
     @property
     def confirm_offset(self) -> int:

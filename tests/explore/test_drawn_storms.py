@@ -12,7 +12,7 @@ from harness.errors import UsageError
 from harness.explore.draw import drawn_storm, faults_for
 from harness.explore.mutate import CHANGES, entries_in, mutated, reset, with_changed_amount, without_idle
 from harness.explore.points import NOTHING_KNOWN, Points, strike
-from harness.explore.space import BUSY, Faults, Space
+from harness.explore.space import BUSY, UNHURRIED, Faults, Space
 from harness.record.scenario import Scenario, SettingValue
 from harness.seed import Seed
 from harness.session import resolve as registry
@@ -198,10 +198,37 @@ def test_storms_differ_in_kind_length_load_and_settings() -> None:
 
 def test_some_storms_are_long_and_have_few_faults() -> None:
     drawn = storms(80)
-    quiet = [scenario for scenario in drawn if scenario.time_limit_s - scenario.liveness_s > BUSY.longest_s]
+    is_long = [scenario.time_limit_s - scenario.liveness_s > BUSY.longest_s for scenario in drawn]
+    quiet = [one for one, long in zip(drawn, is_long, strict=True) if long and not is_at_own_pace(one)]
     assert 2 < len(quiet) < len(drawn) / 4
     faults_a_second = [len(scenario.schedule) / scenario.time_limit_s for scenario in quiet]
     assert max(faults_a_second) < 1 and min(faults_a_second) < 0.1
+
+
+def is_at_own_pace(scenario: Scenario) -> bool:
+    return scenario.settings.get("time_scale") == 1.0
+
+
+def test_a_fifth_of_the_storms_have_the_systems_own_pace_and_last_long_enough_for_it() -> None:
+    drawn = storms(80)
+    unhurried = [scenario for scenario in drawn if is_at_own_pace(scenario)]
+    assert len(drawn) / 10 < len(unhurried) < len(drawn) / 3
+    assert all(scenario.time_limit_s - scenario.liveness_s >= UNHURRIED.shortest_s for scenario in unhurried)
+    given = replace(SPACE, settings={"time_scale": 0.2})
+    assert not any(is_at_own_pace(drawn_storm(given, 7, number)) for number in range(20))
+
+
+def test_nodes_end_together_and_some_are_back_before_anybody_misses_them() -> None:
+    entries = [entries_in(scenario) for scenario in storms(80)]
+    together = [
+        one
+        for of in entries
+        for one in of
+        for other in of
+        if one.number < other.number and one.at_ns == other.at_ns and one.package == other.package == "power"
+    ]
+    brief = [one for of in entries for one in of if one.package == "power" and one.until_ns - one.at_ns < 5e8]
+    assert len(together) > 1 and len(brief) > 1
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)

@@ -16,6 +16,7 @@ from system_under_test.rocketmq.mutants import mutant, mutant_names
 from system_under_test.rocketmq.mutants.truncate_by_epoch_only import point_by_epoch_only
 from system_under_test.storage.epoch_file import EpochMap, truncation_point
 from tests.scenarios.broker_cluster import Cluster, play
+from tests.scenarios.test_controller_mode import a_newcomer_that_is_not_heard_keeps_nobody_in_the_set
 from tests.scenarios.test_expired_files import EXPIRING, away_until_its_place_has_expired
 
 OK = "SUCCESS"
@@ -118,6 +119,7 @@ STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     ),
     "bogus-ack": (garbage_on_the_port_for_slaves_acknowledges_nothing, {"minInSyncReplicas": 2}),
     "stale-epochs-kept": (a_slave_whose_place_has_expired_comes_back, {"copyAnewWhenExpired": True, **EXPIRING}),
+    "newcomer-blocks-shrink": (a_newcomer_that_is_not_heard_keeps_nobody_in_the_set, {"brokers": 4}),
     "truncate-by-epoch-only": (a_dirty_tail_is_cut_although_the_new_masters_log_is_longer, {}),
 }
 

@@ -26,7 +26,7 @@ from system_under_test.rocketmq.controller.events import (
     MasterElected,
     SyncStateSetAltered,
 )
-from system_under_test.rocketmq.controller.heartbeat import LivenessTable
+from system_under_test.rocketmq.controller.heartbeat import LivenessTable, pulse_text
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import BrokerReport, SyncStateSet
 from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, command_entry, event_entry
@@ -35,6 +35,7 @@ from system_under_test.rocketmq.controller.state_machine import (
     ApplyBrokerId,
     ControllerStateMachine,
     Decision,
+    GiveUpMastership,
     Group,
     Nothing,
     Refusal,
@@ -76,6 +77,12 @@ class Living:
             max_offset=self._offsets.get(broker_id, 100),
             is_learner=broker_id in self._learners,
         )
+
+    def is_silent(self, group: str, broker_id: int, incarnation: str) -> bool:
+        return self.living(group, broker_id, incarnation) is None
+
+    def may_judge(self, group: str, broker_id: int, incarnation: str) -> bool:
+        return True
 
     def has_reported_since_birth(self, group: str, broker_id: int, newborn: int) -> bool:
         return True
@@ -398,7 +405,7 @@ class Watched:
 
     def needs_master(self, at_s: int, leading_since_s: int = 0) -> bool:
         self._liveness.expire(at_s)
-        return self._parts.needs_master(self.group, self._liveness, at_s, leading_since_s)
+        return self._parts.needs_master(self.group, self._liveness, leading_since_s)
 
     def answer(self) -> int | None:
         return self._parts.registration_answer(self.group, self._liveness).master_id
@@ -423,6 +430,32 @@ def test_no_scan_after_switch_leaves_masters_alone_that_died_before_this_leader(
     watched.heard(2, 15)
     assert watched.needs_master(16, leading_since_s=4), "it died under this leader"
     assert watched.needs_master(16, leading_since_s=6) is (name is None)
+
+
+@pytest.mark.parametrize("name", [None, "unheard-is-dead"])
+def test_unheard_is_dead_passes_over_who_was_not_heard_of_yet(name):
+    rules = (ControllerParts() if name is None else parts(name)).rules
+    machine = ControllerStateMachine(rules)
+    for event in WHOLE:
+        machine.apply(event)
+    liveness = LivenessTable(timeout_ns=10, started_ns=0)
+    liveness.record(report(900, "i"), registered="i", channel=object(), seen_pulse=0, now_ns=1)
+    gives_up = GiveUpMastership(group="g", broker_id=1, master_epoch=1)
+    elected = MasterElected(group="g", master=1)
+    decided = machine.evaluate(gives_up, liveness, unclean=False)
+    assert (refused(decided) if name is None else decided) == (
+        ResponseCode.CONTROLLER_ELECT_MASTER_FAILED if name is None else elected
+    )
+    liveness.expire(11)
+    assert machine.evaluate(gives_up, liveness, unclean=False) == elected, "the others are silent"
+
+
+@pytest.mark.parametrize("name", [None, "pulse-outlives-controller"])
+def test_pulse_outlives_controller_takes_a_number_of_another_life_for_one_of_this(name):
+    seen = (ControllerParts() if name is None else parts(name)).seen_pulse
+    assert seen("this", pulse_text("this", 3)) == 3
+    assert seen("this", pulse_text("another", 12)) == (0 if name is None else 12)
+    assert seen("this", "") == 0
 
 
 def test_nameserver_lower_epoch_takes_the_route_back_to_a_deposed_master():

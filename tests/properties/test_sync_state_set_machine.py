@@ -45,7 +45,7 @@ class SetMachine(RuleBasedStateMachine):
         self.world.hear(1)
         for broker in BROKERS[1:in_sync]:
             self.follow(broker, 1)
-        self.change_the_set(set())
+            self.change_the_set(set())
         for broker in BROKERS[in_sync:]:
             self.follow(broker, 1)
 

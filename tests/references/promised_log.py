@@ -159,6 +159,12 @@ class PromisedLog:
             max_offset=len(broker.log),
         )
 
+    def is_silent(self, group: str, broker_id: int, incarnation: str) -> bool:
+        return self.living(group, broker_id, incarnation) is None
+
+    def may_judge(self, group: str, broker_id: int, incarnation: str) -> bool:
+        return True
+
     def has_reported_since_birth(self, group: str, broker_id: int, newborn: int) -> bool:
         return True
 

@@ -98,6 +98,9 @@ class ScriptedBroker:
         if self._beating is not None:
             self._beating.cancel()
 
+    def speak_again(self) -> None:
+        self._beating = self.host.spawn(self._beat(), f"heartbeats of {self.name}")
+
     def die(self) -> None:
         """The process ends: its connections close."""
         self.fall_silent()

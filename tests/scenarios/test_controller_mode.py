@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from tests.scenarios.broker_cluster import Cluster, play
+from tests.scenarios.broker_cluster import CONTROLLERS, Cluster, play
 
 OK = "SUCCESS"
 WAITED_IN_VAIN = "FLUSH_SLAVE_TIMEOUT"
@@ -336,6 +336,24 @@ def test_12_a_slave_that_disconnects_leaves_at_once_and_is_back_when_it_has_caug
         await cluster.until_equal("b1", "b2")
 
     play(story)
+
+
+async def a_newcomer_that_is_not_heard_keeps_nobody_in_the_set(cluster: Cluster) -> None:
+    await cluster.cut(*(("b4", controller) for controller in CONTROLLERS))
+    await cluster.slow_down(("b4", "b1"), delay_ms=30_000)
+    await cluster.until_members(1, 2, 3, within_s=60)
+    await cluster.heal_links()
+    await cluster.until_equal("b1", "b4", within_s=90)
+    await cluster.sleep(10)
+    await cluster.kill("b3")
+    await cluster.until_members(1, 2, within_s=2)
+    assert await cluster.send("b1", "a") == [OK]
+    await cluster.heal()
+    await cluster.until_members(1, 2, 4)
+
+
+def test_12_a_newcomer_that_the_controllers_do_not_hear_keeps_nobody_in_the_set():
+    play(a_newcomer_that_is_not_heard_keeps_nobody_in_the_set, brokers=4)
 
 
 def test_12_a_slave_that_hears_nothing_for_fifteen_seconds_leaves():

@@ -54,6 +54,19 @@ def test_13_what_was_withdrawn_takes_no_effect_however_late_it_comes():
     play(story)
 
 
+def test_13_what_is_withdrawn_leaves_a_member_that_came_back_as_a_learner_alone():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, _ = await cluster.three()
+        b2.is_learner = True
+        await cluster.pass_s(1.5)
+        withdrawn = await b1.client.withdraw_alter(GROUP, 1, 1, (await b1.info()).sync_state_set)
+        assert withdrawn.members == (1, 2, 3)
+        left = await b1.insist(lambda: b1.client.alter_sync_state_set(GROUP, 1, 1, (1, 3), withdrawn.epoch))
+        assert left.members == (1, 3)
+
+    play(story)
+
+
 def test_a_broker_hears_that_another_process_of_it_registered_last():
     async def story(cluster: ControllerCluster) -> None:
         b1, _, _ = await cluster.three()
@@ -428,8 +441,13 @@ def test_18_a_master_that_gives_up_and_still_has_the_longest_log_is_elected_unde
             broker.die()
             await cluster.pass_s(0.1)
         await b1.start()
-        elected = await b1.insist(lambda: b1.client.give_up_mastership(CLUSTER, GROUP, 1, 1))
-        assert state(elected) == (1, 2, (1,))
+
+        def give_up():
+            return b1.client.give_up_mastership(CLUSTER, GROUP, 1, 1)
+
+        assert await b1.refusal(give_up) == "CONTROLLER_ELECT_MASTER_FAILED", "the others may have lost a channel only"
+        await cluster.pass_s(10)
+        assert state(await b1.insist(give_up)) == (1, 2, (1,))
 
     play(story)
 
@@ -445,6 +463,91 @@ def test_18_what_a_former_life_reported_counts_for_nothing():
         await cluster.pass_s(1.5)
         b1.die()
         await cluster.until(becomes(b3, 3), 2)
+
+    play(story)
+
+
+async def restart_controllers(cluster: ControllerCluster) -> None:
+    """All at once: what they have heard is gone."""
+    await cluster.env.power_off(CONTROLLERS)
+    await cluster.env.boot(CONTROLLERS)
+
+
+def test_18_controllers_that_have_just_started_pass_nobody_over_who_was_never_away():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        b1.offset = b2.offset = b3.offset = 1000
+        b1.die()
+        for broker in (b2, b3):
+            broker.fall_silent()
+        await restart_controllers(cluster)
+        b1.offset = 900
+        assert (await b1.start()).master_id == 1, "it is the only one that was heard of"
+
+        def give_up():
+            return b1.client.give_up_mastership(CLUSTER, GROUP, 1, 1)
+
+        assert await b1.refusal(give_up) == "CONTROLLER_ELECT_MASTER_FAILED"
+        assert await b1.refusal(b1.elect) == "CONTROLLER_MASTER_STILL_EXIST"
+        await cluster.pass_s(8)
+        assert await b1.refusal(give_up) == "CONTROLLER_ELECT_MASTER_FAILED"
+        b2.speak_again()
+        await cluster.pass_s(3.5)
+        assert state(await b1.insist(give_up)) == (2, 2, (2,)), "b3 is silent for the whole time-out now, b2 is not"
+
+    play(story)
+
+
+def test_14_controllers_that_have_just_started_elect_nobody_until_all_in_sync_were_heard_of():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        b1.offset, b2.offset, b3.offset = 1000, 900, 1000
+        b1.die()
+        b3.fall_silent()
+        await restart_controllers(cluster)
+        await b2.insist(lambda: b2.client.register_broker(b2.report()))
+        assert await b2.refusal(b2.elect) == "CONTROLLER_ELECT_MASTER_FAILED", "b1 may live"
+        cleaning = await b2.refusal(lambda: b2.client.clean_broker_data(CLUSTER, GROUP, [3]))
+        assert cleaning == "CONTROLLER_INVALID_CLEAN_BROKER_METADATA", "b3 may live, too"
+        await cluster.pass_s(8)
+        assert state(await b2.info()) == (1, 1, (1, 2, 3))
+        b3.speak_again()
+        await cluster.until(becomes(b2, 3), 10)
+
+    play(story)
+
+
+def test_14_with_unclean_election_a_member_that_was_not_heard_of_yet_goes_before_an_outsider():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, _ = await cluster.three()
+        await b1.alter(1)
+        b1.die()
+        await restart_controllers(cluster)
+        await cluster.pass_s(8)
+        assert state(await b2.info()) == (1, 1, (1,))
+        await b1.start()
+        await cluster.pass_s(20)
+        assert state(await b2.info()) == (1, 1, (1,))
+
+    play(story, enableElectUncleanMaster=True)
+
+
+def test_18_a_report_from_before_the_birth_counts_for_none_after_it_whatever_the_controllers_former_life_counted():
+    async def story(cluster: ControllerCluster) -> None:
+        b1, b2, b3 = await cluster.three()
+        b1.offset = b2.offset = b3.offset = 850
+        await cluster.pass_s(30)
+        b1.die()
+        for broker in (b2, b3):
+            broker.fall_silent()
+        await restart_controllers(cluster)
+        active = await b2.insist(b2.client.find_active)
+        for broker in (b2, b3):
+            await broker.insist(lambda broker=broker: broker.client.heartbeat(active, broker.report()))
+        b1.offset, b2.offset, b3.offset = 900, 1000, 1000
+        await b1.start()
+        refused = await b1.refusal(lambda: b1.client.give_up_mastership(CLUSTER, GROUP, 1, 1))
+        assert refused == "CONTROLLER_ELECT_MASTER_FAILED", "what b2 and b3 have said is older than this life of b1"
 
     play(story)
 

@@ -49,6 +49,30 @@ def test_a_controller_is_taken_out_once_and_comes_back_empty_as_one_who_joins() 
     play(story)
 
 
+def test_a_controller_that_comes_back_to_its_old_place_is_sent_heartbeats_again() -> None:
+    async def story(cluster: ControllerCluster) -> None:
+        b1, _, _ = await cluster.three()
+        assert (await taken_out(cluster, "c2")).startswith("c2 was removed")
+        await cluster.pass_s(2.5)
+        assert sorted(b1.client.controllers) == ["c1:9878", "c3:9878"]
+        await cluster.env.impair(["c2"], LostDisk())
+
+        async def start(program: Program) -> None:
+            await cluster.env.replace_program("c2", program)
+            await cluster.env.relieve(["c2"], LostDisk())
+
+        await let_in(SETTINGS, cluster.env.client_host("observer"), controller("c2"), start)
+        await cluster.pass_s(2.5)
+        assert sorted(b1.client.controllers) == ["c1:9878", "c2:9878", "c3:9878"]
+        await cluster.env.power_off(["c1", "c3"])
+        await cluster.env.boot(["c1", "c3"])
+        await b1.insist(lambda: b1.client.transfer_leadership("c2"))
+        await cluster.pass_s(20)
+        assert (await b1.info()).master_id == 1, "who leads now has heard it all the time"
+
+    play(story)
+
+
 def _with(program: Program, **config: object) -> PythonProgram:
     assert isinstance(program, PythonProgram)
     return replace(program, config={**program.config, **config})

@@ -62,6 +62,27 @@ def test_8_an_empty_slave_begins_where_the_deleted_file_ended_and_is_told_the_ep
     play(story, **EXPIRING)
 
 
+def test_8_a_broker_that_comes_back_keeps_its_files_until_it_has_compared_its_log_with_its_masters():
+    async def story(cluster: Cluster) -> None:
+        await send(cluster, "b1", LETTERS[:5])
+        await cluster.until_equal("b1", "b2")
+        await cluster.cut(("b1", "b2"))
+        await cluster.until_members(1)
+        await send(cluster, "b1", LETTERS[5:12])
+        await cluster.sleep(KEPT_S / 2)  # it writes its checkpoint
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        await cluster.boot("b1")
+        await cluster.sleep(2 * KEPT_S)
+        assert cluster.said("b1", "deleted") == []
+        await cluster.heal()
+        await cluster.until_members(1, 2)
+        await cluster.until_equal("b1", "b2")
+        assert await cluster.read("b1") == LETTERS[:5]
+
+    play(story, unclean=True, **EXPIRING)
+
+
 def test_8_whoever_asks_for_what_is_gone_is_sent_on_to_what_is_left():
     async def story(cluster: Cluster) -> None:
         await send(cluster, "b1", LETTERS[:15])

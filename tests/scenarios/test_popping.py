@@ -64,6 +64,29 @@ def test_a_new_master_knows_who_has_what_and_what_was_acknowledged():
     play(story)
 
 
+def test_a_new_master_whose_log_ends_with_the_blank_of_a_segment_gives_messages_out_at_once():
+    segment_bytes, letter = 64 * 1024, "x" * 16_000
+
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", *[letter] * 4) == [OK] * 4
+        await cluster.until_equal("b1", "b2")
+        await cluster.narrow_down(("b1", "b2"), bytes_per_s=1_000)
+        sending = asyncio.ensure_future(cluster.send("b1", letter))
+
+        async def blank_is_there() -> bool:
+            return (await cluster.log("b2")).max_offset == segment_bytes
+
+        await cluster.until(blank_is_there, 20)
+        await cluster.cut(("b1", "b2"))
+        await cluster.kill("b1")
+        await sending
+        await cluster.until_master("b2")
+        assert (await cluster.log("b2")).max_offset == segment_bytes
+        assert len(await Consumer(cluster).pop()) == 4
+
+    play(story)
+
+
 def test_all_is_as_it_was_after_all_lost_their_power():
     async def story(cluster: Cluster) -> None:
         consumer = Consumer(cluster)

@@ -172,7 +172,7 @@ class Pulls:
 
     def _may_lag(self) -> bool:
         """Whether another replica may rightly have shown more than this one shows."""
-        return self._ha.mastership is None or self._store.dispatched_offset < self._store.max_offset
+        return self._ha.mastership is None or self._store.has_undispatched
 
     def _check_readable(self, request: PullRequest) -> None:
         topic = self._administration.topic(request.topic)

@@ -81,6 +81,7 @@ class ReplicasManager:
         self._poll_due = asyncio.Event()
         self._log_in_hand = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
+        store.needed_from.append(self._needed_from)
         self._keeping: asyncio.Task[None] | None = None
 
     @property
@@ -152,6 +153,12 @@ class ReplicasManager:
 
     def poll_soon(self) -> None:
         self._poll_due.set()
+
+    def _needed_from(self) -> int:
+        """As long as it is not known which part of the log is the group's, all of it: where the two part could lie in a
+        file that has expired, and without that the master's log and this one could not be compared any more."""
+        is_known = self.role is Role.MASTER or self._ha.hears_master
+        return self._store.max_offset if is_known else self._store.min_offset
 
     def _is_due(self, info: ReplicaInfo) -> bool:
         return self._parts.role_is_due(self._acted, info, self.role is Role.MASTER)

@@ -1,8 +1,8 @@
 """Keeps the SyncStateSet true while a mastership lasts: looks, proposes to the controller, takes over what it says.
 
-One Alter at a time. From before it is sent until its outcome is known the proposed must ack as well. When the reply is
-lost, GetReplicaInfo tells whether it has taken effect; where it has not, it is withdrawn, for it may still be under
-way. Until one of the two has succeeded nothing else is proposed.
+One Alter at a time, for members that leave or for one newcomer. From before it is sent until its outcome is known the
+proposed must ack as well. When the reply is lost, GetReplicaInfo tells whether it has taken effect; where it has not,
+it is withdrawn, for it may still be under way. Until one of the two has succeeded nothing else is proposed.
 """
 
 from __future__ import annotations
@@ -44,15 +44,20 @@ class SetKeeper:
                 self._host.reached("looked-at-the-set")
             mastership.set_due.clear()
             wanted = mastership.wanted_members()
-            if wanted is not None and not await self._alter(mastership, wanted):
+            if wanted is None:
+                continue
+            if not await self._alter(mastership, wanted):
                 await clock.sleep(self._config.retry_s)
                 await self._settle(mastership)
-                mastership.set_due.set()
+            # Others may have to leave, or to join.
+            mastership.set_due.set()
 
     async def _alter(self, mastership: Mastership, wanted: tuple[int, ...]) -> bool:
         """Whether the controller has confirmed `wanted`."""
         set_epoch = mastership.view.confirmed.epoch
-        if set(wanted) - set(mastership.view.members):
+        newcomers = set(wanted) - set(mastership.view.members)
+        if newcomers:
+            mastership.last_newcomer = min(newcomers)
             self._host.reached("expand-begins")
         else:
             leaving = set(mastership.view.members) - set(wanted)
@@ -65,7 +70,10 @@ class SetKeeper:
             )
         except ClientError as error:
             self._host.reached("alter-refused" if error.definite else "alter-outcome-unknown")
-            self._host.log("alter_failed", wanted=list(wanted), definite=error.definite, reason=str(error))
+            refused = error.code == "precondition-failed"
+            self._host.log(
+                "alter_failed", wanted=list(wanted), definite=error.definite, refused=refused, reason=str(error)
+            )
             if error.definite and not mastership.ended:
                 mastership.change_view(alter_refused(mastership.view))
             return False

@@ -60,27 +60,36 @@ def wanted_members(
     epoch_start_offset: int,
     now_ns: int,
     max_time_not_caught_up_ns: int,
+    last_newcomer: int = 0,
 ) -> tuple[int, ...] | None:
     """The set to propose now, or None: nothing to change, or an Alter still open.
 
-    A member leaves when it is disconnected or has not been caught up for too long. A slave joins when it holds
-    all that is confirmed (so it misses nothing that was acked) and has reached the current epoch.
+    A member leaves when it is disconnected, has not been caught up for too long, or may not be elected any more: it
+    came back as a learner, or with a part of the log. A slave joins when it holds all that is confirmed (so it misses
+    nothing that was acked) and has reached the current epoch.
+
+    Whoever has to leave does so first, and newcomers join one by one, the first after `last_newcomer` by id: the
+    controller refuses a set with a newcomer that it does not hear, and nobody else is to wait for that one.
     """
     if view.proposed is not None:
         return None
-    wanted = {own_id}
     floor = max(confirm_offset, epoch_start_offset)
-    for broker_id, slave in slaves.items():
-        recently_caught_up = now_ns - slave.caught_up_ns <= max_time_not_caught_up_ns
-        if broker_id in view.members:
-            holds = recently_caught_up
-        else:
-            # One that would have to leave again at once does not join.
-            holds = recently_caught_up and slave.electable and slave.acked_offset >= floor
-        if holds:
-            wanted.add(broker_id)
-    members = tuple(sorted(wanted))
-    return None if members == view.members else members
+    # One that would have to leave again at once does not join.
+    holding = [
+        broker_id
+        for broker_id, slave in slaves.items()
+        if slave.electable and now_ns - slave.caught_up_ns <= max_time_not_caught_up_ns
+    ]
+    staying = {own_id, *(broker_id for broker_id in holding if broker_id in view.members)}
+    if staying != set(view.members):
+        return tuple(sorted(staying))
+    newcomers = [
+        broker_id for broker_id in holding if broker_id not in staying and slaves[broker_id].acked_offset >= floor
+    ]
+    if not newcomers:
+        return None
+    newcomer = min(newcomers, key=lambda broker_id: (broker_id <= last_newcomer, broker_id))
+    return tuple(sorted({*staying, newcomer}))
 
 
 def begin_alter(view: SetView, proposed: tuple[int, ...]) -> SetView:

@@ -32,6 +32,8 @@ from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
 T = TypeVar("T")
 
+MAX_PULSE = 64
+"""Characters of a pulse that are brought back."""
 _INDEFINITE = frozenset(
     {ResponseCode.CONTROLLER_APPLY_TIMEOUT, ResponseCode.SYSTEM_ERROR, ResponseCode.FLUSH_DISK_TIMEOUT}
 )
@@ -65,7 +67,7 @@ class ControllerClient:
         """The address that is believed to be the active controller's."""
         self._timeout_s = timeout_s
         self._remoting = RemotingClient(host)
-        self._pulses: dict[tuple[str, str, int], int] = {}
+        self._pulses: dict[tuple[str, str, int], str] = {}
         self._asked = 0
 
     def close(self) -> None:
@@ -152,10 +154,10 @@ class ControllerClient:
         """
         fields = report.to_fields()
         speaker = (controller, report.group, report.broker_id)
-        fields["pulse"] = str(self._pulses.get(speaker, 0))
+        fields["pulse"] = self._pulses.get(speaker, "")
         answer = await self._invoke(controller, RemotingCommand.request(RequestCode.BROKER_HEARTBEAT, fields))
         self._learn(_decoded(lambda: KnownControllers.from_fields(answer.ext_fields)))
-        self._pulses[speaker] = _decoded(lambda: number(answer.ext_fields, "pulse", 0))
+        self._pulses[speaker] = answer.ext_fields.get("pulse", "")[:MAX_PULSE]
         return not flag(answer.ext_fields, "unregistered")
 
     async def get_replica_info(self, group: str) -> ReplicaInfo:

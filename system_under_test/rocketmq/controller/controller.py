@@ -30,7 +30,7 @@ from system_under_test.rocketmq.controller import events, key_value
 from system_under_test.rocketmq.controller.changed_settings import ChangedSettings, parse_changes
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.describe import describe
-from system_under_test.rocketmq.controller.heartbeat import LivenessTable
+from system_under_test.rocketmq.controller.heartbeat import LivenessTable, pulse_text
 from system_under_test.rocketmq.controller.key_value import MalformedCommand
 from system_under_test.rocketmq.controller.membership import (
     AddController,
@@ -45,7 +45,6 @@ from system_under_test.rocketmq.controller.protocol import (
     MalformedRequest,
     ReplicaInfo,
     json_body,
-    number,
     parse_names,
     text,
 )
@@ -99,6 +98,7 @@ class Controller:
             started_ns=host.clock.monotonic_ns(),
             noted_report=parts.noted_report,
         )
+        self._life = f"{host.random.getrandbits(64):016x}"
         self._leading_since_ns = 0
         raft = config.raft()
         self._raft_transport = PeerTransport(
@@ -247,11 +247,11 @@ class Controller:
 
     def _on_heartbeat(self, command: RemotingCommand, peer: Peer) -> RemotingCommand:
         report = BrokerReport.from_fields(command.ext_fields)
-        pulse = self._record(report, peer, number(command.ext_fields, "pulse", 0))
-        fields = {"pulse": str(pulse)}
+        pulse = self._record(report, peer, self._parts.seen_pulse(self._life, command.ext_fields.get("pulse", "")))
+        fields = {"pulse": pulse_text(self._life, pulse)}
         if self._raft.is_active and self._registered(report) != report.incarnation:
             fields["unregistered"] = "true"
-        controllers = self._membership.other_than_configured()
+        controllers = self._membership.announced()
         if controllers is not None:
             fields |= controllers.to_fields()
         return RemotingCommand.response(ResponseCode.SUCCESS, fields)
@@ -468,6 +468,7 @@ class Controller:
         self._applied = entry.index
         applied = self._replicated.apply(entry.data)
         if isinstance(applied, Group):
+            self._expect(applied)
             self._tell_agreed(entry.index, applied)
         return applied
 
@@ -475,7 +476,14 @@ class Controller:
         self._applied = snapshot.index
         self._replicated.restore(snapshot.data)
         for _, group in sorted(self._state.groups.items()):
+            self._expect(group)
             self._tell_agreed(snapshot.index, group)
+
+    def _expect(self, group: Group) -> None:
+        """From now on heartbeats of those that registered last have to come here, too."""
+        now_ns = self._host.clock.monotonic_ns()
+        for broker_id, replica in group.replicas.items():
+            self._liveness.expect(group.name, broker_id, replica.incarnation, now_ns)
 
     def _tell_agreed(self, index: int, group: Group) -> None:
         agreed = (group.master, group.master_epoch, group.sync_state_set, group.sync_state_set_epoch)
@@ -518,10 +526,9 @@ class Controller:
                     await self._replace_dead_master(name)
 
     def _needs_master(self, group: Group) -> bool:
-        now_ns = self._host.clock.monotonic_ns()
-        if self._liveness.expire(now_ns):
+        if self._liveness.expire(self._host.clock.monotonic_ns()):
             self._host.reached("heartbeat-expired")
-        return self._parts.needs_master(group, self._liveness, now_ns, self._leading_since_ns)
+        return self._parts.needs_master(group, self._liveness, self._leading_since_ns)
 
     async def _replace_dead_master(self, name: str) -> None:
         self._host.reached("found-master-dead")

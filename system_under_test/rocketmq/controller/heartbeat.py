@@ -5,7 +5,11 @@ So a broker that lost power and came back is dead until it has said what its log
 the boasts of its former life are.
 
 A pulse is a counter that goes out with every answer and comes back with the next report. It orders reports
-by cause, not by time: a report that brings a pulse back was made after that pulse went out.
+by cause, not by time: a report that brings a pulse back was made after that pulse went out. The counter begins anew in
+each life of a controller, so a pulse names the life, and one of another life orders nothing.
+
+Unheard is not dead. A controller that has only just started has heard nobody, and whoever has just registered may have
+been heard by another one alone: silence is death once it has lasted for the whole time-out, to this controller.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from system_under_test.rocketmq.controller.protocol import BrokerReport
+from system_under_test.rocketmq.controller.protocol import MAX_DIGITS, BrokerReport
 
 MAX_BROKERS = 65536
 
@@ -29,6 +33,12 @@ class Liveness(Protocol):
     def living(self, group: str, broker_id: int, incarnation: str) -> BrokerReport | None:
         """The last report of this incarnation, if it lives."""
 
+    def is_silent(self, group: str, broker_id: int, incarnation: str) -> bool:
+        """Was nothing heard of this incarnation for the whole time-out?"""
+
+    def may_judge(self, group: str, broker_id: int, incarnation: str) -> bool:
+        """May this incarnation be taken for dead if it does not live? It was heard of once, or is silent."""
+
     def has_reported_since_birth(self, group: str, broker_id: int, newborn: int) -> bool:
         """Was the last report of `broker_id` made after the first one of the process that is `newborn` now?"""
 
@@ -41,6 +51,20 @@ class _Account:
     birth_pulse: int
     seen_pulse: int
     is_alive: bool = True
+
+
+def pulse_text(life: str, pulse: int) -> str:
+    """What goes out; `life` is the name of the controller's process."""
+    return f"{life}.{pulse}"
+
+
+SeenPulse = Callable[[str, str], int]
+"""(the life of this controller, what a broker brought back) → the pulse of this life that it has seen, 0 for none."""
+
+
+def seen_pulse(life: str, brought: str) -> int:
+    of_life, _, pulse = brought.partition(".")
+    return int(pulse) if of_life == life and pulse.isascii() and pulse.isdigit() and len(pulse) <= MAX_DIGITS else 0
 
 
 NotedReport = Callable[["BrokerReport | None", BrokerReport], BrokerReport]
@@ -57,9 +81,11 @@ class LivenessTable:
 
     def __init__(self, *, timeout_ns: int, started_ns: int, noted_report: NotedReport = newest_report) -> None:
         self.timeout_ns = timeout_ns
-        self._started_ns = started_ns
+        self._started_ns = self._now_ns = started_ns
         self._noted_report = noted_report
         self._accounts: dict[tuple[str, int], _Account] = {}
+        self._expected: dict[tuple[str, int], tuple[str, int]] = {}
+        """The incarnation that registered last, and since when this controller knows."""
         self._pulse = 0
 
     def record(
@@ -83,6 +109,12 @@ class LivenessTable:
             self._accounts[key] = _Account(noted, channel, now_ns, self._pulse, seen_pulse)
         return self._pulse
 
+    def expect(self, group: str, broker_id: int, incarnation: str, now_ns: int) -> None:
+        """This incarnation has registered, perhaps with another controller."""
+        key = (group, broker_id)
+        if self._expected.get(key, ("", 0))[0] != incarnation:
+            self._expected[key] = (incarnation, now_ns)
+
     def closed(self, channel: Channel) -> bool:
         """Whoever spoke on this channel last is dead at once. Returns whether there was somebody."""
         dead = [account for account in self._accounts.values() if account.is_alive and account.channel is channel]
@@ -92,6 +124,7 @@ class LivenessTable:
 
     def expire(self, now_ns: int) -> bool:
         """Whoever has been silent for too long is dead. Returns whether somebody is since this call."""
+        self._now_ns = now_ns
         silent = [
             account
             for account in self._accounts.values()
@@ -104,10 +137,20 @@ class LivenessTable:
     def _patience_ns(self, report: BrokerReport) -> int:
         return self.timeout_ns if report.timeout_ms is None else report.timeout_ms * 1_000_000
 
-    def may_judge(self, group: str, broker_id: int, now_ns: int) -> bool:
-        """May this broker's silence be taken for death? Not by a controller that never heard it and has only
-        just started: the next heartbeat may be under way."""
-        return (group, broker_id) in self._accounts or now_ns - self._started_ns > self.timeout_ns
+    def is_silent(self, group: str, broker_id: int, incarnation: str) -> bool:
+        account = self._account(group, broker_id, incarnation)
+        if account is not None:
+            return self._now_ns - account.heard_ns > self._patience_ns(account.report)
+        expected, since_ns = self._expected.get((group, broker_id), (incarnation, self._started_ns))
+        return self._now_ns - (since_ns if expected == incarnation else self._started_ns) > self.timeout_ns
+
+    def may_judge(self, group: str, broker_id: int, incarnation: str) -> bool:
+        was_heard = self._account(group, broker_id, incarnation) is not None
+        return was_heard or self.is_silent(group, broker_id, incarnation)
+
+    def _account(self, group: str, broker_id: int, incarnation: str) -> _Account | None:
+        account = self._accounts.get((group, broker_id))
+        return None if account is None or account.report.incarnation != incarnation else account
 
     def heard_ns(self, group: str, broker_id: int) -> int | None:
         """When this broker was heard of last; None: never."""
@@ -115,10 +158,8 @@ class LivenessTable:
         return None if account is None else account.heard_ns
 
     def living(self, group: str, broker_id: int, incarnation: str) -> BrokerReport | None:
-        account = self._accounts.get((group, broker_id))
-        if account is None or not account.is_alive or account.report.incarnation != incarnation:
-            return None
-        return account.report
+        account = self._account(group, broker_id, incarnation)
+        return None if account is None or not account.is_alive else account.report
 
     def has_reported_since_birth(self, group: str, broker_id: int, newborn: int) -> bool:
         account = self._accounts.get((group, broker_id))

@@ -9,16 +9,14 @@ from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.rocketmq.controller.state_machine import Group
 
 
-def needs_master(group: Group, liveness: LivenessTable, now_ns: int, leading_since_ns: int) -> bool:
+def needs_master(group: Group, liveness: LivenessTable, leading_since_ns: int) -> bool:
     """Whether a controller that is active since `leading_since_ns` has to look for another master: for how long it
     has led does not matter."""
     if group.master_epoch == 0 or not any(group.living(replica, liveness) for replica in group.replicas):
         return False
     if group.master is None:
         return True
-    if group.living(group.master, liveness) is not None:
-        return False
-    return liveness.may_judge(group.name, group.master, now_ns)
+    return group.living(group.master, liveness) is None and group.may_judge(group.master, liveness)
 
 
 def registration_answer(group: Group, liveness: Liveness) -> ReplicaInfo:

@@ -29,6 +29,8 @@ from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
 MAX_MEMBERS = 16
 """Each is sent all entries, and asked in each round."""
+NEVER_CHANGED = 0
+"""Version of the membership of a log that holds no change of it, and no snapshot."""
 PROMOTION_PACE_S = 0.1
 """Between two looks at who has caught up."""
 NEWCOMER_TIMEOUT_S = 2.0
@@ -110,7 +112,7 @@ class ControllerMembership:
             peers=peers_text(members.addresses),
             term=self._raft.term,
             learners=tuple(sorted(members.learners)),
-            controllers=self.other_than_configured(),
+            controllers=self.announced(),
         )
 
     def request_address(self, controller: str | None) -> str | None:
@@ -118,10 +120,11 @@ class ControllerMembership:
         address = self._raft.membership.addresses.get(controller or "")
         return None if address is None else self._config.request_address(address)
 
-    def other_than_configured(self) -> KnownControllers | None:
-        """Where the controllers take requests, if they are certainly not those that everybody was started with."""
+    def announced(self) -> KnownControllers | None:
+        """Where the controllers take requests, unless they always were those of the configuration: whoever has heard
+        that one left has to hear that it is back."""
         addresses, version = self._raft.membership.addresses, self._raft.committed_membership_index
-        if version is None or (addresses == self._config.peers and not self._config.joins):
+        if version is None or (version == NEVER_CHANGED and not self._config.joins):
             return None
         at = tuple(self._config.request_address(address) for address in addresses.values())
         return KnownControllers(addresses=at, version=version)

@@ -9,7 +9,14 @@ from typing import Any
 from system_under_test.raft.core import Raft
 from system_under_test.raft.driver import RaftNode
 from system_under_test.raft.storage import RaftStorage
-from system_under_test.rocketmq.controller.heartbeat import Liveness, LivenessTable, NotedReport, newest_report
+from system_under_test.rocketmq.controller.heartbeat import (
+    Liveness,
+    LivenessTable,
+    NotedReport,
+    SeenPulse,
+    newest_report,
+    seen_pulse,
+)
 from system_under_test.rocketmq.controller.key_value import KeyValueStore, Result
 from system_under_test.rocketmq.controller.masters import needs_master, registration_answer
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
@@ -57,5 +64,6 @@ class ControllerParts:
     read_transaction: ReadTransaction = read_at_once
     propose: Propose = append_and_apply
     noted_report: NotedReport = newest_report
-    needs_master: Callable[[Group, LivenessTable, int, int], bool] = needs_master
+    seen_pulse: SeenPulse = seen_pulse
+    needs_master: Callable[[Group, LivenessTable, int], bool] = needs_master
     registration_answer: Callable[[Group, Liveness], ReplicaInfo] = registration_answer

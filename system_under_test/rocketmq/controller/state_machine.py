@@ -62,6 +62,11 @@ class Group:
         replica = self.replicas.get(broker_id)
         return None if replica is None else liveness.living(self.name, broker_id, replica.incarnation)
 
+    def may_judge(self, broker_id: int, liveness: Liveness) -> bool:
+        """Whether it may be taken for dead if it does not live."""
+        replica = self.replicas.get(broker_id)
+        return replica is None or liveness.may_judge(self.name, broker_id, replica.incarnation)
+
 
 # -- requests
 
@@ -181,6 +186,40 @@ def living_replicas(group: Group, broker_ids: tuple[int, ...], liveness: Livenes
     return tuple(report for report in reports if report is not None and not report.is_learner)
 
 
+Awaited = Callable[[Group, Liveness], tuple[int, ...]]
+"""Members of the SyncStateSet without whose word nobody may be elected: (group, liveness) → their ids."""
+
+
+def unheard_members(group: Group, liveness: Liveness) -> tuple[int, ...]:
+    """Those that neither live nor may be taken for dead yet: one that holds everything could be passed over."""
+    return tuple(
+        member
+        for member in group.sync_state_set
+        if group.living(member, liveness) is None and not group.may_judge(member, liveness)
+    )
+
+
+AwaitedByNewborn = Callable[[Group, Liveness, int], tuple[int, ...]]
+"""The same where a master gives up that came back: (group, liveness, its id) → their ids."""
+
+
+def members_without_a_word_since(group: Group, liveness: Liveness, newborn: int) -> tuple[int, ...]:
+    """Those that have not reported since it came back and are not silent for the whole time-out either, though their
+    channels may have closed; itself, if this controller has not heard it since. An older report would be lower than
+    what that member holds, and the shorter log of the one that came back could win over it, or over nobody: what both
+    had acknowledged would be cut."""
+
+    def is_awaited(member: int) -> bool:
+        replica = group.replicas.get(member)
+        if replica is None or liveness.is_silent(group.name, member, replica.incarnation):
+            return False
+        if group.living(member, liveness) is None:
+            return True
+        return member != newborn and not liveness.has_reported_since_birth(group.name, member, newborn)
+
+    return tuple(member for member in group.sync_state_set if is_awaited(member))
+
+
 def best(candidates: tuple[BrokerReport, ...]) -> BrokerReport:
     """The newest log wins: by epoch, then by max offset; among equals the priority, then the lower id."""
     return min(
@@ -242,6 +281,9 @@ def with_the_master(group: Group, request: AlterSyncStateSet, liveness: Liveness
 
 
 def without_learners(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
+    """A member may have come back as one since; whoever withdraws changes nothing."""
+    if request.withdraws:
+        return None
     for member in request.proposed.members:
         report = group.living(member, liveness)
         if report is not None and report.is_learner:
@@ -262,6 +304,8 @@ class Rules:
     """The decisions of which the state machine is composed."""
 
     candidates: Candidates = living_candidates
+    awaited: Awaited = unheard_members
+    awaited_by_newborn: AwaitedByNewborn = members_without_a_word_since
     owns_id: Callable[[Group, ApplyBrokerId], bool] = owns_id
     alter_checks: tuple[AlterCheck, ...] = (
         changes_the_set,
@@ -308,7 +352,7 @@ class ControllerStateMachine:
         if isinstance(request, DesignateMaster):
             return self._designate(group, request, liveness, unclean)
         if isinstance(request, GiveUpMastership):
-            return _give_up(group, request, liveness)
+            return self._give_up(group, request, liveness)
         if isinstance(request, ReplaceDeadMaster):
             return self._replace_dead_master(group, liveness, unclean)
         return _clean(group, request, liveness)
@@ -347,6 +391,9 @@ class ControllerStateMachine:
             return _first_master(group, request.broker_id, liveness)
         if group.master is not None and group.living(group.master, liveness) is not None:
             return _refuse(ResponseCode.CONTROLLER_MASTER_STILL_EXIST, f"master {group.master} lives")
+        awaited = self._rules.awaited(group, liveness)
+        if awaited:
+            return _unheard(awaited)
         candidates = self._rules.candidates(group, liveness, unclean)
         if not candidates:
             return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, "nobody who may become master lives")
@@ -359,6 +406,9 @@ class ControllerStateMachine:
             return _first_master(group, request.broker_id, liveness)
         if request.broker_id == group.master and group.living(group.master, liveness) is not None:
             return _refuse(ResponseCode.CONTROLLER_MASTER_STILL_EXIST, f"{group.master} is master and lives")
+        awaited = self._rules.awaited(group, liveness)
+        if awaited:
+            return _unheard(awaited)
         if all(report.broker_id != request.broker_id for report in self._rules.candidates(group, liveness, unclean)):
             return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, f"{request.broker_id} may not become master")
         return MasterElected(group=group.name, master=request.broker_id)
@@ -368,10 +418,29 @@ class ControllerStateMachine:
             return Nothing()
         if group.master is not None and group.living(group.master, liveness) is not None:
             return Nothing()
+        if self._rules.awaited(group, liveness):
+            return Nothing()
         candidates = self._rules.candidates(group, liveness, unclean)
         if candidates:
             return MasterElected(group=group.name, master=best(candidates).broker_id)
         return Nothing() if group.master is None else MasterElected(group=group.name, master=None)
+
+    def _give_up(self, group: Group, request: GiveUpMastership, liveness: Liveness) -> Decision:
+        """Elect anew, the one that gives up included, but only by reports made since it came back."""
+        if request.broker_id != group.master:
+            return _refuse(ResponseCode.CONTROLLER_INVALID_MASTER, f"master is {group.master}, not {request.broker_id}")
+        if request.master_epoch != group.master_epoch:
+            return _refuse(ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH, f"the master epoch is {group.master_epoch}")
+        awaited = self._rules.awaited_by_newborn(group, liveness, request.broker_id)
+        if awaited:
+            return _refuse(
+                ResponseCode.CONTROLLER_ELECT_MASTER_FAILED,
+                f"broker {awaited[0]} has not reported since {request.broker_id} came back",
+            )
+        candidates = living_candidates(group, liveness, False)
+        if not candidates:
+            return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, "no member of the SyncStateSet lives")
+        return MasterElected(group=group.name, master=best(candidates).broker_id)
 
     # -- events
 
@@ -429,6 +498,13 @@ def _unregistered(broker_id: int) -> Refusal:
     return _refuse(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, f"broker {broker_id} is not registered")
 
 
+def _unheard(awaited: tuple[int, ...]) -> Refusal:
+    return _refuse(
+        ResponseCode.CONTROLLER_ELECT_MASTER_FAILED,
+        f"broker {awaited[0]}, of the SyncStateSet, was not heard of yet, and may live",
+    )
+
+
 def _register(group: Group, report: BrokerReport) -> Decision:
     replica = group.replicas.get(report.broker_id)
     if replica is None:
@@ -453,29 +529,6 @@ def _first_master(group: Group, broker_id: int | None, liveness: Liveness) -> De
     return MasterElected(group=group.name, master=broker_id)
 
 
-def _give_up(group: Group, request: GiveUpMastership, liveness: Liveness) -> Decision:
-    """Elect anew, the one that gives up included, but only by reports made since it came back.
-
-    An older report of another member would be lower than what that member holds, and the shorter log of
-    the one that came back could win over it: what both had acknowledged would be cut.
-    """
-    if request.broker_id != group.master:
-        return _refuse(ResponseCode.CONTROLLER_INVALID_MASTER, f"master is {group.master}, not {request.broker_id}")
-    if request.master_epoch != group.master_epoch:
-        return _refuse(ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH, f"the master epoch is {group.master_epoch}")
-    candidates = living_candidates(group, liveness, False)
-    for report in candidates:
-        other = report.broker_id
-        if other != request.broker_id and not liveness.has_reported_since_birth(group.name, other, request.broker_id):
-            return _refuse(
-                ResponseCode.CONTROLLER_ELECT_MASTER_FAILED,
-                f"broker {other} has not reported since {request.broker_id} came back",
-            )
-    if not candidates:
-        return _refuse(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, "no member of the SyncStateSet lives")
-    return MasterElected(group=group.name, master=best(candidates).broker_id)
-
-
 def _clean(group: Group, request: CleanBrokerData, liveness: Liveness) -> Decision:
     broker_ids = tuple(sorted(group.replicas)) if request.broker_ids is None else request.broker_ids
     for broker_id in broker_ids:
@@ -483,6 +536,11 @@ def _clean(group: Group, request: CleanBrokerData, liveness: Liveness) -> Decisi
             return _refuse(ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA, f"broker {broker_id} is unknown")
         if request.protects_living and group.living(broker_id, liveness) is not None:
             return _refuse(ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA, f"broker {broker_id} lives")
+        if request.protects_living and not group.may_judge(broker_id, liveness):
+            return _refuse(
+                ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA,
+                f"broker {broker_id} was not heard of yet, and may live",
+            )
     is_last = bool(group.sync_state_set) and set(group.sync_state_set) <= set(broker_ids) < set(group.replicas)
     if request.protects_living and is_last:
         # Nobody could be elected any more, as if all that was acknowledged had never been.

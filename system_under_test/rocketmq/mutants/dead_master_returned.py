@@ -21,14 +21,14 @@ def master_on_record(group: Group, liveness: Liveness) -> ReplicaInfo:
     return group.info
 
 
-def needs_master_unless_settled(group: Group, liveness: LivenessTable, now_ns: int, leading_since_ns: int) -> bool:
+def needs_master_unless_settled(group: Group, liveness: LivenessTable, leading_since_ns: int) -> bool:
     master = group.master
     if master is not None and liveness.heard_ns(group.name, master) is not None:
         for other in group.replicas:
             registered_since = not liveness.has_reported_since_birth(group.name, master, other)
             if group.living(other, liveness) is not None and registered_since:
                 return False
-    return needs_master(group, liveness, now_ns, leading_since_ns)
+    return needs_master(group, liveness, leading_since_ns)
 
 
 def _controller(parts: ControllerParts) -> ControllerParts:

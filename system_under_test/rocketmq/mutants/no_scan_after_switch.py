@@ -15,12 +15,12 @@ from system_under_test.rocketmq.controller.state_machine import Group
 from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
-def died_under_this_leader(group: Group, liveness: LivenessTable, now_ns: int, leading_since_ns: int) -> bool:
+def died_under_this_leader(group: Group, liveness: LivenessTable, leading_since_ns: int) -> bool:
     if group.master is not None:
         heard_ns = liveness.heard_ns(group.name, group.master)
         if heard_ns is None or heard_ns < leading_since_ns:
             return False
-    return needs_master(group, liveness, now_ns, leading_since_ns)
+    return needs_master(group, liveness, leading_since_ns)
 
 
 def _controller(parts: ControllerParts) -> ControllerParts:

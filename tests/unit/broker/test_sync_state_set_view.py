@@ -21,7 +21,7 @@ def slave(acked, *, caught_up_s=100.0, electable=True):
     return SlaveProgress(acked_offset=acked, caught_up_ns=int(caught_up_s * SECOND), electable=electable)
 
 
-def wanted(current, slaves, *, confirm=1000, epoch_start=0, now_s=100.0):
+def wanted(current, slaves, *, confirm=1000, epoch_start=0, now_s=100.0, last_newcomer=0):
     return wanted_members(
         current,
         slaves,
@@ -30,6 +30,7 @@ def wanted(current, slaves, *, confirm=1000, epoch_start=0, now_s=100.0):
         epoch_start_offset=epoch_start,
         now_ns=int(now_s * SECOND),
         max_time_not_caught_up_ns=15 * SECOND,
+        last_newcomer=last_newcomer,
     )
 
 
@@ -60,6 +61,21 @@ def test_a_slave_joins_only_when_it_has_reached_the_current_epoch():
 
 def test_a_learner_or_a_partial_slave_never_joins():
     assert wanted(view(1), {2: slave(1000, electable=False)}) is None
+
+
+def test_a_member_that_came_back_as_a_learner_or_with_a_part_of_the_log_leaves():
+    assert wanted(view(1, 2, 3), {2: slave(1000, electable=False), 3: slave(1000)}) == (1, 3)
+
+
+def test_who_has_to_leave_does_not_wait_for_a_newcomer():
+    assert wanted(view(1, 2, 3), {2: slave(1000), 4: slave(1000)}) == (1, 2)
+
+
+def test_newcomers_join_one_by_one_and_none_is_kept_out_by_another_that_is_refused():
+    slaves = {2: slave(1000), 3: slave(1000), 4: slave(1000), 5: slave(1000)}
+    assert wanted(view(1, 2), slaves) == (1, 2, 3)
+    assert wanted(view(1, 2), slaves, last_newcomer=3) == (1, 2, 4)
+    assert wanted(view(1, 2), slaves, last_newcomer=5) == (1, 2, 3)
 
 
 def test_the_master_never_leaves_its_own_set():

@@ -8,7 +8,7 @@ import pytest
 
 from checkers.excuses import Excuses
 from checkers.in_process.engine import InProcessEngine
-from harness.record.excuse import Excuse
+from harness.record.excuse import ANY, Excuse
 from harness.record.history import history_schema
 
 HISTORY = pa.Table.from_pylist(
@@ -55,6 +55,12 @@ def test_a_span_of_time_is_one_of_operations_both_ends_included(
 def test_what_meets_a_span_is_excused_and_what_only_comes_near_is_not() -> None:
     spans = ((0, 9), (0, 10), (12, 15), (0, 99), (20, 30), (21, 30))
     assert split(Excuses.by_time((excuse(10, 20),)), "lost", *spans) == {0: [1, 2, 3, 4], None: [0, 5]}
+
+
+def test_any_anomaly_is_one_that_is_placed_by_time_and_none_that_is_placed_by_what_was_written() -> None:
+    excuses = (excuse(0, 5, "lost"), excuse(10, 20, ANY))
+    assert split(Excuses.by_time(excuses), "unheld-ack", (9, 9), (10, 10)) == {1: [1], None: [0]}
+    assert split(Excuses.by_operation(excuses, InProcessEngine(), HISTORY), "lost", (1, 1)) == {None: [0]}
 
 
 def test_the_first_excuse_that_holds_counts_and_only_for_the_anomalies_that_it_names() -> None:

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from system_under_test.rocketmq.controller.heartbeat import LivenessTable
+from system_under_test.rocketmq.controller.heartbeat import LivenessTable, pulse_text, seen_pulse
 from system_under_test.rocketmq.controller.protocol import BrokerReport, MalformedRequest
 
 SECOND = 1_000_000_000
@@ -69,12 +69,35 @@ def test_a_report_is_made_since_a_birth_only_if_it_brings_back_a_pulse_that_went
     assert liveness.has_reported_since_birth("g", 2, 1)
 
 
+def may_judge(liveness: LivenessTable, at_ns: int, broker_id: int = 1, incarnation: str = "1st") -> bool:
+    liveness.expire(at_ns)
+    return liveness.may_judge("g", broker_id, incarnation)
+
+
 def test_a_controller_that_has_only_just_started_does_not_take_silence_for_death():
     liveness = table()
-    assert not liveness.may_judge("g", 1, 10 * SECOND)
-    assert liveness.may_judge("g", 1, 10 * SECOND + 1)
+    assert not may_judge(liveness, 10 * SECOND)
+    assert may_judge(liveness, 10 * SECOND + 1)
+    liveness = table()
     heard(liveness, OTHER, registered="other", channel=Channel())
-    assert liveness.may_judge("g", 2, SECOND)
+    assert may_judge(liveness, SECOND, 2, "other"), "it was heard of: whether it lives is known"
+
+
+def test_whoever_has_just_registered_elsewhere_is_not_taken_for_dead_by_what_its_former_life_said():
+    liveness, channel = table(), Channel()
+    heard(liveness, FIRST_LIFE, registered="1st", channel=channel)
+    liveness.closed(channel)
+    assert may_judge(liveness, 20 * SECOND)
+    liveness.expect("g", 1, "2nd", 21 * SECOND)
+    liveness.expect("g", 1, "2nd", 30 * SECOND)
+    assert not may_judge(liveness, 31 * SECOND, incarnation="2nd")
+    assert may_judge(liveness, 31 * SECOND + 1, incarnation="2nd")
+
+
+def test_a_pulse_of_another_life_of_the_controller_orders_nothing():
+    assert seen_pulse("a life", pulse_text("a life", 12)) == 12
+    for brought in ("", "12", "0", pulse_text("another", 12), "a life.", "a life.-1", "a life.x", "a life." + "9" * 99):
+        assert seen_pulse("a life", brought) == 0
 
 
 def test_a_broker_that_names_a_time_of_its_own_is_dead_after_that():

@@ -39,9 +39,11 @@ def reports(
     *,
     members: Sequence[tuple[float, list[int]]] = ((0.0, [1, 2, 3]),),
     elected: Sequence[tuple[float, int]] = (),
+    votes: Sequence[tuple[float, str]] = (),
+    roles: Sequence[tuple[float, str, str]] = (),
 ) -> TableOfReports:
     """`recovered`: broker -> up to which time what it wrote was there again after its start at 2 s. `elected`: when
-    which broker."""
+    which broker. `votes`: when c3 became leader of the controllers, and by whose votes."""
     events: dict[str, list[Event]] = {}
     for broker_id in (1, 2, 3):
         of = [{"time": 0, "event": "identity", "group": "g", "broker_id": broker_id}]
@@ -57,9 +59,14 @@ def reports(
         {"time": ns(at_s), "event": "sync_state_set", "members": ids, "epoch": number}
         for number, (at_s, ids) in enumerate(members)
     ]
+    for at_s, node, role in roles:
+        events[node].append({"time": ns(at_s), "event": "role", "group": "broker-a", "role": role, "master_epoch": 2})
     events["c1"] = [
         {"time": ns(at_s), "event": "elected", "group": "broker-a", "master": number, "master_epoch": 2, "in_sync": [1]}
         for at_s, number in elected
+    ]
+    events["c3"] = [
+        {"time": ns(at_s), "event": "voted_in", "term": 2, "by": by.split(), "needed": 2} for at_s, by in votes
     ]
     return TableOfReports(node_events_table(events, {}))
 
@@ -244,6 +251,28 @@ def test_a_broker_that_lost_an_epoch_with_its_disk_may_confirm_under_an_older_on
     assert not is_excused(ALL_ACK_2, struck(POWER), ALL_LOST, 30, "fenced-write")
 
 
+def excused_nodes(faults: Faults, told: TableOfReports, at_s: float) -> set[tuple[str, ...]]:
+    """At which nodes something is legal at a time that only a damaged disk explains; empty: at any."""
+    excuses = legal_loss(ALL_ACK_2, faults, told).excuses
+    return {one.nodes for one in excuses if "unheld-ack" in one.anomalies and one.from_ns <= ns(at_s) <= one.until_ns}
+
+
+def test_a_damaged_disk_explains_what_its_broker_lacks_until_that_is_whole_again_and_what_it_leads() -> None:
+    faults = struck(("short-files", 1.01, 2, ("b2",)))
+    again = reports({}, members=[(0.0, [1, 2, 3]), (1.1, [1, 3]), (5.0, [1, 2, 3])])
+    assert excused_nodes(faults, again, 0.9) == set()
+    assert excused_nodes(faults, again, 4.9) == {("b2",)}
+    assert excused_nodes(faults, again, 5.1) == set()
+    assert excused_nodes(faults, reports({}), 50.0) == {("b2",)}, "nobody says that it ever left the set"
+    led = [(3.0, "b2", "master")]
+    assert excused_nodes(faults, reports({}, roles=led), 2.9) == {("b2",)}
+    assert excused_nodes(faults, reports({}, roles=led), 50.0) == {("b2",), ()}
+    rot = struck(("bit-rot", 1.01, 2, ("b2",)))
+    before = reports({}, members=[(0.0, [1, 2, 3]), (1.1, [1, 3]), (5.0, [1, 2, 3])], roles=[(0.5, "b2", "master")])
+    assert excused_nodes(rot, before, 50.0) == {("b2",), ()}, "it led when the bits rotted, and they stay so"
+    assert excused_nodes(faults, reports({}, roles=[(0.5, "b2", "master")]), 1.1) == {("b2",)}, "its process had ended"
+
+
 def test_a_rotten_entry_of_a_queue_may_lead_to_another_message() -> None:
     assert is_excused(ALL_ACK_2, struck(("bit-rot", 1, 2, ("b1",))), TableOfReports(), 30, "internal-skip")
     assert is_excused(ALL_ACK_2, struck(("bit-rot", 1, 2, ("b1",))), TableOfReports(), 0.5, "internal-skip")
@@ -299,6 +328,23 @@ def test_a_controller_that_lost_what_it_had_synced_voids_every_promise(kind: str
     )
 
 
+@pytest.mark.parametrize(
+    ("votes", "from_s"),
+    [
+        ([], 1.01),
+        ([(0.5, "c2 c3")], None),
+        ([(1.5, "c1 c3")], None),
+        ([(1.5, "c1 c2 c3")], None),
+        ([(0.5, "c2 c3"), (1.5, "c1 c3"), (4, "c2 c3"), (5, "c2 c3")], 4),
+    ],
+)
+def test_a_controller_that_lost_what_it_had_synced_voids_nothing_until_somebody_needs_its_vote(
+    votes: list[tuple[float, str]], from_s: float | None
+) -> None:
+    legal = legal_loss(ALL_ACK_2, struck(("bit-rot", 1.01, 2, ("c2",))), reports({}, votes=votes))
+    assert (legal.anything_from_ns if legal.anything else None) == (None if from_s is None else ns(from_s))
+
+
 @pytest.mark.parametrize("kind", ["power", "failing-fsync", "full-disk", "kill"])
 def test_a_controller_that_kept_what_it_had_synced_voids_nothing(kind: str) -> None:
     assert legal_loss(ALL_ACK_2, struck((kind, 1.01, 2, ("c2",))), NONE_LOST).anything == ""
@@ -328,10 +374,23 @@ def test_what_was_kept_for_as_long_as_is_promised_may_be_gone_where_files_were_d
     configured = RocketmqSettings(deployment="dual-write", retention_s=10.0, time_scale=1.0)
     assert is_excused(configured, NOTHING, reported, 19.9, "lost-write")
     assert not is_excused(configured, NOTHING, reported, 20.2, "lost-write")
-    assert is_excused(expiring, NOTHING, reported, 60.0, "poll-skip")
+    assert is_excused(expiring, NOTHING, reported, 44.0, "poll-skip")
+    assert not is_excused(expiring, NOTHING, reported, 60.0, "poll-skip"), "everywhere the files were deleted long ago"
     assert not is_excused(expiring, NOTHING, TableOfReports(), 5.0, "poll-skip")
     for anomaly in ("duplicate", "inconsistent-offsets", "internal-skip", "nonmonotonic-poll", "diverging-replicas"):
         assert not is_excused(expiring, NOTHING, reported, 5.0, anomaly)
+
+
+def test_what_stood_in_no_file_that_was_deleted_may_not_be_gone_however_old_it_is() -> None:
+    expiring = RocketmqSettings(retention_s=10.0, time_scale=1.0)
+    written = [
+        {"time": ns(n), "event": "written", "start": (n - 1) * PIECE, "end": n * PIECE, "checksum": n}
+        for n in (1, 2, 3)
+    ]
+    deletion = {"time": ns(30.0), "event": "deleted", "to": 2 * PIECE, "forced": False}
+    reported = TableOfReports(node_events_table({"b1": [*written, deletion]}, {}))
+    assert is_excused(expiring, NOTHING, reported, 1.9)
+    assert not is_excused(expiring, NOTHING, reported, 2.1)
 
 
 def test_a_queue_goes_on_in_order_without_what_expired_after_it_had_been_given_out() -> None:

@@ -254,6 +254,17 @@ def test_who_has_proposed_again_knows_what_holds() -> None:
     assert set(cluster.names()) == {"laggard-in-sync"}
 
 
+def test_a_laggard_must_leave_also_where_the_controllers_refuse_whatever_is_proposed() -> None:
+    cluster = Cluster()
+    for second in range(1, 60):
+        cluster.now_ns = second * SECOND_NS
+        cluster.appends(1_000 + second, "b1", "b2")
+        cluster.saw("b1", "alter", proposed=[1, 2, 4])
+        cluster.saw("b1", "alter_failed", wanted=[1, 2, 4], definite=True, refused=True, reason="4 is not alive")
+        cluster.saw("b1", "alter", proposed=None)
+    assert set(cluster.names()) == {"laggard-in-sync"}
+
+
 def test_what_counts_as_confirmed_is_held() -> None:
     cluster = Cluster()
     cluster.told("b2", "batch-received", end=1_000, confirmed=1_000, until=1_100)

@@ -105,6 +105,18 @@ def test_of_two_masters_the_one_of_the_newer_epoch_is_the_primary_as_long_as_it_
     assert watch.roles() == {}
 
 
+def test_while_an_election_is_on_its_way_nobody_is_spared_whom_the_controllers_count_as_in_sync() -> None:
+    watch = whole({"master": "b1", "near": "b2", "level": "b3"})
+    elected = {"group": "broker-a", "index": 9, "master": 1, "master_epoch": 8, "members": [1], "epoch": 7}
+    watch.saw("c2", "set_agreed", elected)
+    assert watch.roles()["dispensable"] == ("c2", "b2"), "b1 alone may lead, and does not know it yet"
+    watch.saw("b1", "role", {"role": "master", "master_epoch": 8})
+    watch.saw("c1", "set_agreed", {**elected, "index": 8, "members": [1, 2, 3]})
+    assert watch.roles()["dispensable"] == ("c2", "b2"), "an older one that comes later says nothing"
+    watch.saw("c1", "set_agreed", {**elected, "index": 10, "members": [1, 3]})
+    assert watch.roles()["dispensable"] == ("c2", "b1")
+
+
 def test_in_the_simulator_it_agrees_with_what_controllers_and_brokers_answer(tmp_path: Path) -> None:
     settings = RocketmqSettings()
     watch = watch_of(SYSTEM, settings)

@@ -41,7 +41,7 @@ from workloads.systems.rocketmq.clients.slaves import follows
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.controller_membership import let_go, let_in
-from workloads.systems.rocketmq.explored import DEPLOYMENTS, PACES, explored, explored_together
+from workloads.systems.rocketmq.explored import DEPLOYMENTS, OWN_PACE, PACES, explored, explored_together
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
@@ -119,6 +119,7 @@ class Rocketmq:
             explored=explored(settings),
             explored_together=explored_together(settings),
             paces=PACES,
+            own_pace=OWN_PACE,
         )
 
     def require_fitting(self, settings: RocketmqSettings, workload_settings: Any) -> None:

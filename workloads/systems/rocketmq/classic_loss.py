@@ -49,6 +49,7 @@ from workloads.systems.rocketmq.damage_words import (
     learned_ns,
     lost,
     of_damaged_disks,
+    of_rot,
     of_wrong_clocks,
 )
 from workloads.systems.rocketmq.lock_changes import overlaps
@@ -78,6 +79,7 @@ class ConfiguredTable:
         yield from overlaps(self.settings, self.group.brokers, self.reports)
         for fault in self.struck:
             yield from of_damaged_disks(fault, self.group.brokers)
+            yield from of_rot(fault, self.group.brokers)
             yield from of_wrong_clocks(fault, self.group.brokers)
         margin_ns = catch_up_ns(self.settings)
         brokers = self.group.brokers

@@ -108,6 +108,27 @@ def elected_meanwhile(damage: Damage, group: str, reports: NodeReports) -> bool:
     )
 
 
+def whole_again_ns(node: str, damaged_until_ns: int, brokers: Sequence[str], reports: NodeReports) -> int:
+    """When a damaged broker had left the SyncStateSet and was let in again, for who is let in holds all; `LAST_NS` if
+    that is not known."""
+    has_left = False
+    for span in holders(brokers, reports):
+        if span.until_ns <= damaged_until_ns:
+            continue
+        if has_left and node in span.nodes:
+            return span.from_ns
+        has_left = has_left or node not in span.nodes
+    return LAST_NS
+
+
+def led_from_ns(node: str, damaged_ns: int, reports: NodeReports, *, ended: bool) -> int | None:
+    """From when on a broker was master that had been damaged; None: never. `ended`: the damage ended its process."""
+    led = [(event["time"], event["role"] == "master") for event in reports.of("role").get(node, ())]
+    if not ended and next((was for at_ns, was in reversed(led) if at_ns <= damaged_ns), False):
+        return damaged_ns
+    return next((at_ns for at_ns, was in led if was and at_ns > damaged_ns), None)
+
+
 def logs_of(group: Sequence[str], reports: NodeReports) -> Mapping[str, Sequence[Event]]:
     """What became of the logs of these brokers."""
     events = reports.of("written", "recovered", "truncated")

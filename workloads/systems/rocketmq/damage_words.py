@@ -109,15 +109,24 @@ def learned_ns(settings: RocketmqSettings) -> int:
     return catch_up_ns(settings) + round(PULLS_LATE_S * 1e9)
 
 
+def synced_taken(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(kind, broker) of what a fault took that had been synced."""
+    for kind in fault.kinds:
+        if TAKEN.get(kind, Takes.UNSYNCED) is not Takes.UNSYNCED:
+            yield from ((kind, node) for node in fault.nodes_of(kind) if node in brokers)
+
+
 def of_damaged_disks(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Excuse]:
-    """Whoever lost what was synced may lack anything from there on."""
-    if set(brokers).isdisjoint(fault.nodes):
-        return
-    taken = [kind for kind in fault.kinds if TAKEN.get(kind, Takes.UNSYNCED) is not Takes.UNSYNCED]
+    """Where nobody is elected: whoever lost what was synced may lack anything from there on, and so may who copies."""
+    taken = dict.fromkeys(kind for kind, _ in synced_taken(fault, brokers))
     if taken:
         reason = f"{' and '.join(taken)} at {seconds(fault.start_ns)} took what was synced"
         yield Excuse(anomalies=OF_DISKS, reason=reason, from_ns=fault.start_ns, until_ns=LAST_NS)
-    if "bit-rot" in fault.kinds:
+
+
+def of_rot(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Excuse]:
+    """What rotten entries of queues lead to, which have no checksums."""
+    if "bit-rot" in fault.kinds and not set(brokers).isdisjoint(fault.nodes):
         reason = f"consume queues have no checksums, and bits of disks rotted at {seconds(fault.start_ns)}"
         # It is the entries of earlier messages that rot.
         yield Excuse(anomalies=MISPLACED, reason=reason, from_ns=0, until_ns=LAST_NS)

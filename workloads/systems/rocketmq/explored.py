@@ -74,6 +74,7 @@ PACES: Values = {
     "sparse_heartbeats": (True,),
     "time_scale": (0.1, 0.1, 0.15, 0.2, 0.3),
 }
+OWN_PACE: Settings = {"time_scale": 1.0}
 
 
 def explored(settings: RocketmqSettings) -> Values:

@@ -251,15 +251,17 @@ class _GroupInvariants:
     def _own_set(self, node: str, fields: Mapping[str, Any]) -> None:
         self._brokers[node].members = tuple(fields["members"])
         self._brokers[node].is_settling = False
+        self._brokers[node].late_ns.clear()
 
     def _alter(self, node: str, fields: Mapping[str, Any]) -> None:
         broker = self._brokers[node]
         broker.is_altering = fields["proposed"] is not None
         broker.is_settling = broker.is_settling and not broker.is_altering
-        broker.late_ns.clear()
 
     def _alter_failed(self, node: str, fields: Mapping[str, Any]) -> None:
-        """It wants to look, and cannot before it knows what holds."""
+        """It wants to look, and cannot before it knows what holds; whom the controllers refuse may look at once."""
+        if fields.get("refused"):
+            return
         self._brokers[node].is_settling = True
         self._brokers[node].late_ns.clear()
 

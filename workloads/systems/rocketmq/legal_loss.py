@@ -5,7 +5,8 @@ taken away by another fault meanwhile (`damage` says who lost what). Or it has e
 and nothing may go that was written less than the retention time before. Where fewer acknowledgements than replicas are
 asked for, or an election may be unclean, what was acknowledged around a fault that took a broker away may be lost.
 Slow disks and clocks excuse nothing, nor does a full disk, nor do links where all had to acknowledge. A controller
-whose disk loses what was synced may vote twice: then nothing is promised.
+whose disk loses what was synced may vote twice, or for one that lacks what was decided: once a leader of controllers
+owes its election to such a vote, nothing is promised.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
 from workloads.systems.rocketmq.classic_loss import ConfiguredTable
-from workloads.systems.rocketmq.damage import LAST_NS, Damage, Holders, Takes, damages, elected_meanwhile, holders
+from workloads.systems.rocketmq.damage import (
+    LAST_NS,
+    Damage,
+    Holders,
+    Takes,
+    damages,
+    elected_meanwhile,
+    holders,
+    led_from_ns,
+    whole_again_ns,
+)
 from workloads.systems.rocketmq.damage_words import (
     ALL,
     APART,
@@ -27,6 +38,7 @@ from workloads.systems.rocketmq.damage_words import (
     CATCH_UP_S,
     DELAYING,
     GIVEN_AGAIN,
+    OF_DISKS,
     PASSED_OVER,
     READ,
     READ_TRACES,
@@ -36,9 +48,10 @@ from workloads.systems.rocketmq.damage_words import (
     catch_up_ns,
     learned_ns,
     lost,
-    of_damaged_disks,
+    of_rot,
     of_wrong_clocks,
     seconds,
+    synced_taken,
 )
 from workloads.systems.rocketmq.expiry import expiries
 from workloads.systems.rocketmq.lock_changes import overlaps
@@ -55,8 +68,10 @@ def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], report
     tables = [table(settings, group, tuple(struck), reports) for group in broker_groups(settings)]
     of_groups = tuple(excuse for table in tables for excuse in table.excuses())
     of_mappings = lost_mappings(of_groups, reports) if settings.static_queues else ()
+    forgotten = _forgotten(settings, struck, reports)
     return LegalLoss(
-        anything=_forgotten(settings, struck),
+        anything="" if forgotten is None else forgotten.words,
+        anything_from_ns=0 if forgotten is None else forgotten.from_ns,
         excuses=(*expiries(settings, struck, reports), *of_groups, *of_mappings),
     )
 
@@ -67,17 +82,48 @@ def _holding(damage: Damage, spans: Sequence[Holders]) -> Holders | None:
     return next((span for span in spans if damage.node in span.nodes and span.from_ns <= damage.until_ns), None)
 
 
-def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> str:
-    """Which controller lost what it had synced, and with it votes and decisions that consensus rests on."""
-    controllers = controller_names(settings)
-    for fault in struck:
-        for kind in fault.kinds:
-            if TAKEN.get(kind, Takes.UNSYNCED) is Takes.UNSYNCED:
-                continue
-            for node in fault.nodes_of(kind):
-                if node in controllers:
-                    return f"{node} lost votes and decisions that it had synced ({kind} at {seconds(fault.start_ns)})"
-    return ""
+@dataclass(frozen=True, kw_only=True)
+class _Forgotten:
+    """What consensus rests on was gone when a leader was elected."""
+
+    words: str
+    from_ns: int
+
+
+def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> _Forgotten | None:
+    """The first election of a leader of the controllers that needed the vote of one which had lost what it had synced.
+
+    As long as every leader has a majority without such votes, each of them had, among those who voted for it, somebody
+    who still holds what was decided. Where controllers do not say who voted, each election may be the one.
+    """
+    damaged = [
+        (
+            fault.start_ns,
+            node,
+            f"{node} lost votes and decisions that it had synced ({kind} at {seconds(fault.start_ns)})",
+        )
+        for fault in struck
+        for kind in fault.kinds
+        if TAKEN.get(kind, Takes.UNSYNCED) is not Takes.UNSYNCED
+        for node in fault.nodes_of(kind)
+        if node in controller_names(settings)
+    ]
+    if not damaged:
+        return None
+    elections = sorted(
+        (event["time"], node, event["names"] or (), event["start"] or 0)
+        for node, events in reports.of("voted_in").items()
+        for event in events
+    )
+    if not elections:
+        from_ns, _, words = min(damaged)
+        return _Forgotten(words=words, from_ns=from_ns)
+    for at_ns, leader, voters, needed in elections:
+        lost = [(node, words) for from_ns, node, words in damaged if from_ns <= at_ns and node in voters]
+        if lost and len(set(voters) - {node for node, _ in lost}) < needed:
+            reason = f"{lost[0][1]}, and {leader} was elected with its vote at {seconds(at_ns)}"
+            return _Forgotten(words=reason, from_ns=at_ns)
+    return None
 
 
 @dataclass(frozen=True)
@@ -109,7 +155,8 @@ class _Table:
         """Whoever lost what was synced may lack anything from there on; whoever is slow may be slow to notice; whose
         clock is wrong may be early."""
         for fault in self.struck:
-            yield from of_damaged_disks(fault, self._voters)
+            yield from self._of_damaged_disks(fault)
+            yield from of_rot(fault, self._voters)
             yield from of_wrong_clocks(fault, self._voters)
             until_ns = fault.stop_ns + catch_up_ns(self.settings)
             if not {"slow-nodes", "slow-process"}.isdisjoint(fault.kinds):
@@ -119,6 +166,24 @@ class _Table:
                 reason = f"acknowledgements may come late ({fault.name} at {seconds(fault.start_ns)})"
                 until_ns = fault.stop_ns + round(CATCH_UP_S * self.settings.time_scale * 1e9)
                 yield Excuse(anomalies=("needless-shrink",), reason=reason, from_ns=fault.start_ns, until_ns=until_ns)
+
+    def _of_damaged_disks(self, fault: FaultWindow) -> Iterator[Excuse]:
+        """A broker that lost what was synced may lack anything until it is in the SyncStateSet again after it had left
+        it; if it is master before that, so may all."""
+        for kind, node in synced_taken(fault, self._voters):
+            until_ns = LAST_NS if kind == "bit-rot" else whole_again_ns(node, fault.stop_ns, self._voters, self.reports)
+            reason = f"{kind} at {seconds(fault.start_ns)} took what was synced"
+            yield Excuse(
+                anomalies=OF_DISKS,
+                reason=f"{reason} by {node}",
+                from_ns=fault.start_ns,
+                until_ns=until_ns,
+                nodes=(node,),
+            )
+            led_ns = led_from_ns(node, fault.start_ns, self.reports, ended=node in fault.down)
+            if led_ns is not None and led_ns <= until_ns:
+                reason = f"{reason} by {node}, which was master at {seconds(led_ns)}"
+                yield Excuse(anomalies=OF_DISKS, reason=reason, from_ns=led_ns, until_ns=LAST_NS)
 
     @property
     def _voters(self) -> tuple[str, ...]:

@@ -52,6 +52,14 @@ class _Node:
         self.lags.clear()
 
 
+@dataclass(frozen=True, slots=True)
+class _Agreed:
+    index: int
+    """Of the controllers' log."""
+    master_epoch: int
+    members: tuple[int, ...]
+
+
 class RocketmqWatch:
     """`Watch` of the harness."""
 
@@ -59,6 +67,9 @@ class RocketmqWatch:
         self._settings = settings
         groups = broker_groups(settings)
         self._groups = [{name: _Node(life="down") for name in group.brokers} for group in groups]
+        self._names = [group.name for group in groups]
+        self._agreed: dict[str, _Agreed] = {}
+        """What the controllers have agreed on last, by the group's name; masters hear of it later."""
         self._controllers = {name: _Node(life="down") for name in controller_names(settings)}
         name_servers = {name: _Node(life="down") for name in lone_name_servers(settings)}
         self._nodes = {
@@ -75,16 +86,19 @@ class RocketmqWatch:
     def roles(self) -> Mapping[str, tuple[str, ...]]:
         roles: dict[str, tuple[str, ...]] = {}
         active = self._newest(self._controllers, "leader")
-        primaries = [(brokers, self._newest(brokers, "master")) for brokers in self._groups]
+        primaries = [
+            (brokers, self._newest(brokers, "master"), self._agreed.get(name))
+            for name, brokers in zip(self._names, self._groups, strict=True)
+        ]
         dispensable: list[str] = []
         if active is not None:
             roles["active-controller"] = (active,)
             if self._settings.controllers >= QUORUM_OF_THREE:
                 dispensable.append(active)
-        for brokers, primary in primaries:
+        for brokers, primary, agreed in primaries:
             if primary is not None:
                 roles["primary"] = (*roles.get("primary", ()), primary)
-                dispensable += self._dispensable_broker(brokers, primary)
+                dispensable += self._dispensable_broker(brokers, primary, agreed)
         if dispensable:
             roles["dispensable"] = tuple(dispensable)
         return roles
@@ -122,18 +136,24 @@ class RocketmqWatch:
         playing = [name for name, node in nodes.items() if node.role == role and node.is_up]
         return max(playing, key=lambda name: nodes[name].epoch, default=None)
 
-    def _dispensable_broker(self, brokers: Mapping[str, _Node], primary: str) -> tuple[str, ...]:
+    def _dispensable_broker(
+        self, brokers: Mapping[str, _Node], primary: str, agreed: _Agreed | None
+    ) -> tuple[str, ...]:
         """A broker without which the group must go on: the master, where another member of the SyncStateSet lives; a
-        configured master never, but of its slaves one more than it waits for."""
+        configured master never, but of its slaves one more than it waits for. While the controllers have elected
+        another one that does not know it yet, nobody whom they count as in sync."""
         settings, master = self._settings, self._nodes[primary]
         if settings.replicas - settings.learners - 1 < settings.needed_replicas:
             return ()
         others = {name: node for name, node in brokers.items() if name != primary}
         if not settings.has_controllers:
             return tuple(name for name, node in others.items() if node.is_up)[-1:]
-        if any(node.is_up and node.broker_id in master.members for node in others.values()):
+        is_elected = agreed is None or agreed.master_epoch <= master.epoch
+        members = master.members if agreed is None else agreed.members
+        if is_elected and any(node.is_up and node.broker_id in members for node in others.values()):
             return (primary,)
-        return tuple(name for name, node in others.items() if node.broker_id not in master.members)[:1]
+        replaced = brokers if not is_elected else others
+        return tuple(name for name, node in replaced.items() if node.broker_id not in members)[:1]
 
     # What was seen ----------------------------------------------------------------------------------------------
 
@@ -173,6 +193,11 @@ class RocketmqWatch:
     def _sync_state_set(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
         node.members = tuple(fields["members"])
 
+    def _set_agreed(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
+        before = self._agreed.get(fields["group"])
+        if before is None or fields["index"] > before.index:
+            self._agreed[fields["group"]] = _Agreed(fields["index"], fields["master_epoch"], tuple(fields["members"]))
+
     def _alter(self, name: str, node: _Node, fields: Mapping[str, Any]) -> None:
         proposed = fields["proposed"]
         node.proposed = None if proposed is None else tuple(proposed)
@@ -205,6 +230,7 @@ _HANDLERS = {
     "masterless": RocketmqWatch._masterless,
     "deposed": RocketmqWatch._deposed,
     "sync_state_set": RocketmqWatch._sync_state_set,
+    "set_agreed": RocketmqWatch._set_agreed,
     "alter": RocketmqWatch._alter,
     "slave_lag": RocketmqWatch._slave_lag,
     "slave_gone": RocketmqWatch._slave_gone,

@@ -67,6 +67,8 @@ class Mastership:
         self.epoch_start_offset = epoch_start_offset
         self.confirm_offset = store.confirm_offset
         self.ended = False
+        self.last_newcomer = 0
+        """Who was proposed to join the SyncStateSet last."""
         self.set_due = asyncio.Event()
         """The SyncStateSet may have to change."""
         self.confirm_moved = asyncio.Event()
@@ -208,6 +210,7 @@ class Mastership:
             epoch_start_offset=self.epoch_start_offset,
             now_ns=self.catch_up_now_ns(),
             max_time_not_caught_up_ns=int(self.config.max_time_slave_not_caught_up_s * 1e9),
+            last_newcomer=self.last_newcomer,
         )
 
     def catch_up_now_ns(self) -> int:

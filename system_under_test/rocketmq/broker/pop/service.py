@@ -68,7 +68,7 @@ class PopService:
         self._context = context
         self._host = context.host
         self._store = context.store
-        self._old_end = context.store.max_offset
+        self._old_end = context.store.end_of_messages
         self._log = ReviveLog(context.host, context.store, context.config.cluster)
         self._ledger = Ledger()
         self._progress = Progress()

@@ -165,8 +165,10 @@ class LogClient:
             pulled = await self._client.pull(
                 self._topic, queue.queue_id, position, BATCH, "final", address, **self._by_tag(tag)
             )
-            # It may begin later at this replica.
-            reached, messages = max(position, pulled.next_offset, pulled.min_offset), pulled.messages
+            if not pulled.messages:
+                # It may begin later at this replica, and passes over nothing that it does not have.
+                position = max(position, pulled.min_offset)
+            reached, messages = max(position, pulled.next_offset), pulled.messages
         value = {**operation.value, **polled(reached, messages), "resumed": position, "group": "final"}
         return operation._replace(type="ok", value=value)
 

@@ -1,0 +1,27 @@
+"""pulse-outlives-controller: the counter that orders reports begins at 0 in each life of a controller, and names none.
+
+Brokers bring back numbers of the life before, which are greater than those of this one, so a report from before a
+master's death passes for one from after it. Broken rule: a master that gives up is compared with what the others hold
+since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system_under_test.rocketmq.controller.heartbeat import seen_pulse
+from system_under_test.rocketmq.controller.parts import ControllerParts
+from system_under_test.rocketmq.mutants.mutant import Mutant
+
+
+def of_any_life(life: str, brought: str) -> int:
+    return seen_pulse("", f".{brought.rpartition('.')[2]}")
+
+
+def _controller(parts: ControllerParts) -> ControllerParts:
+    return replace(parts, seen_pulse=of_any_life)
+
+
+MUTANT = Mutant(
+    name="pulse-outlives-controller", breaks="who is in sync and lives is not passed over", controller=_controller
+)

@@ -283,6 +283,12 @@ class Cluster:
         events = [json.loads(line) for line in self._environment.events()[node]]
         return [each for each in events if each["event"] == event]
 
+    async def until_said(self, node: str, event: str, within_s: float = 30) -> None:
+        async def is_said() -> bool:
+            return bool(self.said(node, event))
+
+        await self.until(is_said, within_s)
+
     def file(self, node: str, path: str) -> bytes:
         """What is on the node's disk under this path."""
         return self._environment.disk_of(node).image()[path]

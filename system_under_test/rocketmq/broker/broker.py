@@ -35,7 +35,6 @@ class Broker:
             StoreConfig(
                 directory=config.store_path,
                 segment_bytes=config.file_bytes,
-                max_message_bytes=config.max_message_bytes,
                 flush_mode=config.flush_mode,
                 reads_uncommitted=config.reads_uncommitted,
                 cleaning=config.cleaning,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -13,7 +14,7 @@ from system_under_test.remoting.client import RemotingClient
 from system_under_test.rocketmq.proxy.brokers import Brokers
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.groups import consumes_in_order
-from system_under_test.rocketmq.proxy.messages import group_of
+from system_under_test.rocketmq.proxy.messages import group_of, topic_of
 from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.reading import Reading
 from system_under_test.rocketmq.proxy.refusals import OK, Refused
@@ -176,9 +177,10 @@ class Proxy:
         """Raises Refused."""
         for message in request.messages:
             system = message.system_properties
-            if message.topic is not None and system is not None and system.message_type == MessageType.TRANSACTION:
-                publish(session, message.topic.name)
-                self._transactions.published((message.topic.name,))
+            if system is not None and system.message_type == MessageType.TRANSACTION:
+                with suppress(Refused):  # it is refused by itself
+                    publish(session, topic := topic_of(message.topic))
+                    self._transactions.published((topic,))
         return await sending.send(request)
 
     async def _terminated(self, _: NotifyClientTerminationRequest, session: Session) -> Message:

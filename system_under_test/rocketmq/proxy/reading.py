@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.rocketmq.consumer_protocol import one_more
 from system_under_test.rocketmq.filter.subscription import SQL92, TAG
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest
 from system_under_test.rocketmq.proxy.brokers import Brokers
@@ -122,7 +123,7 @@ def _told(messages: Sequence[Message]) -> tuple[list[UserMessage], Refused | Non
     told: list[UserMessage] = []
     for message in messages:
         try:
-            told.append(delivered(message, None, message.reconsume_times + 1))
+            told.append(delivered(message, None, one_more(message.reconsume_times)))
         except Refused as refused:
             return told, refused
     return told, None

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.consumer_protocol import SendBackRequest
+from system_under_test.rocketmq.consumer_protocol import SendBackRequest, one_more
 from system_under_test.rocketmq.filter.subscription import SQL92, TAG
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.pop_protocol import (
@@ -241,7 +241,7 @@ def _told(messages: Sequence[tuple[Message, ReceiptHandle]]) -> list[tuple[UserM
     reason: Refused | None = None
     for message, handle in messages:
         try:
-            told.append((delivered(message, handle.encode(), message.reconsume_times + 1), handle))
+            told.append((delivered(message, handle.encode(), one_more(message.reconsume_times)), handle))
         except Refused as refused:
             reason = refused
     if reason is not None and not told:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from system_under_test.grpc.errors import StreamEnded
 from system_under_test.grpc.server import Call
 from system_under_test.rocketmq.proxy.config import ProxyConfig
+from system_under_test.rocketmq.proxy.messages import group_of, topic_of
 from system_under_test.rocketmq.proxy.refusals import OK, Refused
 from system_under_test.rocketmq.proxy.v2 import (
     ClientType,
@@ -95,6 +96,7 @@ class Sessions:
         """What a client says of itself, with what the proxy decides. Raises Refused."""
         if told.publishing is None and told.subscription is None:
             raise Refused(Code.UNRECOGNIZED_CLIENT_TYPE, "a client either publishes or subscribes")
+        _check_names(told)
         if told.publishing is not None:
             told.publishing = Publishing(
                 topics=told.publishing.topics, max_body_size=self._config.max_body_bytes, validate_message_type=True
@@ -121,7 +123,7 @@ class Sessions:
         told.metric = Metric(on=False)
         session.settings = told
         for resource in told.publishing.topics if told.publishing is not None else ():
-            publish(session, resource.name)
+            publish(session, topic_of(resource))
         return told
 
     async def converse(self, call: Call, session: Session) -> None:
@@ -143,6 +145,18 @@ class Sessions:
             return TelemetryCommand(status=OK, settings=await self.settled(session, told))
         except Refused as refused:
             return TelemetryCommand(status=refused.status)
+
+
+def _check_names(told: Settings) -> None:
+    """Raises Refused: what is no name is asked about nowhere."""
+    for resource in told.publishing.topics if told.publishing is not None else ():
+        topic_of(resource)
+    if told.subscription is not None:
+        if told.subscription.group is not None:
+            group_of(told.subscription.group)
+        for entry in told.subscription.subscriptions:
+            if entry.topic is not None:
+                topic_of(entry.topic)
 
 
 def publish(session: Session, topic: str) -> None:

@@ -32,6 +32,7 @@ from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStat
 from system_under_test.rocketmq.message_protocol import PullRequest
 from system_under_test.rocketmq.static_topic.acceptance import accepted
 from system_under_test.runtime.host import Host
+from system_under_test.runtime.places import Places
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
 from system_under_test.storage.new_message import NewMessage
@@ -142,6 +143,7 @@ class BrokerParts:
     what_becomes_of: WhatBecomes = what_becomes_of
     require_room: Callable[[Sequence[NewMessage], BrokerConfig], None] = require_room
     puts: type[Puts] = Puts
+    places: type[Places] = Places
     deliveries: type[Deliveries] = Deliveries
     end_in_common: Callable[[MessageStore, RemotingClient, str, float], Awaitable[int | None]] = end_in_common
     classic_mastership: type[ClassicMastership] = ClassicMastership

@@ -31,13 +31,15 @@ from system_under_test.rocketmq.broker.timer_service import TimerService
 from system_under_test.rocketmq.broker.topic_routes import TopicRoutes
 from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.runtime.host import Host
+from system_under_test.runtime.places import Places
 from system_under_test.storage.message_store import MessageStore
 
 
 class Services:
     """`handlers` answers requests; some of the parts have tasks of their own, while the broker is master or always.
 
-    `own_address` is the one that NameServers tell; `on_topics` is called when the topics have changed.
+    `own_address` is the one that NameServers tell; `places` are those of requests at work; `on_topics` is called when
+    the topics have changed.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Services:
         parts: BrokerParts,
         roles: Roles,
         own_address: str,
+        places: Places,
         on_topics: Callable[[], None],
     ) -> None:
         self._ha = ha
@@ -70,8 +73,8 @@ class Services:
             transactions,
         )
         role_id, by_pull = lambda: roles.role_id, parts.committed_by_pull
-        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, by_pull, role_id)
-        self._pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
+        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, places, by_pull, role_id)
+        self._pops = Pops(host, store, tables, config, ha, administration, places, parts.pop_service)
         members = parts.group_members()
         self._membership = Membership(host, config, tables, ha, administration, members)
         self._pulls.subscription_of = self._membership.wanted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
@@ -26,6 +28,13 @@ class Deliveries:
         """Whether the topic that it is for was deleted after it was sent."""
         return waited.physical_offset < self._store.forgotten_topics.get(due.topic, 0)
 
+    def readable(self, due: NewMessage) -> NewMessage:
+        """In a queue that its topic has for readers: it may have had more when the message was sent."""
+        topic = self._tables.topics.get(due.topic)
+        if topic is None or due.queue_id < topic.read_queues:
+            return due
+        return replace(due, queue_id=due.queue_id % topic.read_queues)
+
     async def attempt(self, mastership: AnyMastership, waited: Message, due: NewMessage) -> int | None:
         """Write `due`, which is what comes of `waited`, and wait until it is confirmed.
 
@@ -40,7 +49,7 @@ class Deliveries:
             if mastership.ended:
                 return None
             self._host.reached("about-to-deliver")
-            pending = self._puts.put(mastership, due)
+            pending = self._puts.put(mastership, self.readable(due))
         except RemotingError as error:
             if error.code == ResponseCode.MESSAGE_ILLEGAL:
                 # It will never be taken: it stays where it waited, and those behind it have their turn.

@@ -74,7 +74,8 @@ class ReturnedMessages:
         await self._administration.make_topic_of_group(becomes.topic, becomes.queues)
         if mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
-        queue_id = self._host.random.randrange(becomes.queues)
+        topic = self._administration.topic(becomes.topic)
+        queue_id = self._host.random.randrange(min(becomes.queues, topic.read_queues))
         again = returned(message, topic=becomes.topic, queue_id=queue_id, times=becomes.reconsume_times)
         pending = self._puts.put(mastership, self._waiting.place(at_level(again, becomes.delay_level)))
         code, remark = await self._puts.acknowledged(pending)

@@ -187,7 +187,9 @@ class Transactions:
     async def write_end(self, mastership: AnyMastership, half: Message, decision: Decision) -> Pending:
         """Raises RemotingError: refused."""
         if decision is Decision.COMMIT and not self._deliveries.is_void(half, whole := whole_of(half)):
-            return await self._write(mastership, whole, self._waiting.place(whole), end_of(half))
+            return await self._write(
+                mastership, whole, self._waiting.place(self._deliveries.readable(whole)), end_of(half)
+            )
         self._host.reached("about-to-end-transaction")
         return self._puts.put(mastership, end_of(half))
 

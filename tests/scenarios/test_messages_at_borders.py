@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from system_under_test.rocketmq.broker import admission, sending
+from system_under_test.rocketmq.broker import admission
 from system_under_test.rocketmq.broker.admission import ADDED_BYTES
 from system_under_test.rocketmq.consumer_protocol import SendBackRequest, dead_letter_topic, retry_topic
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, SendAnswer, SendRequest
@@ -226,7 +226,7 @@ def test_a_question_that_cannot_be_put_to_its_producer_ends_no_proxy(monkeypatch
     async def story(cluster: Cluster) -> None:
         with monkeypatch.context() as patch:
             # As a broker took it that looked at no flags.
-            patch.setattr(sending, "require_known_compression", lambda _: None)
+            patch.setattr(admission, "compression_of", lambda _: None)
             half = message(b"x", properties={"TRAN_MSG": "true"}, sys_flag=1 | 7 << 8, producer_group=TOPIC)
             assert await cluster.ask("b1", half.encode()) == OK
         stream = await producer(cluster)

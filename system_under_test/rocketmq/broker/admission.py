@@ -8,7 +8,8 @@ tests hold the sum of all of them against the room.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from system_under_test.remoting.codes import ResponseCode
@@ -70,3 +71,11 @@ def require_room(messages: Sequence[NewMessage], config: BrokerConfig) -> None:
         raise RemotingError(
             ResponseCode.MESSAGE_ILLEGAL, f"properties of {longest} bytes, at most {most_of_properties}"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """What is asked of each message, or of a batch, before it is written; each raises RemotingError."""
+
+    require_known_compression: Callable[[int], None] = require_known_compression
+    require_room: Callable[[Sequence[NewMessage], BrokerConfig], None] = require_room

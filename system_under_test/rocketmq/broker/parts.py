@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from system_under_test.remoting.client import RemotingClient
-from system_under_test.rocketmq.broker.admission import require_room
+from system_under_test.rocketmq.broker.admission import Admission
 from system_under_test.rocketmq.broker.assignment import Assign, assigned
 from system_under_test.rocketmq.broker.classic.log_comparison import end_in_common
 from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
@@ -35,7 +35,6 @@ from system_under_test.runtime.host import Host
 from system_under_test.runtime.places import Places
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
-from system_under_test.storage.new_message import NewMessage
 from system_under_test.storage.timer_wheel import Place, place
 
 
@@ -141,7 +140,7 @@ class BrokerParts:
     assign: Assign = assigned
     locking: type[Locking] = Locking
     what_becomes_of: WhatBecomes = what_becomes_of
-    require_room: Callable[[Sequence[NewMessage], BrokerConfig], None] = require_room
+    admission: Admission = field(default_factory=Admission)
     puts: type[Puts] = Puts
     places: type[Places] = Places
     deliveries: type[Deliveries] = Deliveries

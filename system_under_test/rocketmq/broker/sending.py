@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
-from system_under_test.rocketmq.broker.admission import require_known_compression, without_brokers_own
+from system_under_test.rocketmq.broker.admission import Admission, without_brokers_own
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.putting import Puts
@@ -44,7 +43,7 @@ class Sends:
         ha: Replication,
         administration: Administration,
         static: StaticTopics,
-        require_room: Callable[[Sequence[NewMessage], BrokerConfig], None],
+        admission: Admission,
     ) -> None:
         self._host = host
         self._config = config
@@ -54,7 +53,7 @@ class Sends:
         self._ha = ha
         self._administration = administration
         self._static = static
-        self._require_room = require_room
+        self._admission = admission
 
     @property
     def handlers(self) -> Handlers:
@@ -80,10 +79,13 @@ class Sends:
         segment = self._static.leading(topic.name, request.queue_id)
         own = request if segment is None else replace(request, queue_id=segment.queue_id)
         check_queue(topic, own.queue_id, topic.write_queues)
+        self._admission.require_known_compression(request.sys_flag)
         messages = [_new_message(own, each, host_bytes(peer.remote)) for each in _batched(request)]
         placed = [self._placed(own, message, segment) for message in messages]
         # A half message is measured with what names its producer, which is as long as it likes.
-        self._require_room([both[is_half(both[0])] for both in zip(messages, placed, strict=True)], self._config)
+        self._admission.require_room(
+            [both[is_half(both[0])] for both in zip(messages, placed, strict=True)], self._config
+        )
         pending = self._puts.put(mastership, *placed)
         code, remark = await self._puts.acknowledged(pending)
         first = pending.puts[0].queue_offset
@@ -158,7 +160,6 @@ def _new_message(request: SendRequest, message: BatchedMessage, born_host: bytes
         raise _illegal("messages of a batch cannot be of a transaction")
     if is_said_half and DELETES in message.properties:
         raise _illegal(f"{DELETES}: what takes a timer back is of no transaction, for that may commit too late")
-    require_known_compression(request.sys_flag)
     return NewMessage(
         topic=request.topic,
         queue_id=request.queue_id,

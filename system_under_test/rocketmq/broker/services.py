@@ -81,7 +81,7 @@ class Services:
         self._routes = TopicRoutes(host, config)
         locks = parts.queue_locks(config.lock_lives_s)
         self._locking = parts.locking(host, config, ha, locks, Replicas(host, config, own_address))
-        sends = Sends(host, config, puts, waiting, transactions, ha, administration, self.static, parts.require_room)
+        sends = Sends(host, config, puts, waiting, transactions, ha, administration, self.static, parts.admission)
         ordinary: Handlers = {
             **administration.handlers,
             **self.static.handlers,

@@ -96,6 +96,11 @@ class Stream:
         """Raises StreamEnded."""
         self._http2.send_headers(self.number, headers, end)
 
+    def abort(self, reason: str) -> None:
+        """End it here, whether or not the other side is there to hear of it."""
+        self.reset()
+        self.died(reason)
+
     def reset(self) -> None:
         """Let the other side know that nothing more is wanted or will come; idempotent."""
         self._is_dead = True
@@ -185,6 +190,8 @@ class Http2:
         self._streams: dict[int, Stream] = {}
         self._room: list[asyncio.Future[None]] = []
         self._is_over = False
+        self.frames = 0
+        """That came so far."""
         self._flush()
 
     async def run(self) -> str:
@@ -200,6 +207,7 @@ class Http2:
                     reason = f"a frame of {length} bytes"
                     break
                 payload = await self.connection.read_exactly(length) if length else b""
+                self.frames += 1
                 self._happened(self._h2.receive_data(header + payload))
                 await self.connection.drain()
         except ConnectionClosed as error:
@@ -210,6 +218,12 @@ class Http2:
         finally:
             self._end(reason)
         return reason
+
+    def ping(self) -> None:
+        """Whoever is there answers."""
+        if not self._is_over:
+            self._h2.ping(bytes(8))
+            self._flush()
 
     def open_stream(self, headers: Headers) -> Stream:
         """Raises StreamEnded."""

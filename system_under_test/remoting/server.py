@@ -20,9 +20,10 @@ from system_under_test.remoting.command import (
     frame_length,
 )
 from system_under_test.runtime.host import Connection, ConnectionClosed, Host, Listener
+from system_under_test.runtime.places import Places
 
 MAX_RUNNING_HANDLERS = 4096
-"""Requests being answered by tasks at one time; those beyond are answered SYSTEM_BUSY and nothing is done."""
+"""Requests at work at one time, unless another number is given; those beyond are answered SYSTEM_BUSY, and not done."""
 
 
 class Peer(Protocol):
@@ -47,7 +48,8 @@ Handler = Callable[[RemotingCommand, Peer], Answer | Coroutine[Any, Any, Answer]
 class RemotingServer:
     """Listens on one port and lets `handler` answer; `on_close` is called once for each connection that ends.
 
-    `translate` may change an answer to what its client understands. RemotingError from a handler becomes a response.
+    `translate` may change an answer to what its client understands. A handler that waits gives its place of `places`
+    back meanwhile. RemotingError from a handler becomes a response.
     Any other exception is a mistake of ours: the host takes it for a panic.
     """
 
@@ -58,6 +60,7 @@ class RemotingServer:
         on_close: Callable[[Peer], None] | None = None,
         *,
         translate: Callable[[RemotingCommand, RemotingCommand], None] | None = None,
+        places: Places | None = None,
     ) -> None:
         self._host = host
         self._translate = translate
@@ -66,6 +69,7 @@ class RemotingServer:
         self._listener: Listener | None = None
         self._connections: dict[int, Connection] = {}
         self._running: dict[int, asyncio.Task[None]] = {}
+        self._places = places or Places(MAX_RUNNING_HANDLERS)
         self._serial = 0
 
     async def start(self, port: int) -> None:
@@ -122,13 +126,14 @@ class RemotingServer:
             answer = RemotingCommand.response(error.code, remark=error.remark)
         if answer is None or isinstance(answer, RemotingCommand):
             self._respond(connection, request, answer)
-        elif len(self._running) >= MAX_RUNNING_HANDLERS:
+        elif self._places.is_full:
             answer.close()
             self._respond(
                 connection, request, RemotingCommand.response(ResponseCode.SYSTEM_BUSY, remark="too many requests")
             )
         else:
             serial = self._next_serial()
+            self._places.take()
             self._running[serial] = self._host.spawn(
                 self._answer_later(serial, request, connection, answer), f"request {request.code}"
             )
@@ -143,6 +148,7 @@ class RemotingServer:
             answer = RemotingCommand.response(error.code, remark=error.remark)
         finally:
             self._running.pop(serial, None)
+            self._places.give_back()
         if not connection.closed:
             try:
                 self._host.reached("about-to-answer")

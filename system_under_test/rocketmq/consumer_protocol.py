@@ -14,6 +14,7 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.message_protocol import number
+from system_under_test.storage.message import MAX_TIMES
 
 RETRY_PREFIX: Final = "%RETRY%"
 DEAD_LETTER_PREFIX: Final = "%DLQ%"
@@ -27,6 +28,11 @@ FIRST_RETRY_LEVEL: Final = 3
 MAX_CLIENT_ID: Final = 1_024
 MAX_SUBSCRIPTIONS: Final = 1_000
 """Of one member of one group."""
+
+
+def one_more(times: int) -> int:
+    """The count of a message that comes again: it stays at the greatest one that a message has room for."""
+    return min(times + 1, MAX_TIMES)
 
 
 def retry_topic(group: str) -> str:

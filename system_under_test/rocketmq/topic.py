@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from system_under_test.storage.delay_progress import SCHEDULE_TOPIC as SCHEDULE_TOPIC
@@ -95,6 +95,10 @@ class TopicConfig:
     def of(cls, name: str, queues: int, permission: int = READ_WRITE) -> TopicConfig:
         """With the same queues for readers and writers, open to both unless `permission` says otherwise."""
         return cls(name=name, read_queues=queues, write_queues=queues, permission=permission)
+
+    def with_queues(self, queues: int) -> TopicConfig:
+        """With so many for readers and for writers at least."""
+        return replace(self, read_queues=max(self.read_queues, queues), write_queues=max(self.write_queues, queues))
 
     @property
     def is_readable(self) -> bool:

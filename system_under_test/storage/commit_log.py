@@ -79,12 +79,16 @@ class CommitLog:
 
     # writing
 
+    def fits(self, size: int) -> bool:
+        """Whether a segment can hold a message of `size` bytes."""
+        return size + BLANK_BYTES <= self.segment_bytes
+
     def reserve(self, size: int) -> int:
         """The offset at which a message of `size` bytes will stand; fills the segment with a blank if it must.
 
         Raises MessageTooLarge, DiskFull, StorageFailed. The log must end at a message boundary.
         """
-        if size + BLANK_BYTES > self.segment_bytes:
+        if not self.fits(size):
             raise MessageTooLarge(f"{size} bytes do not fit into a segment of {self.segment_bytes}")
         room = self.segment_bytes - self.max_offset % self.segment_bytes
         if size + BLANK_BYTES > room:

@@ -23,7 +23,7 @@ class LogTruncated(StorageError):
 
 
 class MessageTooLarge(StorageError):
-    """The message cannot be encoded, or is above the size limit; nothing was written."""
+    """The message cannot be encoded, or fits into no segment; nothing was written."""
 
 
 class BadOffset(StorageError):

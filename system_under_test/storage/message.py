@@ -56,6 +56,10 @@ _CRC_BYTES = len(_CRC_NAME) + 10 + 1
 _RESEMBLING = 5
 """Bytes in their places: so many of its name's ten are no accident."""
 _CRC_MASK = 0x7FFFFFFF
+MAX_PROPERTIES_BYTES = 32767 - _CRC_BYTES
+"""Of the properties of one message, without its CRC: RocketMQ reads their length as a signed number."""
+MAX_TIMES = (1 << 31) - 1
+"""The greatest count of times that a message has room for."""
 HEADER_BYTES = _HEADER.size
 _TAGS = b"TAGS\x01"
 _KEY = b"KEY"
@@ -117,7 +121,7 @@ def message_bytes(topic: bytes, body: bytes, properties: bytes) -> int:
 
     Raises MessageTooLarge where a length field of the layout would overflow.
     """
-    if len(topic) > 127 or len(properties) + _CRC_BYTES > 32767:
+    if len(topic) > 127 or len(properties) > MAX_PROPERTIES_BYTES:
         raise MessageTooLarge(f"topic of {len(topic)} bytes (at most 127), properties of {len(properties)} bytes")
     return _LEAST + len(body) + len(topic) + len(properties) + _CRC_BYTES
 

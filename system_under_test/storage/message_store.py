@@ -166,10 +166,8 @@ class MessageStore:
         sys_flag: int = 0,
         reconsume_times: int = 0,
         prepared_transaction_offset: int = 0,
-        allowance_bytes: int = 0,
     ) -> PutResult:
-        """Append a message at the next offset of its queue (page cache only; see `flush_to`). It may have
-        `allowance_bytes` more than clients may send: what the broker itself adds to a message that it writes again.
+        """Append a message at the next offset of its queue (page cache only; see `flush_to`).
 
         Raises MessageTooLarge and DiskFull, when nothing of it was written, and StorageFailed. The log must end
         at a message boundary, as it does from `cut_to_message_boundary` on.
@@ -186,18 +184,15 @@ class MessageStore:
             reconsume_times=reconsume_times,
             prepared_transaction_offset=prepared_transaction_offset,
         )
-        return self.put_all((message,), allowance_bytes)[0]
+        return self.put_all((message,))[0]
 
-    def put_all(self, messages: Sequence[NewMessage], allowance_bytes: int = 0) -> tuple[PutResult, ...]:
+    def put_all(self, messages: Sequence[NewMessage]) -> tuple[PutResult, ...]:
         """Append messages, each at the next offset of its queue, with one write: they stay, go and are shown together.
 
-        Raises as `put` does, also where all of them together are too large; then nothing of any was written.
+        Raises as `put` does, also where all of them together do not fit into a segment; then nothing was written.
         """
         assert self._cut_at is None, "a put while the log is being cut"
         batch = Batch(messages)
-        most = self._config.max_message_bytes + allowance_bytes
-        if batch.size > most:
-            raise MessageTooLarge(f"{batch.size} bytes, at most {most}")
         now_ms = self._host.clock.wall_ns() // 1_000_000
         encoded, results = batch.encode(
             self._queue_offsets,
@@ -211,6 +206,13 @@ class MessageStore:
         self._flusher.written()
         self.dispatch()
         return results
+
+    def has_room(self, message: NewMessage) -> bool:
+        """Whether the log could ever take it."""
+        try:
+            return self._log.fits(Batch((message,)).size)
+        except MessageTooLarge:
+            return False
 
     def append_replicated(self, offset: int, data: bytes) -> None:
         """Append bytes as the master sent them; they may be cut anywhere.

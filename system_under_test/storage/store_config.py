@@ -31,7 +31,6 @@ class StoreConfig:
 
     directory: str = "store"
     segment_bytes: int = 1 << 30
-    max_message_bytes: int = 4 << 20
     flush_mode: FlushMode = FlushMode.ASYNC
     async_flush: AsyncFlushTimes = field(default_factory=AsyncFlushTimes)
     checkpoint_interval_s: float = 3.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -283,6 +283,12 @@ class Cluster:
         events = [json.loads(line) for line in self._environment.events()[node]]
         return [each for each in events if each["event"] == event]
 
+    async def until_said(self, node: str, event: str, within_s: float = 30) -> None:
+        async def is_said() -> bool:
+            return bool(self.said(node, event))
+
+        await self.until(is_said, within_s)
+
     def file(self, node: str, path: str) -> bytes:
         """What is on the node's disk under this path."""
         return self._environment.disk_of(node).image()[path]
@@ -462,7 +468,7 @@ def play(
             await environment.start([broker(name)], Path(logs))
             await cluster.until_master("b1")
             await cluster.sleep(2)
-        await environment.start([_proxy(name) for name in proxies], Path(logs))
+        await environment.start([_proxy(name, planted) for name in proxies], Path(logs))
         await cluster.until_members(*(n for n, name in enumerate(names, 1) if name not in learners))
         # Controllers judge silence only after they have listened for a while.
         await cluster.sleep(12)
@@ -474,8 +480,8 @@ def play(
         run_simulation(whole, Seed(seed), Trace(), regime=Regime.calm())
 
 
-def _proxy(name: str) -> NodeSpec:
-    config = {"namesrvAddr": ";".join(f"{controller}:9876" for controller in CONTROLLERS)}
+def _proxy(name: str, planted: Mapping[str, str]) -> NodeSpec:
+    config = {"namesrvAddr": ";".join(f"{controller}:9876" for controller in CONTROLLERS), **planted}
     return NodeSpec(
         name=name,
         groups=("proxies",),

@@ -93,6 +93,55 @@ def test_a_group_of_its_own_patience_is_asked_how_often_it_tries():
     play(story, brokers=1)
 
 
+async def set_retry_queues(cluster: Cluster, node: str, queues: int) -> None:
+    group = ConsumerGroup(name="readers", retry_queues=queues).as_json()
+    made = RemotingCommand.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=json.dumps(group).encode())
+    assert await cluster.ask(node, made) == OK
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 8), (8, 1)])
+def test_a_group_that_gets_other_queues_to_retry_from_misses_nothing_that_it_sent_back(before: int, after: int):
+    letters = [f"{number}" for number in range(40)]
+
+    async def story(cluster: Cluster) -> None:
+        await set_retry_queues(cluster, "b1", before)
+        member = Member(cluster, "m1", rebalance_s=1.0)
+        member.fails = lambda message: message.reconsume_times == 0
+        await send(cluster, "b1", 0, "first")
+        await until_got(cluster, ["first", "first+1"], member)
+        await set_retry_queues(cluster, "b1", after)
+        await send(cluster, "b1", 0, *letters)
+        again = [f"{each}+1" for each in ("first", *letters)]
+        await until_got(cluster, ["first", *letters, *again], member)
+        assert (await cluster.topics("b1"))[retry_topic("readers")].read_queues == max(before, after)
+
+    play(story, brokers=1)
+
+
+def test_the_next_master_shows_what_was_sent_back_to_queues_that_nobody_copied():
+    async def story(cluster: Cluster) -> None:
+        member = Member(cluster, "m1", rebalance_s=1.0)
+        member.fails = lambda message: True
+        await send(cluster, "b1", 0, "first")
+        await until_got(cluster, ["first", "first+1"], member)
+        await cluster.sleep(25)  # topics are copied
+        await set_retry_queues(cluster, "b1", 8)
+        await send(cluster, "b1", 0, *"abcdefgh")
+        await until_got(cluster, ["first", "first+1", *"abcdefgh"], member)
+        member.consumer.close()
+        await cluster.sleep(1)
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        other = Member(cluster, "m2", rebalance_s=1.0)
+        await cluster.until(lambda: has_got(other, {f"{each}+1" for each in "abcdefgh"}), 60)
+
+    play(story, slaveSynchronizePeriod=20_000)
+
+
+async def has_got(member: Member, letters: set[str]) -> bool:
+    return letters <= set(member.got)
+
+
 def test_in_order_a_message_that_fails_keeps_those_behind_it_waiting():
     async def story(cluster: Cluster) -> None:
         member = Member(cluster, "m1", mode=Mode.ORDERLY, max_reconsume_times=2)

@@ -162,6 +162,18 @@ def test_a_message_whose_topic_is_deleted_meanwhile_does_not_bring_it_back():
     play(story, brokers=1, **LEVELS)
 
 
+def test_a_message_whose_queue_is_taken_from_its_topic_meanwhile_comes_out_in_another():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.make_topic("b1", TopicConfig.of("wide", 4)) == OK
+        request = SendRequest(topic="wide", queue_id=3, body=b"a", born_timestamp_ms=0, properties="DELAY\x011\x02")
+        assert await cluster.ask("b1", request.encode()) == OK
+        assert await cluster.make_topic("b1", TopicConfig.of("wide", 1)) == OK
+        await cluster.sleep(2)
+        assert await cluster.read("b1", "wide") == ["a"]
+
+    play(story, brokers=1, **LEVELS)
+
+
 def test_progress_is_asked_for_and_told_as_rocketmq_does():
     async def story(cluster: Cluster) -> None:
         assert await send_later(cluster, "b1", 1, "a", "b") == [OK, OK]

@@ -172,6 +172,17 @@ def test_the_next_master_knows_what_was_taken_back(wheel):
     play(story, **wheel)
 
 
+def test_no_client_says_in_whose_place_its_message_stands():
+    async def story(cluster: Cluster) -> None:
+        assert await send_timed(cluster, "b1", "mine", TIMER_DELAY_SEC=20) == OK
+        assert await send_timed(cluster, "b1", "theirs", TIMER_DELAY_SEC=20, TIMER_ROLLED_FROM=0) == OK
+        await cluster.kill("b1")
+        await cluster.until_master("b2")
+        await until_read(cluster, "b2", "mine", "theirs", within_s=40)
+
+    play(story, **WHEEL)
+
+
 @pytest.mark.parametrize("seconds", [300, -300])
 def test_a_clock_that_was_wrong_delays_nothing_beyond_its_span_once_it_is_right_again(seconds):
     async def story(cluster: Cluster) -> None:

@@ -23,7 +23,7 @@ from system_under_test.rocketmq.broker.static_topics import StaticTopics
 from system_under_test.rocketmq.broker.tables import MAX_REQUEST_MODES, Tables, mode_key
 from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX, RequestModeSetting
-from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_system_topic, topic_after
+from system_under_test.rocketmq.topic import MAX_QUEUES, MAX_TOPICS, TopicConfig, is_system_topic, topic_after
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.message_store import MessageStore
 from system_under_test.storage.timer_progress import encode_checkpoint
@@ -106,12 +106,18 @@ class Administration:
         if topic.name not in self._tables.topics.entries:
             await self._put_topic(topic)
 
+    def has_topic_of_group(self, name: str, queues: int) -> bool:
+        topic = self._tables.topics.get(name)
+        return topic is not None and min(topic.read_queues, topic.write_queues) >= min(queues, MAX_QUEUES)
+
     async def make_topic_of_group(self, name: str, queues: int) -> None:
-        """A group's own topic, for what comes again or is a dead letter, unless it is there. Raises RemotingError."""
-        if name in self._tables.topics.entries:
+        """Have a group's own topic, for what comes again or is a dead letter, with so many queues at least: the group
+        may be given more later. Raises RemotingError."""
+        if self.has_topic_of_group(name, queues):
             return
+        known, queues = self._tables.topics.get(name), min(queues, MAX_QUEUES)
         try:
-            topic = TopicConfig.of(name, queues)
+            topic = TopicConfig.of(name, queues) if known is None else known.with_queues(queues)
         except ValueError as error:
             raise _wrong(str(error)) from error
         await self._put_topic(topic)

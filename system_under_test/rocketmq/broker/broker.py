@@ -35,7 +35,6 @@ class Broker:
             StoreConfig(
                 directory=config.store_path,
                 segment_bytes=config.file_bytes,
-                max_message_bytes=config.max_message_bytes,
                 flush_mode=config.flush_mode,
                 reads_uncommitted=config.reads_uncommitted,
                 cleaning=config.cleaning,
@@ -67,13 +66,25 @@ class Broker:
             answered=answered,
             compresses=config.compresses_registration,
         )
+        places = parts.places(config.running_requests)
         self._services = Services(
-            host, self.store, self.tables, config, self.ha, parts, self.roles, self._address, self._name_servers.changed
+            host,
+            self.store,
+            self.tables,
+            config,
+            self.ha,
+            parts,
+            self.roles,
+            self._address,
+            places,
+            self._name_servers.changed,
         )
         processor = Processor(
             host, self.store, self.tables, config, self.roles, self._services.put_rate, self._services.handlers
         )
-        self._server = RemotingServer(host, processor.handle, self._services.closed, translate=told_publicly)
+        self._server = RemotingServer(
+            host, processor.handle, self._services.closed, translate=told_publicly, places=places
+        )
         self._opened = False
 
     async def start(self) -> None:

@@ -8,6 +8,7 @@ from enum import Enum
 from ipaddress import IPv4Address
 from typing import Any
 
+from system_under_test.remoting.server import MAX_RUNNING_HANDLERS
 from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayDelivery, DelayLevels, DelaySettings
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
 from system_under_test.rocketmq.broker.timer_messages import TimerSettings
@@ -136,6 +137,8 @@ class BrokerConfig:
     """A member has a queue only if most of the group's replicas have given it."""
     total_replicas: int = 1
     """So many brokers the group has; only strict locks ask."""
+    running_requests: int = MAX_RUNNING_HANDLERS
+    """So many are at work at one time; what waits is not."""
     retry_s: float = 0.5
     """Between two tries of anything that failed."""
     store_path: str = "store"
@@ -317,6 +320,7 @@ def _place(settings: _Settings) -> dict[str, Any]:
         sync_controller_metadata_s=settings.seconds_from_ms("syncControllerMetadataPeriod", 10_000),
         register_name_server_s=settings.seconds_from_ms("registerNameServerPeriod", 30_000),
         compresses_registration=settings.flag("compressedRegister", False),
+        running_requests=settings.integer("serverAsyncSemaphoreValue", MAX_RUNNING_HANDLERS, minimum=1),
         retry_s=settings.seconds_from_ms("controllerRetryInterval", 500),
     )
 

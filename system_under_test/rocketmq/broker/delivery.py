@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.putting import Puts
@@ -25,11 +28,18 @@ class Deliveries:
         """Whether the topic that it is for was deleted after it was sent."""
         return waited.physical_offset < self._store.forgotten_topics.get(due.topic, 0)
 
+    def readable(self, due: NewMessage) -> NewMessage:
+        """In a queue that its topic has for readers: it may have had more when the message was sent."""
+        topic = self._tables.topics.get(due.topic)
+        if topic is None or due.queue_id < topic.read_queues:
+            return due
+        return replace(due, queue_id=due.queue_id % topic.read_queues)
+
     async def attempt(self, mastership: AnyMastership, waited: Message, due: NewMessage) -> int | None:
         """Write `due`, which is what comes of `waited`, and wait until it is confirmed.
 
-        The copy's end in the log; 0 where there is nothing to write, for its topic was deleted meanwhile; None if it
-        was refused, or the role was lost.
+        The copy's end in the log; 0 where there is nothing to write, for its topic was deleted meanwhile or the log
+        could never take it; None if it was refused for now, or the role was lost.
         """
         if self.is_void(waited, due):
             self._host.log("undelivered", topic=due.topic, offset=waited.physical_offset, reason="topic deleted")
@@ -39,19 +49,32 @@ class Deliveries:
             if mastership.ended:
                 return None
             self._host.reached("about-to-deliver")
-            pending = self._puts.put(mastership, due)
-        except (RemotingError, DiskFull):
+            pending = self._puts.put(mastership, self.readable(due))
+        except RemotingError as error:
+            if error.code == ResponseCode.MESSAGE_ILLEGAL:
+                # It will never be taken: it stays where it waited, and those behind it have their turn.
+                self._host.log("undelivered", topic=due.topic, offset=waited.physical_offset, reason=error.remark)
+                return 0
+            self._host.reached("delivery-refused")
+            return None
+        except DiskFull:
             self._host.reached("delivery-refused")
             return None
         return pending.put.end_offset if await self._puts.confirmed(pending) else None
 
     async def have_topic(self, mastership: AnyMastership, due: NewMessage) -> None:
-        """A topic that the last master made, and nobody copied, may have messages that wait. Raises DiskFull."""
+        """A topic that the last master made, and nobody copied, may have messages that wait.
+
+        Raises DiskFull, RemotingError (MESSAGE_ILLEGAL) where there can be no such topic.
+        """
         topics = self._tables.topics
         if is_internal_topic(due.topic):
             return
         if due.topic not in topics.entries and len(topics.entries) < MAX_TOPICS:
-            topic = TopicConfig.of(due.topic, due.queue_id + 1)
+            try:
+                topic = TopicConfig.of(due.topic, due.queue_id + 1)
+            except ValueError as error:
+                raise RemotingError(ResponseCode.MESSAGE_ILLEGAL, f"no topic: {error}") from error
             await topics.put({topic.name: topic}, mastership.master_epoch)
 
 

@@ -81,14 +81,16 @@ class Membership:
             group = self.members.get(data.group)
             if is_changed and group is not None:
                 self._tell(group)
-        missing = [data.group for data in known if self._lacks_retry_topic(data.group)]
+        missing = [data.group for data in known if self._lacks_retry_queues(data.group)]
         return self._with_retry_topics(missing) if missing else RemotingCommand.response(ResponseCode.SUCCESS)
 
-    def _lacks_retry_topic(self, group: str) -> bool:
+    def _lacks_retry_queues(self, name: str) -> bool:
         mastership = self._ha.mastership
         if mastership is None or mastership.ended:
             return False
-        return retry_topic(group) not in self._tables.topics.entries
+        group = self._tables.group(name)
+        queues = 0 if group is None else group.retry_queues
+        return queues > 0 and not self._administration.has_topic_of_group(retry_topic(name), queues)
 
     async def _with_retry_topics(self, groups: Iterable[str]) -> RemotingCommand:
         """A group's topic for messages that come again is there before its first message fails."""

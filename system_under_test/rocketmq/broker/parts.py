@@ -7,18 +7,21 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.rocketmq.broker.admission import Admission
 from system_under_test.rocketmq.broker.assignment import Assign, assigned
 from system_under_test.rocketmq.broker.classic.log_comparison import end_in_common
 from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
 from system_under_test.rocketmq.broker.delay_service import DelayLevel
+from system_under_test.rocketmq.broker.delivery import Deliveries
 from system_under_test.rocketmq.broker.group_members import GroupMembers
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
 from system_under_test.rocketmq.broker.ha.master_connection import batch_end, holds_a_part, is_possible_ack
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.locking import Locking
 from system_under_test.rocketmq.broker.pop.service import PopService
+from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.queue_locks import QueueLocks
 from system_under_test.rocketmq.broker.retries import WhatBecomes, what_becomes_of
 from system_under_test.rocketmq.broker.static_topics import Accept, StaticTopics
@@ -29,6 +32,7 @@ from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStat
 from system_under_test.rocketmq.message_protocol import PullRequest
 from system_under_test.rocketmq.static_topic.acceptance import accepted
 from system_under_test.runtime.host import Host
+from system_under_test.runtime.places import Places
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap, truncation_point
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
 from system_under_test.storage.timer_wheel import Place, place
@@ -136,6 +140,10 @@ class BrokerParts:
     assign: Assign = assigned
     locking: type[Locking] = Locking
     what_becomes_of: WhatBecomes = what_becomes_of
+    admission: Admission = field(default_factory=Admission)
+    puts: type[Puts] = Puts
+    places: type[Places] = Places
+    deliveries: type[Deliveries] = Deliveries
     end_in_common: Callable[[MessageStore, RemotingClient, str, float], Awaitable[int | None]] = end_in_common
     classic_mastership: type[ClassicMastership] = ClassicMastership
     committed_by_pull: Callable[[PullRequest, int], int | None] = committed_by_pull

@@ -32,6 +32,7 @@ from system_under_test.rocketmq.pop_protocol import (
 )
 from system_under_test.rocketmq.topic import TopicConfig, check_name
 from system_under_test.runtime.host import Host
+from system_under_test.runtime.places import Places
 from system_under_test.storage.message_store import MessageStore
 
 
@@ -46,6 +47,7 @@ class Pops:
         config: BrokerConfig,
         ha: Replication,
         administration: Administration,
+        places: Places,
         service_type: Callable[[PopContext, AnyMastership], PopService],
     ) -> None:
         self._host = host
@@ -54,7 +56,7 @@ class Pops:
         self._config = config
         self._administration = administration
         self._service_type = service_type
-        self._polls = Polls(host)
+        self._polls = Polls(host, places)
         self._context = PopContext(
             host=host,
             store=store,

@@ -26,6 +26,7 @@ from system_under_test.rocketmq.consumer_group import BROKER_ID_WHEN_SLOW, Consu
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID
 from system_under_test.runtime.host import Host
+from system_under_test.runtime.places import Places
 from system_under_test.storage.message_filter import MessageFilter
 from system_under_test.storage.message_store import GetResult, GetStatus, MessageStore
 
@@ -46,6 +47,7 @@ class Pulls:
         ha: Replication,
         administration: Administration,
         progress: ConsumerProgress,
+        places: Places,
         committed_by_pull: Callable[[PullRequest, int], int | None],
         own_role_id: Callable[[], int | None],
     ) -> None:
@@ -56,6 +58,7 @@ class Pulls:
         self._ha = ha
         self._administration = administration
         self._progress = progress
+        self._places = places
         self._own_role_id = own_role_id
         self.subscription_of: Callable[[str, str], MessageFilter | None] = lambda group, topic: None
         """Group, topic -> what the group has said in its heartbeats that it wants; None: everything."""
@@ -111,7 +114,7 @@ class Pulls:
         self._suspended.setdefault(key, []).append(future)
         self._suspended_count += 1
         try:
-            with suppress(TimeoutError):
+            with self._places.waiting(), suppress(TimeoutError):
                 await self._host.clock.within(timeout_s, future)
         finally:
             self._suspended_count -= 1

@@ -11,6 +11,7 @@ from system_under_test.rocketmq.consumer_protocol import (
     RETRY_PREFIX,
     SendBackRequest,
     dead_letter_topic,
+    one_more,
     retry_topic,
 )
 from system_under_test.storage.message import Message
@@ -32,11 +33,11 @@ def what_becomes_of(message: Message, request: SendBackRequest, group: ConsumerG
     most = group.retry_max_times if request.max_reconsume_times is None else request.max_reconsume_times
     times = message.reconsume_times
     if times >= most or request.delay_level < 0:
-        return Return(topic=dead_letter_topic(group.name), queues=1, reconsume_times=times + 1)
+        return Return(topic=dead_letter_topic(group.name), queues=1, reconsume_times=one_more(times))
     return Return(
         topic=retry_topic(group.name),
         queues=group.retry_queues,
-        reconsume_times=times + 1,
+        reconsume_times=one_more(times),
         delay_level=request.delay_level or FIRST_RETRY_LEVEL + times,
     )
 

@@ -74,9 +74,9 @@ class ReturnedMessages:
         await self._administration.make_topic_of_group(becomes.topic, becomes.queues)
         if mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
-        queue_id = self._host.random.randrange(becomes.queues)
-        again = NewMessage.copy_of(message, topic=becomes.topic, queue_id=queue_id, properties=_properties(message))
-        again = replace(again, reconsume_times=becomes.reconsume_times)
+        topic = self._administration.topic(becomes.topic)
+        queue_id = self._host.random.randrange(min(becomes.queues, topic.read_queues))
+        again = returned(message, topic=becomes.topic, queue_id=queue_id, times=becomes.reconsume_times)
         pending = self._puts.put(mastership, self._waiting.place(at_level(again, becomes.delay_level)))
         code, remark = await self._puts.acknowledged(pending)
         return RemotingCommand.response(code, remark=remark)
@@ -92,7 +92,11 @@ class ReturnedMessages:
         raise RemotingError(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {offset}")
 
 
-def _properties(message: Message) -> dict[str, str]:
+def returned(message: Message, *, topic: str, queue_id: int, times: int) -> NewMessage:
+    """As it is written to come again: with where it came from, and how often it came."""
     origin = message.properties.get(ORIGIN_MESSAGE_ID) or f"{message.physical_offset:032X}"
     first_topic = message.properties.get(RETRY_TOPIC) or message.topic
-    return {**message.properties, RETRY_TOPIC: first_topic, ORIGIN_MESSAGE_ID: origin}
+    properties = {**message.properties, RETRY_TOPIC: first_topic, ORIGIN_MESSAGE_ID: origin}
+    return replace(
+        NewMessage.copy_of(message, topic=topic, queue_id=queue_id, properties=properties), reconsume_times=times
+    )

@@ -8,12 +8,14 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
+from system_under_test.rocketmq.broker.admission import Admission, without_brokers_own
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.broker.retries import topic_after_tries
 from system_under_test.rocketmq.broker.static_topics import StaticTopics, not_here
+from system_under_test.rocketmq.broker.timer_messages import DELETES
 from system_under_test.rocketmq.broker.transactions import Transactions, is_half
 from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX
@@ -41,6 +43,7 @@ class Sends:
         ha: Replication,
         administration: Administration,
         static: StaticTopics,
+        admission: Admission,
     ) -> None:
         self._host = host
         self._config = config
@@ -50,6 +53,7 @@ class Sends:
         self._ha = ha
         self._administration = administration
         self._static = static
+        self._admission = admission
 
     @property
     def handlers(self) -> Handlers:
@@ -75,8 +79,14 @@ class Sends:
         segment = self._static.leading(topic.name, request.queue_id)
         own = request if segment is None else replace(request, queue_id=segment.queue_id)
         check_queue(topic, own.queue_id, topic.write_queues)
+        self._admission.require_known_compression(request.sys_flag)
         messages = [_new_message(own, each, host_bytes(peer.remote)) for each in _batched(request)]
-        pending = self._puts.put(mastership, *(self._placed(own, message, segment) for message in messages))
+        placed = [self._placed(own, message, segment) for message in messages]
+        # A half message is measured with what names its producer, which is as long as it likes.
+        self._admission.require_room(
+            [both[is_half(both[0])] for both in zip(messages, placed, strict=True)], self._config
+        )
+        pending = self._puts.put(mastership, *placed)
         code, remark = await self._puts.acknowledged(pending)
         first = pending.puts[0].queue_offset
         answer = SendAnswer(
@@ -148,11 +158,13 @@ def _new_message(request: SendRequest, message: BatchedMessage, born_host: bytes
         raise _illegal(f"sysFlag says that the message is of a transaction, but it has no property {HALF_MESSAGE}")
     if request.is_batch and is_said_half:
         raise _illegal("messages of a batch cannot be of a transaction")
+    if is_said_half and DELETES in message.properties:
+        raise _illegal(f"{DELETES}: what takes a timer back is of no transaction, for that may commit too late")
     return NewMessage(
         topic=request.topic,
         queue_id=request.queue_id,
         body=message.body,
-        properties=message.properties,
+        properties=without_brokers_own(message.properties),
         born_timestamp_ms=request.born_timestamp_ms,
         born_host=born_host,
         flag=message.flag,

@@ -12,7 +12,6 @@ from system_under_test.rocketmq.broker.assignment import Assignments
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.delay_service import DelayService
-from system_under_test.rocketmq.broker.delivery import Deliveries
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.logic_queues import LogicQueues
 from system_under_test.rocketmq.broker.membership import Membership
@@ -21,7 +20,6 @@ from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.popping import Pops
 from system_under_test.rocketmq.broker.producers import Producers
 from system_under_test.rocketmq.broker.pulling import Pulls
-from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.querying import Queries
 from system_under_test.rocketmq.broker.replicas import Replicas
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
@@ -33,13 +31,15 @@ from system_under_test.rocketmq.broker.timer_service import TimerService
 from system_under_test.rocketmq.broker.topic_routes import TopicRoutes
 from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.runtime.host import Host
+from system_under_test.runtime.places import Places
 from system_under_test.storage.message_store import MessageStore
 
 
 class Services:
     """`handlers` answers requests; some of the parts have tasks of their own, while the broker is master or always.
 
-    `own_address` is the one that NameServers tell; `on_topics` is called when the topics have changed.
+    `own_address` is the one that NameServers tell; `places` are those of requests at work; `on_topics` is called when
+    the topics have changed.
     """
 
     def __init__(
@@ -52,18 +52,19 @@ class Services:
         parts: BrokerParts,
         roles: Roles,
         own_address: str,
+        places: Places,
         on_topics: Callable[[], None],
     ) -> None:
         self._ha = ha
         self._on_topics = on_topics
-        puts = Puts(host, store, config)
+        puts = parts.puts(host, store, config)
         self.put_rate = puts.rate
         self.static = parts.static_topics(
             host, store, tables, config, ha, puts, parts.accept_mapping, self._topics_changed
         )
         administration = Administration(host, store, tables, self.static, ha, self._topics_changed)
         progress = ConsumerProgress(store, ha, administration, parts.known_progress)
-        deliveries, waiting = Deliveries(host, store, tables, puts), WaitingRooms(host, config)
+        deliveries, waiting = parts.deliveries(host, store, tables, puts), WaitingRooms(host, config)
         self._producers = Producers(host)
         transactions = parts.transactions(host, store, config, puts, deliveries, waiting, self._producers)
         self._while_master = (
@@ -72,18 +73,19 @@ class Services:
             transactions,
         )
         role_id, by_pull = lambda: roles.role_id, parts.committed_by_pull
-        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, by_pull, role_id)
-        self._pops = Pops(host, store, tables, config, ha, administration, parts.pop_service)
+        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, places, by_pull, role_id)
+        self._pops = Pops(host, store, tables, config, ha, administration, places, parts.pop_service)
         members = parts.group_members()
         self._membership = Membership(host, config, tables, ha, administration, members)
         self._pulls.subscription_of = self._membership.wanted
         self._routes = TopicRoutes(host, config)
         locks = parts.queue_locks(config.lock_lives_s)
         self._locking = parts.locking(host, config, ha, locks, Replicas(host, config, own_address))
+        sends = Sends(host, config, puts, waiting, transactions, ha, administration, self.static, parts.admission)
         ordinary: Handlers = {
             **administration.handlers,
             **self.static.handlers,
-            **Sends(host, config, puts, waiting, transactions, ha, administration, self.static).handlers,
+            **sends.handlers,
             **ReturnedMessages(host, store, tables, ha, administration, puts, waiting, parts.what_becomes_of).handlers,
             **self._pulls.handlers,
             **self._pops.handlers,

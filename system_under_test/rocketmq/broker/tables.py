@@ -4,6 +4,7 @@ groups pop which topics."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
@@ -75,15 +76,20 @@ class Tables:
             self.topics.assume({DEFAULT_TOPIC: _DEFAULT})
 
     async def keep_topics_with_messages(self, store: MessageStore, master_epoch: int) -> None:
-        """A topic that the last master made, and nobody copied, may have acknowledged messages."""
-        missing = [
-            TopicConfig.of(name, queues)
-            for name, queues in store.topics_with_messages().items()
-            if name not in self.topics.entries and not is_internal_topic(name)
-        ]
-        if missing:
-            room = MAX_TOPICS - len(self.topics.entries)
-            await self.topics.put({topic.name: topic for topic in missing[:room]}, master_epoch)
+        """A topic that the last master made, or gave more queues, and nobody copied, may have acknowledged messages."""
+        missing: list[TopicConfig] = []
+        narrow: list[TopicConfig] = []
+        for name, queues in store.topics_with_messages().items():
+            known = self.topics.entries.get(name)
+            if is_internal_topic(name):
+                continue
+            if known is None:
+                missing.append(TopicConfig.of(name, queues))
+            elif known.read_queues < queues:
+                narrow.append(replace(known, read_queues=queues))
+        kept = [*missing[: MAX_TOPICS - len(self.topics.entries)], *narrow]
+        if kept:
+            await self.topics.put({topic.name: topic for topic in kept}, master_epoch)
 
 
 MAX_REQUEST_MODES = 10_000

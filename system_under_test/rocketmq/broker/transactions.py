@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
-from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.remoting.command import FrameTooLong, RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.delay_levels import REAL_QUEUE, REAL_TOPIC
@@ -187,7 +187,9 @@ class Transactions:
     async def write_end(self, mastership: AnyMastership, half: Message, decision: Decision) -> Pending:
         """Raises RemotingError: refused."""
         if decision is Decision.COMMIT and not self._deliveries.is_void(half, whole := whole_of(half)):
-            return await self._write(mastership, whole, self._waiting.place(whole), end_of(half))
+            return await self._write(
+                mastership, whole, self._waiting.place(self._deliveries.readable(whole)), end_of(half)
+            )
         self._host.reached("about-to-end-transaction")
         return self._puts.put(mastership, end_of(half))
 
@@ -298,9 +300,13 @@ class Transactions:
             broker_name=self._config.group,
             message=_shown(half, transaction.checks),
         )
-        with suppress(ConnectionClosed):
+        try:
             producer.write(question.encode().encode())
             self._host.reached("producer-asked")
+        except ConnectionClosed:
+            return
+        except FrameTooLong as error:
+            self._host.log("question_untold", offset=half.physical_offset, reason=str(error))
 
     async def _discard(self, term: _Term, half: Message, transaction: OpenTransaction) -> None:
         """Nobody could say how it ends: it is kept for those who want to look, and not asked about any more."""

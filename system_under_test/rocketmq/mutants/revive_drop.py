@@ -18,7 +18,7 @@ from system_under_test.storage.message import Message
 class DroppingRevival(Revival):
     def messages_left(self, found: OpenCheckpoint) -> dict[int, Message]:
         if len(found.left) < len(found.checkpoint.offsets):
-            self._settle_deleted(found, tuple(found.left))
+            self._settle("popped_messages_deleted", found, tuple(found.left))
             return {}
         return super().messages_left(found)
 

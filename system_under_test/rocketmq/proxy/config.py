@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from system_under_test.grpc.server import MAX_RUNNING_CALLS
 from system_under_test.rocketmq.settings import Settings
 
 
@@ -28,6 +29,10 @@ class ProxyConfig:
     renew_every_s: float = 20.0
     """While a client that asked for it holds messages, their time is renewed at this pace."""
     max_receive_count: int = 32
+    client_expires_s: float = 120.0
+    """A client that has been silent so long is taken for gone."""
+    running_calls: int = MAX_RUNNING_CALLS
+    """So many are at work at one time; what waits is not."""
     producer_attempts: int = 3
     """So often clients are told to send a message that could not be sent, the first time included."""
 
@@ -53,5 +58,7 @@ class ProxyConfig:
             max_invisible_s=settings.seconds_from_ms("maxInvisibleTimeMills", 12 * 3_600_000),
             renew_every_s=settings.seconds_from_ms("renewSliceTimeMillis", 20_000),
             max_receive_count=settings.integer("grpcClientConsumerLongPollingBatchSize", 32, minimum=1),
+            client_expires_s=settings.seconds_from_ms("grpcClientIdleTimeMills", 120_000, minimum_ms=1_000),
+            running_calls=settings.integer("grpcThreadPoolQueueCapacity", MAX_RUNNING_CALLS, minimum=1),
             producer_attempts=settings.integer("grpcClientProducerMaxAttempts", 3, minimum=1),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -13,14 +14,13 @@ from system_under_test.remoting.client import RemotingClient
 from system_under_test.rocketmq.proxy.brokers import Brokers
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.groups import consumes_in_order
-from system_under_test.rocketmq.proxy.messages import group_of
+from system_under_test.rocketmq.proxy.messages import group_of, topic_of
 from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.reading import Reading
 from system_under_test.rocketmq.proxy.refusals import OK, Refused
 from system_under_test.rocketmq.proxy.routes import assignment_of, route_of
 from system_under_test.rocketmq.proxy.sending import Sending
-from system_under_test.rocketmq.proxy.sessions import Session, Sessions, is_consumer, publish
-from system_under_test.rocketmq.proxy.transactions import ProxyTransactions
+from system_under_test.rocketmq.proxy.sessions import Session, is_consumer, publish
 from system_under_test.rocketmq.proxy.v2 import (
     SERVICE,
     AckMessageRequest,
@@ -72,13 +72,14 @@ class Proxy:
         self._config = config
         self._remoting = RemotingClient(host, on_request=lambda address, command: self._asked(address, command))
         self._brokers = Brokers(host, config, self._remoting)
-        self._sessions = Sessions(config, partial(consumes_in_order, self._brokers))
-        self._transactions = ProxyTransactions(host, self._brokers, self._sessions)
+        self._sessions = parts.sessions(config, partial(consumes_in_order, self._brokers))
+        self._transactions = parts.transactions(host, self._brokers, self._sessions)
+        self._places = parts.places(config.running_calls)
         self._asked = self._transactions.asked
         self._parts = parts
-        self._receiving = parts.receiving(host, config, self._brokers)
+        self._receiving = parts.receiving(host, config, self._brokers, self._places)
         self._tasks: list[asyncio.Task[None]] = []
-        self._server = GrpcServer(host, self._handlers())
+        self._server = GrpcServer(host, self._handlers(), self._places)
 
     async def start(self) -> None:
         """Raises OSError if the port is taken."""
@@ -98,7 +99,7 @@ class Proxy:
     def _handlers(self) -> dict[str, Handler]:
         brokers, receiving = self._brokers, self._receiving
         sending = self._parts.sending(self._host, self._config, brokers)
-        reading = Reading(self._config, brokers)
+        reading = Reading(self._config, brokers, self._places)
         handlers = {
             "QueryRoute": self._unary(QueryRouteRequest, QueryRouteResponse, lambda q, _: route_of(brokers, q)),
             "QueryAssignment": self._unary(
@@ -176,14 +177,15 @@ class Proxy:
         """Raises Refused."""
         for message in request.messages:
             system = message.system_properties
-            if message.topic is not None and system is not None and system.message_type == MessageType.TRANSACTION:
-                publish(session, message.topic.name)
-                self._transactions.published((message.topic.name,))
+            if system is not None and system.message_type == MessageType.TRANSACTION:
+                with suppress(Refused):  # it is refused by itself
+                    publish(session, topic := topic_of(message.topic))
+                    self._transactions.published((topic,))
         return await sending.send(request)
 
     async def _terminated(self, _: NotifyClientTerminationRequest, session: Session) -> Message:
         self._sessions.forget(session.client_id)
-        await self._receiving.holding.give_back(session.client_id)
+        self._receiving.give_back(session.client_id)
         return NotifyClientTerminationResponse(status=OK)
 
     async def _telemetry(self, call: Call) -> None:
@@ -192,10 +194,10 @@ class Proxy:
         except Refused as refused:
             await call.send(TelemetryCommand(status=refused.status).encode())
             return
-        await self._sessions.converse(call, session)
+        await self._sessions.converse(call, session, self._host.clock.monotonic_ns)
 
     async def _keep_house(self) -> None:
         while True:
-            await self._host.clock.sleep(HOUSEKEEPING_S)
+            await self._host.clock.sleep(min(HOUSEKEEPING_S, self._config.client_expires_s / 4))
             for client_id in self._sessions.expire(self._host.clock.monotonic_ns()):
-                await self._receiving.holding.give_back(client_id)
+                self._receiving.give_back(client_id)

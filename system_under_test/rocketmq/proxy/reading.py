@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import nullcontext
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
+from system_under_test.rocketmq.consumer_protocol import one_more
 from system_under_test.rocketmq.filter.subscription import SQL92, TAG
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest
 from system_under_test.rocketmq.proxy.brokers import Brokers
@@ -30,14 +32,16 @@ from system_under_test.rocketmq.proxy.v2 import (
     UpdateOffsetResponse,
     UserMessage,
 )
+from system_under_test.runtime.places import Places
 from system_under_test.storage.message import Message, MessageInvalid, decode_message
 
 FOUND = (ResponseCode.SUCCESS, ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY)
 
 
 class Reading:
-    def __init__(self, config: ProxyConfig, brokers: Brokers) -> None:
+    def __init__(self, config: ProxyConfig, brokers: Brokers, places: Places) -> None:
         self._config = config
+        self._places = places
         self._brokers = brokers
 
     async def pull(self, request: PullMessageRequest) -> AsyncIterator[PullMessageResponse]:
@@ -57,7 +61,8 @@ class Reading:
             expression_type=SQL92 if expression.type == FilterType.SQL else TAG,
         )
         timeout_s = self._config.broker_timeout_s + polling_s
-        response = await self._brokers.ask_master(topic, broker, asked.encode(), timeout_s)
+        with self._places.waiting() if polling_s > 0 else nullcontext():
+            response = await self._brokers.ask_master(topic, broker, asked.encode(), timeout_s)
         if response.code not in FOUND:
             raise refused_by_broker(response)
         try:
@@ -122,7 +127,7 @@ def _told(messages: Sequence[Message]) -> tuple[list[UserMessage], Refused | Non
     told: list[UserMessage] = []
     for message in messages:
         try:
-            told.append(delivered(message, None, message.reconsume_times + 1))
+            told.append(delivered(message, None, one_more(message.reconsume_times)))
         except Refused as refused:
             return told, refused
     return told, None

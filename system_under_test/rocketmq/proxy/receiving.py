@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import nullcontext
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.consumer_protocol import SendBackRequest
+from system_under_test.rocketmq.consumer_protocol import SendBackRequest, one_more
 from system_under_test.rocketmq.filter.subscription import SQL92, TAG
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.pop_protocol import (
@@ -44,10 +45,13 @@ from system_under_test.rocketmq.proxy.v2 import (
     UserMessage,
 )
 from system_under_test.runtime.host import Host
+from system_under_test.runtime.places import Places
 from system_under_test.storage.message import Message, MessageInvalid
 
 MAX_ENTRIES = 1_024
 """Of one call that acknowledges."""
+SIDE_BY_SIDE = 256
+"""So many deliveries of one broker are renewed at once."""
 _POPPED = (
     ResponseCode.SUCCESS,
     ResponseCode.PULL_NOT_FOUND,
@@ -59,11 +63,14 @@ _POPPED = (
 class Receiving:
     """`tend` renews what clients hold, for as long as the proxy runs."""
 
-    def __init__(self, host: Host, config: ProxyConfig, brokers: Brokers) -> None:
+    def __init__(self, host: Host, config: ProxyConfig, brokers: Brokers, places: Places) -> None:
         self._host = host
         self._config = config
         self._brokers = brokers
-        self.holding = Holding(int(config.renew_every_s * 1e9), self._renewed)
+        self._places = places
+        self.holding = Holding(int(config.renew_every_s * 1e9), round(config.default_invisible_s * 1_000))
+        self._renewing: set[str] = set()
+        """Brokers with a task that renews what is held of them."""
 
     async def receive(self, request: ReceiveMessageRequest, session: Session) -> AsyncIterator[ReceiveMessageResponse]:
         """The status, the messages, the time of their delivery. Raises Refused.
@@ -72,7 +79,8 @@ class Receiving:
         """
         asked, broker, polling_s = self._pop_request(request, session)
         timeout_s = self._config.broker_timeout_s + polling_s
-        response = await self._brokers.ask_master(asked.topic, broker, asked.encode(), timeout_s)
+        with self._places.waiting() if polling_s > 0 else nullcontext():
+            response = await self._brokers.ask_master(asked.topic, broker, asked.encode(), timeout_s)
         if response.code not in _POPPED:
             raise refused_by_broker(response)
         if response.code != ResponseCode.SUCCESS:
@@ -150,12 +158,41 @@ class Receiving:
             raise Refused(Code.MESSAGE_NOT_FOUND, "the broker has another message there")
         return messages[0].physical_offset
 
+    def give_back(self, client_id: str) -> None:
+        """Let come again soon what this client holds, for it is gone."""
+        self.holding.give_back(client_id, self._host.clock.monotonic_ns())
+
     async def tend(self) -> None:
+        """While something is due at a broker it has a task of its own: one that does not answer holds up no other."""
         while True:
             await self._host.clock.sleep(min(1.0, self._config.renew_every_s / 4))
-            await self.holding.renew_due(
-                self._host.clock.monotonic_ns(), round(self._config.default_invisible_s * 1_000)
-            )
+            for broker in self.holding.brokers_due(self._host.clock.monotonic_ns()):
+                if broker not in self._renewing:
+                    self._renewing.add(broker)
+                    self._host.spawn(self._renew_at(broker), f"renewals at {broker}")
+
+    async def _renew_at(self, broker: str) -> None:
+        """Side by side, until nothing is due there."""
+        try:
+            while due := self.holding.due(broker, self._host.clock.monotonic_ns(), SIDE_BY_SIDE):
+                await asyncio.gather(*map(self._renew, due))
+        finally:
+            self._renewing.discard(broker)
+
+    async def _renew(self, name: str) -> None:
+        held = self.holding.get(name)
+        if held is None:
+            return  # let go meanwhile
+        invisible_ms = held.invisible_ms
+        try:
+            handle = await self._changed(held.group, held.topic, held.handle, invisible_ms)
+        except Refused as refused:
+            if refused.code == Code.INVALID_RECEIPT_HANDLE:
+                self.holding.ended(name, held)
+            else:
+                self.holding.not_renewed(name, held, self._host.clock.monotonic_ns())
+            return
+        self.holding.renewed(name, held, handle, invisible_ms, self._host.clock.monotonic_ns())
 
     def _pop_request(self, request: ReceiveMessageRequest, session: Session) -> tuple[PopRequest, str, float]:
         """(the request, the broker's name, how long it may wait in seconds). Raises Refused."""
@@ -219,13 +256,6 @@ class Receiving:
         except RemotingError as error:
             raise Refused(Code.INTERNAL_ERROR, f"the broker's answer cannot be read: {error.remark}") from error
 
-    async def _renewed(self, group: str, topic: str, handle: ReceiptHandle, invisible_ms: int) -> ReceiptHandle | None:
-        """None where the delivery holds nothing any more; the same handle where that is not known."""
-        try:
-            return await self._changed(group, topic, handle, invisible_ms)
-        except Refused as refused:
-            return None if refused.code == Code.INVALID_RECEIPT_HANDLE else handle
-
 
 def _with_handles(answer: PopAnswer, broker: str) -> Sequence[tuple[Message, ReceiptHandle]]:
     """Raises MessageInvalid, ValueError."""
@@ -241,7 +271,7 @@ def _told(messages: Sequence[tuple[Message, ReceiptHandle]]) -> list[tuple[UserM
     reason: Refused | None = None
     for message, handle in messages:
         try:
-            told.append((delivered(message, handle.encode(), message.reconsume_times + 1), handle))
+            told.append((delivered(message, handle.encode(), one_more(message.reconsume_times)), handle))
         except Refused as refused:
             reason = refused
     if reason is not None and not told:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from system_under_test.grpc.errors import StreamEnded
 from system_under_test.grpc.server import Call
 from system_under_test.rocketmq.proxy.config import ProxyConfig
+from system_under_test.rocketmq.proxy.messages import group_of, topic_of
 from system_under_test.rocketmq.proxy.refusals import OK, Refused
 from system_under_test.rocketmq.proxy.v2 import (
     ClientType,
@@ -24,8 +25,6 @@ from system_under_test.rocketmq.proxy.v2 import (
 )
 
 MAX_SESSIONS = 100_000
-EXPIRES_NS = 120 * 10**9
-"""A client that has been silent so long, and has no stream, is forgotten."""
 MAX_TOPICS_A_CLIENT = 100
 RETRY_DELAYS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
 """After which a message that was not consumed comes again: RocketMQ's levels, from the third on for clients."""
@@ -81,20 +80,22 @@ class Sessions:
         self._sessions.pop(client_id, None)
 
     def expire(self, now_ns: int) -> list[str]:
-        """Forget clients that are silent; which."""
-        silent = [
-            name
-            for name, session in self._sessions.items()
-            if session.stream is None and session.heard_ns + EXPIRES_NS < now_ns
-        ]
-        for name in silent:
-            del self._sessions[name]
-        return silent
+        """Forget clients that are silent, and end their streams: those of one that has vanished stay open; which."""
+        silent = [session for session in self._sessions.values() if self.is_silent(session, now_ns)]
+        for session in silent:
+            del self._sessions[session.client_id]
+            if session.stream is not None:
+                session.stream.abort("the client is silent")
+        return [session.client_id for session in silent]
+
+    def is_silent(self, session: Session, now_ns: int) -> bool:
+        return session.heard_ns + int(self._config.client_expires_s * 1e9) < now_ns
 
     async def settled(self, session: Session, told: Settings) -> Settings:
         """What a client says of itself, with what the proxy decides. Raises Refused."""
         if told.publishing is None and told.subscription is None:
             raise Refused(Code.UNRECOGNIZED_CLIENT_TYPE, "a client either publishes or subscribes")
+        _check_names(told)
         if told.publishing is not None:
             told.publishing = Publishing(
                 topics=told.publishing.topics, max_body_size=self._config.max_body_bytes, validate_message_type=True
@@ -121,14 +122,15 @@ class Sessions:
         told.metric = Metric(on=False)
         session.settings = told
         for resource in told.publishing.topics if told.publishing is not None else ():
-            publish(session, resource.name)
+            publish(session, topic_of(resource))
         return told
 
-    async def converse(self, call: Call, session: Session) -> None:
+    async def converse(self, call: Call, session: Session, now_ns: Callable[[], int]) -> None:
         """A client's telemetry stream, until either side ends it. Raises GrpcError, MalformedMessage."""
         session.stream = call
         try:
             while (data := await call.receive()) is not None:
+                session.heard_ns = now_ns()
                 command = TelemetryCommand.decode(data)
                 if command.settings is not None:
                     await call.send((await self._answer(session, command.settings)).encode())
@@ -143,6 +145,18 @@ class Sessions:
             return TelemetryCommand(status=OK, settings=await self.settled(session, told))
         except Refused as refused:
             return TelemetryCommand(status=refused.status)
+
+
+def _check_names(told: Settings) -> None:
+    """Raises Refused: what is no name is asked about nowhere."""
+    for resource in told.publishing.topics if told.publishing is not None else ():
+        topic_of(resource)
+    if told.subscription is not None:
+        if told.subscription.group is not None:
+            group_of(told.subscription.group)
+        for entry in told.subscription.subscriptions:
+            if entry.topic is not None:
+                topic_of(entry.topic)
 
 
 def publish(session: Session, topic: str) -> None:

@@ -118,7 +118,9 @@ class ProxyTransactions:
         try:
             question = CheckTransaction.decode(command)
             message = decode_message(question.message, 0)
-        except (RemotingError, MessageInvalid) as error:
+            told = delivered(message, None, 1)
+        except (RemotingError, MessageInvalid, Refused) as error:
+            # Its broker asks again, and puts the message aside in the end.
             self._host.log("question_unreadable", reason=str(error))
             return
         finally:
@@ -127,9 +129,7 @@ class ProxyTransactions:
         if session is None or session.stream is None:
             return
         transaction = TransactionId(question.broker_name, question.log_offset, question.queue_offset)
-        ask = RecoverOrphanedTransactionCommand(
-            message=delivered(message, None, 1), transaction_id=transaction.encode()
-        )
+        ask = RecoverOrphanedTransactionCommand(message=told, transaction_id=transaction.encode())
         try:
             await session.stream.send(TelemetryCommand(recover_orphaned_transaction_command=ask).encode())
         except StreamEnded:

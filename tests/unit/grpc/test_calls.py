@@ -266,3 +266,31 @@ def test_no_bytes_end_a_server(data: st.DataObject) -> None:
 @settings(max_examples=200, deadline=None)
 def test_no_bytes_after_the_preface_end_a_server(data: bytes) -> None:
     serve(VALID[:24] + data)
+
+
+def test_a_call_that_ends_before_it_is_begun_gives_its_place_back(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        call = await world.client.open(world.address, "/t/Never")
+        call.end()  # both frames come in one piece
+        assert await world.call("/t/Twice", b"a") == b"aa"
+        assert world.server._places.taken == 0 and not world.server._running
+        call = await world.client.open(world.address, "/t/Never")
+        await world.begun.wait()
+        assert world.server._places.taken == 1
+        call.end()
+        await world.cancelled.wait()
+        assert await world.call("/t/Twice", b"a") == b"aa"
+        assert world.server._places.taken == 0 and not world.server._running
+
+    in_world(tmp_path, body)
+
+
+def test_who_waits_for_a_word_of_its_client_has_no_place(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        call = await world.client.open(world.address, "/t/Chat")
+        await call.send(b"a")
+        assert await call.receive() == b"A"
+        assert (len(world.server._running), world.server._places.taken) == (1, 0)
+        call.end()
+
+    in_world(tmp_path, body)

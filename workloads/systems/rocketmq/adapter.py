@@ -26,6 +26,7 @@ from system_under_test.rocketmq.mutants import mutant as find_mutant
 from system_under_test.rocketmq.mutants import mutant_names
 from system_under_test.rocketmq.nameserver.route import GroupRoute
 from system_under_test.runtime.real import RealHost
+from workloads.systems.rocketmq.clients.borders import BorderingClient
 from workloads.systems.rocketmq.clients.connect import message_client
 from workloads.systems.rocketmq.clients.consumption import ConsumptionClient
 from workloads.systems.rocketmq.clients.delayed import DelayedClient
@@ -173,6 +174,12 @@ class Rocketmq:
             )
 
     def client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:
+        client = self._client(workload, settings, host, process)
+        if settings.values == "ordinary" or workload not in ON_BROKERS:
+            return client
+        return BorderingClient(client, message_client(host, replace(settings, values="ordinary")), host, settings)
+
+    def _client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:
         if workload == "log":
             return MovingLogClient(host, settings) if settings.static_queues else LogClient(host, settings)
         if workload == "queue":

@@ -30,7 +30,15 @@ _SHARES: tuple[tuple[int, Settings], ...] = (
 )
 """Most are of controllers; those whose clients speak gRPC, and those of static topics, serve one workload alone."""
 
-DEPLOYMENTS: tuple[Settings, ...] = tuple(settings for share, settings in _SHARES for _ in range(share))
+_ORDINARY: Settings = {}
+_BORDERING: Settings = {"values": "bordering"}
+DEPLOYMENTS: tuple[Settings, ...] = tuple(
+    {**settings, **({} if "static_queues" in settings else values)}
+    for share, settings in _SHARES
+    for values in (*[_ORDINARY] * 4, _BORDERING)
+    for _ in range(share)
+)
+"""In a fifth of them clients send what lies at borders."""
 
 _OF_ALL: Values = {
     "delay_delivery": ("single", "async"),
@@ -39,6 +47,7 @@ _OF_ALL: Values = {
     "retention_s": (10.0, 30.0),
     "segment_bytes": (4_096, 65_536),
     "topic_queues": (8,),
+    "request_places": (32,),
 }
 _OF_CONTROLLERS: Values = {
     "ack_durable": (True,),

@@ -9,6 +9,7 @@ from harness.program import PythonProgram
 from harness.record.scenario import SettingValue
 from harness.system import NodeSpec
 from workloads.systems.rocketmq.settings import (
+    BORDERING_MESSAGE_BYTES,
     BROKER_PORT,
     CONTROLLER_PORT,
     HA_PORT,
@@ -35,6 +36,8 @@ TIMERS: Mapping[str, int] = {"timerPrecisionMs": 100, "timerWheelSlots": 160, "t
 
 CLUSTER = "stormproof"
 CHECK_MAX = 1_000
+VANISHED_MS, RENEWED_MS = 2_000, 1_000
+"""A client of a proxy is taken for gone after this time, and what it holds is renewed for that long."""
 """Transactions are asked about as long as a run lasts: what was put aside would be missed."""
 
 
@@ -97,6 +100,7 @@ def _proxy(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) ->
         "grpcServerPort": PROXY_PORT,
         "minInvisibleTimeMillsForRecv": 1,
         "grpcClientProducerMaxAttempts": 1,
+        **_at_borders_of_proxies(settings),
         **planted,
     }
     program = PythonProgram(main="system_under_test.rocketmq.node:proxy", config=config)
@@ -144,12 +148,33 @@ def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: 
                 "transactionCheckMax": CHECK_MAX,
                 "scheduleDeliveryMode": settings.delay_delivery.upper(),
                 **TIMERS,
+                **_at_borders(settings),
                 **planted,
             },
         ),
         ports=(BROKER_PORT,),
         replica=True,
     )
+
+
+def _at_borders(settings: RocketmqSettings) -> Mapping[str, SettingValue]:
+    """How many requests a broker works on, and how large a message may be."""
+    places = {"serverAsyncSemaphoreValue": settings.request_places} if settings.request_places else {}
+    return {**places, **({"maxMessageSize": BORDERING_MESSAGE_BYTES} if settings.values == "bordering" else {})}
+
+
+def _at_borders_of_proxies(settings: RocketmqSettings) -> Mapping[str, SettingValue]:
+    """The same of a proxy; and clients that vanish are to be missed while a storm lasts."""
+    places = {"grpcThreadPoolQueueCapacity": settings.request_places} if settings.request_places else {}
+    if settings.values == "ordinary":
+        return places
+    return {
+        **places,
+        "maxMessageSize": BORDERING_MESSAGE_BYTES,
+        "grpcClientIdleTimeMills": VANISHED_MS,
+        "defaultInvisibleTimeMills": RENEWED_MS,
+        "renewSliceTimeMillis": RENEWED_MS // 4,
+    }
 
 
 def _cleaning(settings: RocketmqSettings) -> Mapping[str, SettingValue]:

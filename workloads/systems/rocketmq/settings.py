@@ -9,10 +9,16 @@ from typing import Annotated, Literal
 
 from harness.bounds import Bounds
 from harness.errors import UsageError
+from system_under_test.rocketmq.topic import MAX_NAME
 
 Deployment = Literal["controller", "single", "masters", "async-slaves", "dual-write"]
 
 TOPIC = "storm"
+MOST_BEFORE_TOPIC = 40
+"""Characters of a retry topic before the topic's."""
+BORDERS = "borders".ljust(MAX_NAME, "-")
+"""The topic of requests that no history tells of."""
+BORDERING_MESSAGE_BYTES = 48 * 1024
 NAMESERVER_PORT, CONTROLLER_PORT, RAFT_PORT = 9876, 9878, 9879
 BROKER_PORT, HA_PORT = 10911, 10912
 PROXY_PORT = 8081
@@ -96,6 +102,12 @@ class RocketmqSettings:
     """For the virtual machines of such a RocketMQ, such as `-Xms1g -Xmx1g`, after those that make them small."""
     begins_as_version: Annotated[int, Bounds(4, 5)] = 5
     """Of RocketMQ, which NameServers and brokers behave as until the nemesis upgrades them to version 5."""
+    values: Literal["ordinary", "bordering"] = "ordinary"
+    """What clients send: `bordering` are topics with the longest names, now and then messages of the greatest size and
+    beyond, and beside them what is to be refused or to end nobody: numbers and flags at their limits, many pulls that
+    wait, clients of proxies that vanish."""
+    request_places: Annotated[int, Bounds(0, 100_000)] = 0
+    """So many requests a broker, and calls a proxy, works on at one time; what waits is not counted. 0 is as usual."""
     topic_each: bool = False
     """Each workload has a topic of its own, as it needs beside others; on where several run at once."""
     sparse_heartbeats: bool = False
@@ -107,6 +119,8 @@ class RocketmqSettings:
 
     def __post_init__(self) -> None:
         self._require_original_possible()
+        if self.static_queues and self.values == "bordering":
+            raise UsageError("values=bordering is about topics of brokers, not static ones; leave static_queues out")
         if self.static_queues and self.client == "grpc":
             raise UsageError("client=grpc goes through proxies, which know no static topics; leave static_queues out")
         if self.deployment == "controller":
@@ -237,6 +251,8 @@ OURS_ALONE = (
     "snapshot_threshold",
     "static_queues",
     "sparse_heartbeats",
+    "values",
+    "request_places",
 )
 """What Apache RocketMQ has no setting for, or has to be told in another way."""
 LEAST_WITH_SLAVES = 2
@@ -258,10 +274,16 @@ class BrokerGroup:
 
 
 def topic_of(settings: RocketmqSettings, workload: str) -> str:
-    return f"{TOPIC}-{workload}" if settings.topic_each else TOPIC
+    name = f"{TOPIC}-{workload}" if settings.topic_each or settings.values == "bordering" else TOPIC
+    if settings.values == "ordinary":
+        return name
+    # What groups retry from is named after them and the topic.
+    return name.ljust(MAX_NAME - (MOST_BEFORE_TOPIC if workload in ("pop", "consumption") else 0), "-")
 
 
 def topics(settings: RocketmqSettings) -> tuple[str, ...]:
+    if settings.values == "bordering":
+        return (TOPIC, BORDERS, *(topic_of(settings, workload) for workload in ON_BROKERS))
     return (TOPIC, *(topic_of(settings, workload) for workload in ON_BROKERS)) if settings.topic_each else (TOPIC,)
 
 

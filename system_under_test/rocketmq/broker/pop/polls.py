@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from system_under_test.runtime.host import Host
+from system_under_test.runtime.places import Places
 
 MAX_WAITING = 4096
 MAX_WAIT_S = 30.0
@@ -21,8 +22,9 @@ class Waiter(NamedTuple):
 
 
 class Polls:
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, places: Places) -> None:
         self._host = host
+        self._places = places
         self._waiting: dict[str, dict[asyncio.Future[None], Waiter]] = {}
         self._count = 0
 
@@ -41,7 +43,7 @@ class Polls:
             self._waiting.setdefault(topic, {})[future] = waiter
         self._count += 1
         try:
-            with suppress(TimeoutError):
+            with self._places.waiting(), suppress(TimeoutError):
                 await self._host.clock.within(seconds, future)
         finally:
             self._count -= 1

@@ -9,14 +9,13 @@ from contextlib import suppress
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.acknowledgement import send_on
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
-from system_under_test.rocketmq.broker.pop.again import ADDED_BYTES, DEFAULT_RETRIES, PutAgain, put_again
+from system_under_test.rocketmq.broker.pop.again import DEFAULT_RETRIES, PutAgain, put_again, written_again
 from system_under_test.rocketmq.broker.pop.context import PopContext
 from system_under_test.rocketmq.broker.pop.ledger import Ledger, OpenCheckpoint, Progress
 from system_under_test.rocketmq.broker.pop.records import Again, CheckpointKey, Settlement
 from system_under_test.rocketmq.broker.pop.revive_log import ReviveLog
 from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.runtime.host import DiskFull
-from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.message import Message, MessageInvalid, decode_message
 from system_under_test.storage.message_store import GetStatus, PutResult
 
@@ -85,6 +84,7 @@ class Revival:
             self._check_writable()
             messages = self.messages_left(found)
             wanted = {offset: put_again(message, key, offset, retries) for offset, message in messages.items()}
+            wanted = self._with_room(found, messages, wanted)
             topics = sorted({again.topic for again in wanted.values()})
             for topic in topics:
                 await self._context.ensure_topic(TopicConfig.of(topic, 1))
@@ -114,12 +114,32 @@ class Revival:
                 with suppress(MessageInvalid):
                     messages[offset] = decode_message(read.messages[0], 0)
         if gone:
-            self._settle_deleted(found, tuple(gone))
+            self._settle("popped_messages_deleted", found, tuple(gone))
         return messages
 
-    def _settle_deleted(self, found: OpenCheckpoint, offsets: tuple[int, ...]) -> None:
+    def _with_room(
+        self, found: OpenCheckpoint, messages: Mapping[int, Message], wanted: Mapping[int, PutAgain]
+    ) -> dict[int, PutAgain]:
+        """How they come again: without the properties that say why, where these leave no room. What the log could not
+        even take then is set aside, and holds up no other."""
+        fitting: dict[int, PutAgain] = {}
+        aside: list[int] = []
+        for offset, how in wanted.items():
+            message = messages[offset]
+            for each in (how, how._replace(properties=message.properties)):
+                if self._store.has_room(written_again(message, each)):
+                    fitting[offset] = each
+                    break
+            else:
+                aside.append(offset)
+        if aside:
+            self._settle("popped_messages_set_aside", found, tuple(aside))
+        return fitting
+
+    def _settle(self, event: str, found: OpenCheckpoint, offsets: tuple[int, ...]) -> None:
+        """They do not come again, and `event` says why."""
         key = found.checkpoint.key
-        self._host.log("popped_messages_deleted", topic=key.topic, queue=key.queue_id, offsets=list(offsets))
+        self._host.log(event, topic=key.topic, queue=key.queue_id, offsets=list(offsets))
         settlement = Settlement(key=key, offsets=offsets, broker_name=self._context.config.group)
         with suppress(DiskFull):
             put = self._log.append(settlement, found.place.queue_id)
@@ -146,22 +166,4 @@ class Revival:
             send_on(self._host, self._mastership, put.end_offset)
 
     def _put_message(self, message: Message, again: PutAgain) -> PutResult:
-        def put(properties: Mapping[str, str]) -> PutResult:
-            return self._store.put(
-                again.topic,
-                0,
-                message.body,
-                properties,
-                born_timestamp_ms=message.born_timestamp_ms,
-                born_host=message.born_host,
-                flag=message.flag,
-                sys_flag=message.sys_flag,
-                reconsume_times=again.reconsume_times,
-                allowance_bytes=ADDED_BYTES,
-            )
-
-        try:
-            return put(again.properties)
-        except MessageTooLarge:
-            # Its properties fill all the room there is: it comes again without those that say why.
-            return put(message.properties)
+        return self._store.put_all((written_again(message, again),))[0]

@@ -22,8 +22,6 @@ from system_under_test.runtime.host import Host
 from system_under_test.storage.message import MessageInvalid, decode_message
 from system_under_test.storage.message_store import GetStatus, MessageStore, PutResult
 
-RECORD_BYTES = 1 << 20
-"""A record may be so much longer than the messages of clients."""
 READ_COUNT = 1024
 
 
@@ -46,7 +44,7 @@ class ReviveLog:
     def append(self, record: Record, queue_id: int) -> PutResult:
         """Raises DiskFull."""
         tag, body = encode_record(record)
-        return self._store.put(self.topic.name, queue_id, body, {"TAGS": tag}, allowance_bytes=RECORD_BYTES)
+        return self._store.put(self.topic.name, queue_id, body, {"TAGS": tag})
 
     def end(self, queue_id: int) -> int:
         """Of what is confirmed."""

@@ -10,6 +10,7 @@ from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.key_value_client import KeyValueClient
 from system_under_test.rocketmq.client.message_client import MessageClient
+from workloads.systems.rocketmq.clients.borders import BorderingMessages
 from workloads.systems.rocketmq.errors import CODES
 from workloads.systems.rocketmq.settings import (
     CONTROLLER_PORT,
@@ -34,7 +35,12 @@ def request_timeout_s(settings: RocketmqSettings) -> float:
 
 def message_client(host: Any, settings: RocketmqSettings, timeout_s: float | None = None) -> MessageClient:
     limit_s = request_timeout_s(settings) if timeout_s is None else timeout_s
-    return MessageClient(host, addresses(name_server_names(settings), NAMESERVER_PORT), limit_s)
+    nameservers = addresses(name_server_names(settings), NAMESERVER_PORT)
+    if settings.values == "ordinary":
+        return MessageClient(host, nameservers, limit_s)
+    client = BorderingMessages(host, nameservers, limit_s)
+    client.settings = settings
+    return client
 
 
 def key_value_client(host: Any, settings: RocketmqSettings, process: int) -> KeyValueClient:

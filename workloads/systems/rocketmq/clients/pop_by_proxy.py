@@ -5,6 +5,7 @@ Messages go to whichever queue the proxy chooses. What a proxy does not say for 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, OUTCOME_UNKNOWN, ErrorCode, OperationError
@@ -20,6 +21,7 @@ from system_under_test.rocketmq.proxy.v2 import (
     Broker,
     ChangeInvisibleDurationRequest,
     ChangeInvisibleDurationResponse,
+    ClientType,
     Code,
     Duration,
     MessageQueue,
@@ -29,11 +31,17 @@ from system_under_test.rocketmq.proxy.v2 import (
     Resource,
     SendMessageRequest,
     SendMessageResponse,
+    Settings,
     Status,
+    Subscription,
+    SubscriptionEntry,
     SystemProperties,
+    TelemetryCommand,
     UserMessage,
 )
 from system_under_test.runtime.host import ConnectFailed
+from system_under_test.storage.message import encode_properties
+from workloads.systems.rocketmq.clients.borders import padded
 from workloads.systems.rocketmq.clients.connect import request_timeout_s
 from workloads.systems.rocketmq.clients.pop import (
     BATCH,
@@ -49,6 +57,8 @@ from workloads.systems.rocketmq.settings import PROXY_PORT, RocketmqSettings, pr
 
 ANY_QUEUE = -1
 _GROUP = Resource(name=GROUP)
+VANISHING_SHARE = 0.02
+"""Of the pops, where values are bordering."""
 
 
 class PopByProxyClient(PopWorkloadClient):
@@ -63,6 +73,8 @@ class PopByProxyClient(PopWorkloadClient):
         self._grpc = GrpcClient(host, self._timeout_s)
         self._metadata = {"x-mq-client-id": f"{host.name}@{process}"}
         self._handles: dict[int, str] = {}
+        self._settings = settings
+        self._vanished: list[GrpcClient] = []
 
     async def close(self) -> None:
         self._grpc.close()
@@ -71,13 +83,26 @@ class PopByProxyClient(PopWorkloadClient):
     async def _send(self, operation: Operation) -> Operation:
         number = message_of(operation)
         system = SystemProperties(message_id=f"message-{number}", message_type=MessageType.NORMAL)
-        message = UserMessage(topic=Resource(name=self._topic), body=b"%d" % number, system_properties=system)
+        message = UserMessage(topic=Resource(name=self._topic), body=self._body(number), system_properties=system)
         (answer,) = await self._ask("SendMessage", SendMessageRequest(messages=[message]), SendMessageResponse)
         self._require_ok(answer.status)
         return operation._replace(type="ok", node=self._proxy)
 
+    def _body(self, number: int) -> bytes:
+        body = b"%d" % number
+        if self._settings.values == "ordinary":
+            return body
+        properties = encode_properties({"UNIQ_KEY": f"message-{number}"}).decode()
+        return padded(body, self._topic, properties, self._settings, self._host.random)
+
     async def _pop(self, operation: Operation) -> Operation:
         assert operation.value is not None
+        if (
+            operation.f == "pop"
+            and self._settings.values == "bordering"
+            and self._host.random.random() < VANISHING_SHARE
+        ):
+            await self._vanish()
         invisible_ms = operation.value["invisible_ms"]
         waits = operation.f == "pop" and self._host.random.random() < POLL_SHARE
         deliveries: list[dict[str, int]] = []
@@ -86,6 +111,33 @@ class PopByProxyClient(PopWorkloadClient):
             if deliveries:
                 break
         return operation._replace(type="ok", value={**operation.value, "deliveries": deliveries}, node=self._proxy)
+
+    async def _vanish(self) -> None:
+        """As a client that takes messages for as long as it lives, and then is heard of no more. Raises
+        OperationError: what it took, if anything, nobody knows."""
+        grpc = GrpcClient(self._host, self._timeout_s)
+        self._vanished.append(grpc)
+        metadata = {"x-mq-client-id": f"{self._host.name}@vanished-{self._host.random.getrandbits(32):08x}"}
+        wanted = Subscription(group=_GROUP, subscriptions=[SubscriptionEntry(topic=Resource(name=self._topic))])
+        settings = Settings(client_type=ClientType.PUSH_CONSUMER, subscription=wanted)
+        self._group_turn += 1
+        request = ReceiveMessageRequest(
+            group=_GROUP,
+            message_queue=MessageQueue(
+                topic=Resource(name=self._topic),
+                id=ANY_QUEUE,
+                broker=Broker(name=self._groups[self._group_turn % len(self._groups)]),
+            ),
+            batch_size=BATCH,
+            auto_renew=True,
+        )
+        address = f"{self._proxy}:{PROXY_PORT}"
+        with suppress(ConnectFailed, TimeoutError, GrpcError, StreamEnded):
+            stream = await grpc.open(address, f"{SERVICE}Telemetry", metadata)
+            await stream.send(TelemetryCommand(settings=settings).encode())
+            asked = request.encode()
+            await grpc.call_for_all(address, f"{SERVICE}ReceiveMessage", asked, self._timeout_s, metadata)
+        raise OperationError(OUTCOME_UNKNOWN, "the client has vanished", node=self._proxy)
 
     async def _received(self, invisible_ms: int, poll_ms: int) -> list[dict[str, int]]:
         """Of the next group of brokers."""

@@ -111,6 +111,6 @@ class QueueClient:
 def _delivered(operation: Operation, messages: tuple[tuple[int, bytes], ...]) -> dict[str, Any]:
     """With the places where they stood, if the workload has room for that."""
     assert operation.value is not None
-    values = {"value": None, "values": [int(body.partition(b" ")[0]) for _, body in messages]}
+    values = {"value": None, "values": [int(body.split()[0]) for _, body in messages]}
     places = {"places": [offset for offset, _ in messages]} if "places" in operation.value else {}
     return {**operation.value, **values, **places}

@@ -13,6 +13,7 @@ from harness.operation import Operation
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.transaction_client import TransactionProducer
 from system_under_test.rocketmq.transaction_protocol import Decision
+from workloads.systems.rocketmq.clients.borders import padded
 from workloads.systems.rocketmq.clients.connect import carry_out
 from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.errors import ROLLED_BACK
@@ -29,10 +30,14 @@ REQUEST_TIMEOUT_S = 1.5
 """A transaction makes two requests."""
 HEARTBEAT_S = 1.0
 COMMITS, ROLLS_BACK = b" commits", b" rolls back"
+_OF_A_HALF = "x" * (len("TRAN_MSG..true") + len("PGROUP..producers") + len("UNIQ_KEY..") + 32)
+"""As long as the properties that its producer gives it."""
 
 
 class TransactionalClient:
     def __init__(self, host: Any, settings: RocketmqSettings) -> None:
+        self._host = host
+        self._settings = settings
         self._queue = QueueClient(host, settings, workload="transactional")
         self._producer = TransactionProducer(
             host,
@@ -62,7 +67,7 @@ class TransactionalClient:
         value = operation.value
         assert value is not None
         commits = value["commits"]
-        body = b"%d" % value["value"] + (COMMITS if commits else ROLLS_BACK)
+        body = self._padded(b"%d" % value["value"] + (COMMITS if commits else ROLLS_BACK))
         try:
             group, queue = self._queue.queues.of(operation)
             half = await self._producer.send_half(self._queue.topic, queue, body, broker_name=group.name)
@@ -77,6 +82,11 @@ class TransactionalClient:
         if not commits:
             raise OperationError(ROLLED_BACK, "as decided", node=node_of(half.broker))
         return operation._replace(type="ok", node=node_of(half.broker))
+
+    def _padded(self, body: bytes) -> bytes:
+        if self._settings.values == "ordinary":
+            return body
+        return padded(body, self._queue.topic, _OF_A_HALF, self._settings, self._host.random)
 
 
 def decision_of(body: bytes) -> Decision:

@@ -157,7 +157,7 @@ def can_have_come(
 
 
 def defined_pops(rows: list[Row], tolerance_ns: int) -> Counter[str]:
-    """Counts of anomalies, of `redelivered-early` messages; `undecided` for those of which nobody knows whether they are
+    """Counts of anomalies, of `redelivered-early` messages; `undecided` for those of which nobody knows if they are
     lost. Cost: all orders of the deliveries of each message."""
     anomalies: Counter[str] = Counter()
     done = operations_of(rows)

@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 from checkers.anomaly import Meaning
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int64, codes, integers, member
+from checkers.kernels.wide import Wide, summed
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 
@@ -41,7 +42,8 @@ TRANSFER_AND_BALANCES = pa.struct(
         pa.field("balances", pa.list_(pa.struct([pa.field("account", pa.int64()), pa.field("amount", pa.int64())]))),
     ]
 )
-FIRST = pa.schema([pa.field("one", pa.int8()), pa.field("index", pa.int64()), pa.field("total", pa.int64())])
+FIRST = pa.schema([pa.field("one", pa.int8())] + [pa.field(name, pa.int64()) for name in ("index", "high", "low")])
+"""The total of the read that `index` completes, in two halves."""
 READS = "reads"
 
 
@@ -88,7 +90,8 @@ class BankChecker:
         if total is None:
             firsts = engine.mapped(history, first_total, FIRST)
             first = engine.gather(engine.grouped(firsts, ("one",), earliest, FIRST), 1)
-            total = int(first["total"][0].as_py()) if first.num_rows else None
+            halves = Wide(first["high"].to_numpy(), first["low"].to_numpy())
+            total = halves.integers()[0] if first.num_rows else None
         kernel = partial(bank_findings, total=total, accounts=self.accounts, overdraft=self.overdraft)
         findings = engine.mapped(history, kernel, FINDINGS)
         found = dict(gathered_findings(engine, findings))
@@ -112,11 +115,9 @@ class Balances:
     amount: Int64
 
     @property
-    def totals(self) -> Int64:
-        sums = np.zeros(len(self.index), dtype=np.int64)
+    def totals(self) -> Wide:
         known = self.amount != NONE
-        np.add.at(sums, self.read[known], self.amount[known])
-        return sums
+        return summed(self.amount[known], self.read[known], len(self.index))
 
 
 def balances(batch: pa.Table) -> Balances:
@@ -140,7 +141,8 @@ def first_total(batch: pa.Table) -> pa.Table:
     if not len(whole):
         return FIRST.empty_table()
     first = int(whole[np.argmin(reads.index[whole])])
-    return pa.table({"one": [0], "index": [reads.index[first]], "total": [reads.totals[first]]}, schema=FIRST)
+    high, low = reads.totals.at(np.array([first]))
+    return pa.table({"one": [0], "index": [reads.index[first]], "high": high, "low": low}, schema=FIRST)
 
 
 def earliest(firsts: pa.Table) -> pa.Table:
@@ -156,9 +158,9 @@ def bank_findings(batch: pa.Table, *, total: int | None, accounts: int | None = 
     null = np.zeros(len(reads.index), dtype=np.bool_)
     null[reads.read[reads.amount == NONE]] = True
     totals = reads.totals
-    shown = [f"shows a total of {sum_}, which must be {total}" for sum_ in totals.tolist()]
+    shown = [f"shows a total of {sum_}, which must be {total}" for sum_ in totals.integers()]
     if total is not None:
-        _add(findings, "wrong-total", reads, ~null & (totals != total), shown)
+        _add(findings, "wrong-total", reads, ~null & totals.differs(Wide.integer(total)), shown)
     _add(findings, "null-balance", reads, null, ["shows an account without a balance"] * len(shown))
     if accounts is not None:
         unexpected = np.zeros(len(reads.index), dtype=np.bool_)

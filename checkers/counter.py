@@ -6,7 +6,7 @@ Operations, with the counter as key and a value {value}:
 
 A read must not lie below the initial value plus all increments that had completed before it began plus all decrements
 that may have happened before it ended, nor above the same with increments and decrements exchanged. Indefinite adds
-may have happened at any time after they began, or never; failed ones never.
+may have happened at any time after they began, or never; failed ones never. The bounds may be beyond 64 bits.
 
 What breaks the promise: out-of-bounds.
 
@@ -28,6 +28,7 @@ from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
+from checkers.kernels.wide import Wide, cumulated
 from checkers.multiset.rows import COLUMNS, ROWS, keyed_rows, numbered_keys, spans
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
@@ -81,31 +82,35 @@ def counter_findings(rows: pa.Table, *, initial: int) -> pa.Table:
     up, down = value > 0, value < 0
     begin, finish, read = start[reads], end[reads], value[reads]
 
-    def summed(which: Bool, place: Int64, before: Int64) -> Int64:
+    def summed(which: Bool, place: Int64, before: Int64) -> Wide:
         """For each read the sum of those values of its counter whose place is less."""
         at = counter[which] * FAR + place[which]
         order = np.argsort(at)
-        sums = np.append(0, np.cumsum(value[which][order]))
+        sums = cumulated(value[which][order])
         first, last = (np.searchsorted(at[order], counter[reads] * FAR + bound) for bound in (0, before))
-        return np.asarray(sums[last] - sums[first])
+        return sums.at(last) - sums.at(first)
 
-    lower = initial + summed(done & up, end, begin) + summed(adds & down, start, finish)
-    upper = initial + summed(adds & up, start, finish) + summed(done & down, end, begin)
-    wrong = np.flatnonzero((read < lower) | (read > upper))
-    wrong = wrong[np.argsort(begin[wrong])]
+    first = Wide.integer(initial)
+    lower = first + summed(done & up, end, begin) + summed(adds & down, start, finish)
+    upper = first + summed(adds & up, start, finish) + summed(done & down, end, begin)
+    shown = Wide.of(read)
+    found = np.flatnonzero((shown < lower) | (upper < shown))
+    wrong = found[np.argsort(begin[found])][:EXAMPLES]
+    least, most = lower.at(wrong).integers(), upper.at(wrong).integers()
     examples = [
         Example(
             key=key,
             operations=(int(begin[i]), int(finish[i])),
             because=(
                 f"{key or 'the counter'} was read as {read[i]} (operation {begin[i]}, completed by {finish[i]}), "
-                f"but it was at least {lower[i]} and at most {upper[i]} meanwhile"
+                f"but it was at least {low} and at most {high} meanwhile"
             ),
-            details={"read": int(read[i]), "lower": int(lower[i]), "upper": int(upper[i])},
+            details={"read": int(read[i]), "lower": low, "upper": high},
         )
-        for i, key in ((i, names[counter[reads[i]]]) for i in wrong[:EXAMPLES].tolist())
+        for i, low, high in zip(wrong.tolist(), least, most, strict=True)
+        for key in [names[counter[reads[i]]]]
     ]
     findings = Findings()
     findings.add(READS, len(reads), ())
-    findings.add("out-of-bounds", len(wrong), examples)
+    findings.add("out-of-bounds", len(found), examples)
     return findings.table()

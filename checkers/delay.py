@@ -13,7 +13,8 @@ two places are two copies.
 
 What breaks it:
   delivered-early   a deliver had ended more than `tolerance_ms` before the message was due
-  delivered-late    its first delivery ended more than `latest_ms` after it was due, if that is demanded
+  delivered-late    its send was acknowledged, and its first delivery ended more than `latest_ms` after it was due and
+                    the answer came, if that is demanded
   delivered-though-taken-back  it was delivered, when it was due or later, although it had been taken back more than
                     `tolerance_ms` before that
   delivered-again   another copy of it was delivered more than `again_ms` after its first, if that is demanded
@@ -98,6 +99,7 @@ LATENESS = "#lateness_us "
 
 QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999, "max_ns": 1.0}
 MS = 1_000_000
+LONGEST_MS = int(np.iinfo(np.int64).max) // MS
 
 
 NO_TIMES: Int64 = np.empty(0, dtype=np.int64)
@@ -184,9 +186,9 @@ class DelayChecker:
             delay_findings,
             by_span=self.terms.by_span,
             limits=Limits(
-                tolerance_ns=self.tolerance_ms * MS,
-                latest_ns=None if self.latest_ms is None else self.latest_ms * MS,
-                again_ns=None if self.again_ms is None else self.again_ms * MS,
+                tolerance_ns=_ns(self.tolerance_ms),
+                latest_ns=None if self.latest_ms is None else _ns(self.latest_ms),
+                again_ns=None if self.again_ms is None else _ns(self.again_ms),
                 late=unwatched(request.run, recovering=True),
                 again=unwatched(request.run, recovering=False),
             ),
@@ -205,6 +207,11 @@ class DelayChecker:
         if self.latest_ms is not None and missing:
             undecided.append(f"{missing} acked messages were never delivered, so it is unknown how late")
         return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
+
+
+def _ns(span_ms: int) -> int:
+    """As far as 64 bits go."""
+    return max(-LONGEST_MS, min(span_ms, LONGEST_MS)) * MS
 
 
 def quantiles_ns(bins: Mapping[int, int]) -> dict[str, int]:
@@ -249,7 +256,10 @@ def delay_facts(batch: pa.Table, *, terms: Terms, buckets: int) -> pa.Table:
     message, due = integers(member(value, terms.message)), integers(member(value, "due"))
     if terms.by_span:
         delay_ms = integers(member(value, "delay_ms"))
-        due = np.where(delay_ms == NONE, NONE, times + delay_ms * MS)
+        span_ns = np.clip(delay_ms, -LONGEST_MS, LONGEST_MS) * MS
+        due = np.where(
+            delay_ms == NONE, NONE, np.minimum(times, np.iinfo(np.int64).max - np.maximum(span_ns, 0)) + span_ns
+        )
     is_back = f > len(terms.deliver)
     says = np.flatnonzero(((f == 0) | is_back) & ((types == INVOKE) | (types == OK)) & (message != NONE))
     delivers = np.flatnonzero((f > 0) & ~is_back & (types == OK))
@@ -318,7 +328,9 @@ class _Messages:
         begun = self.time[np.where(self.asked >= 0, self.asked, self.acked)]
         self.stated_by = np.where(stated >= 0, stated, self.acked)
         self.due_ns = np.where(due == NONE, NONE, np.maximum(due, begun))
-        self.late_from_ns = np.where(answered & by_span, self.due[self.acked], self.due_ns)
+        # An operation may take place until it ends, and one of unknown outcome at any time: that is never late.
+        taken_ns = np.where(answered & by_span, self.due[self.acked], self.due_ns)
+        self.late_from_ns = np.maximum(taken_ns, self.time[self.acked])
         self.has_due = self.known & (due != NONE)
 
     def _first(self, kind: int) -> Int64:
@@ -332,11 +344,13 @@ class _Messages:
         delivered_ns = self.time[self.delivered[judged]]
         late_ns = delivered_ns - self.due_ns[judged]
         self._add(findings, "delivered-early", judged[late_ns < -limits.tolerance_ns])
-        in_time = (self.back[judged] >= 0) & (self.time[self.back[judged]] + limits.tolerance_ns < self.due_ns[judged])
+        left_ns = self.due_ns[judged] - self.time[self.back[judged]]
+        in_time = (self.back[judged] >= 0) & (left_ns > limits.tolerance_ns)
         self._report_taken_back(findings, judged[in_time & (late_ns >= -limits.tolerance_ns)])
         if limits.latest_ns is not None:
             counted_ns = limits.late.counted(delivered_ns) - limits.late.counted(self.late_from_ns[judged])
-            self._add(findings, "delivered-late", judged[counted_ns > limits.latest_ns])
+            is_late = (counted_ns > limits.latest_ns) & (self.acked[judged] >= 0)
+            self._add(findings, "delivered-late", judged[is_late])
         if limits.again_ns is not None:
             self._report_copies(findings, limits.again, limits.again_ns)
         # What is not watched delays nothing that anybody could know of.

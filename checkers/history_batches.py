@@ -50,6 +50,21 @@ def history_rows(source: Source) -> int:
         return int(file.metadata.num_rows)
 
 
+def nulls_in(source: Source, column: str) -> int | None:
+    """How many rows have none of it; of a file, as its footer says, or None where that says nothing."""
+    if isinstance(source, pa.Table):
+        return int(source[column].null_count)
+    with open_history(source) as file:
+        metadata, names = file.metadata, file.schema_arrow.names
+        if column not in names:
+            return 0
+        place = next(leaf for leaf in range(metadata.num_columns) if metadata.schema.column(leaf).path == column)
+        found = [metadata.row_group(group).column(place).statistics for group in range(metadata.num_row_groups)]
+    if any(one is None or not one.has_null_count for one in found):
+        return None
+    return int(sum(one.null_count for one in found))
+
+
 def batch_schema(source: Source, columns: Sequence[str]) -> pa.Schema:
     """The schema of the batches of these columns. Raises MalformedHistory if a column is missing."""
     if isinstance(source, pa.Table):

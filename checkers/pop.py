@@ -21,11 +21,13 @@ Of each message, what breaks the promise:
   aborted-read            it came, although its send had certainly failed
 
 What is certain, precisely. A pop gives messages out, and a change takes effect, at a moment between its begin and its
-end. Invisible at least until is therefore a pop's begin plus its time; a change that was confirmed before the next
+end. In whatever order the deliveries of a message came, and at whatever moments, each came when the invisible time of
+the one before it was over: that is a delivery's moment plus its time; a change that was confirmed before the next
 delivery began counts in its place, from its own begin; one that overlaps it, or whose outcome is unknown, may count or
-not, and the earlier of both is taken. Two deliveries are held against each other if one begins next after the other. If
-they overlap, either may be the first: it is a breach only if both orders are. A `times` that did not rise is one only
-if the first delivery had ended before the second began.
+not, and the earlier of both is taken. So a delivery that had to wait for another one makes a third one wait for it.
+Deliveries that overlap may have come in any order: it is a breach only if each order is one, and of more than
+MOST_AT_ONCE that overlap nothing is said: UNKNOWN. A `times` that did not rise is one only if the first delivery had
+ended before the second began, whatever came between them.
 
 Duplicates are legal: whoever does not acknowledge in time gets the message again. So is one that comes late. A
 confirmed acknowledgement binds the system for good, whatever befalls it afterwards: a failover is no excuse, unless the
@@ -42,7 +44,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -71,7 +73,7 @@ from checkers.kernels.hashing import bucket_of, mixed
 from checkers.multiset.rows import NEVER, operations
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
-from harness.compiled import compiled
+from harness.compiled import compiled, inlined
 
 DELIVERY = pa.struct([("message", pa.int64()), ("times", pa.int64()), ("queue", pa.string()), ("offset", pa.int64())])
 POPPED = pa.struct(
@@ -104,13 +106,16 @@ SPANS = pa.schema(
     + [pa.field(name, pa.int64()) for name in ("message", "times", "invisible_ms")]
     + [pa.field(name, pa.int64()) for name in ("start", "end", "start_ns", "end_ns")]
 )
-"""The same with both ends of the operation; `type` is how it ended, INFO with `end` NEVER if there is no completion. A
-row with NONE is a drain that found nothing left; each bucket has all of these."""
+"""The same with both ends of the operation; `type` is how it ended, INFO if there is no completion; then the `end` is
+NEVER. A row with NONE is a drain that found nothing left; each bucket has all of these."""
 
 MS = 1_000_000
+LONGEST_MS = NEVER // MS
 COUNTED = ("sent", "acked", "delivered", "redelivered", "acknowledged", "dead letters", "recovered")
-UNDRAINED = "undrained"
+UNDRAINED, CROWDED = "undrained", "crowded"
 """Counts that travel with the findings, without examples."""
+MOST_AT_ONCE = 8
+"""Deliveries of one message that overlap, of which all orders are tried."""
 WITNESSES = 8
 """At most so many operations on a message are shown."""
 
@@ -159,15 +164,22 @@ class PopChecker:
         rows = engine.mapped(history, partial(process_rows, buckets=buckets), ROWS)
         spans = engine.grouped(rows, ("bucket",), partial(message_spans, buckets=buckets), SPANS)
         excuses = Excuses.by_operation(request.excuses, engine, request.history)
-        kernel = partial(pop_findings, tolerance_ns=self.tolerance_ms * MS, excuses=excuses)
+        tolerance_ns = max(-LONGEST_MS, min(self.tolerance_ms, LONGEST_MS)) * MS
+        kernel = partial(pop_findings, tolerance_ns=tolerance_ns, excuses=excuses)
         found = dict(gathered_findings(engine, engine.grouped(spans, ("bucket",), kernel, FINDINGS), request.excuses))
-        counts = {name: found.pop(f"#{name}").count if f"#{name}" in found else 0 for name in (*COUNTED, UNDRAINED)}
-        undrained = counts.pop(UNDRAINED)
+        counts = {
+            name: found.pop(f"#{name}").count if f"#{name}" in found else 0 for name in (*COUNTED, UNDRAINED, CROWDED)
+        }
+        undrained, crowded = counts.pop(UNDRAINED), counts.pop(CROWDED)
         undecided = []
         if undrained:
             undecided.append(
                 f"{undrained} acked messages were not acknowledged by any consumer, and no drain that began after "
                 "their ack found nothing left"
+            )
+        if crowded:
+            undecided.append(
+                f"more than {MOST_AT_ONCE} deliveries overlap of {crowded} messages: some may be too early"
             )
         return judged(found, legal=request.legal, undecided=undecided, statistics=dict(counts))
 
@@ -217,12 +229,14 @@ def message_spans(rows: pa.Table, *, buckets: int) -> pa.Table:
     named = np.flatnonzero(message != NONE)
     chosen = np.concatenate((named, np.tile(ends, buckets)))
     bucket = np.concatenate((bucket_of(mixed(message[named]), buckets), np.repeat(np.arange(buckets), len(ends))))
-    position, started, is_open = position[chosen], started[chosen], is_open[chosen]
+    position, started = position[chosen], started[chosen]
+    ended = np.where(is_open[chosen], INFO, column["type"][position])
+    is_open = ended == INFO
     return pa.table(
         {
             "bucket": bucket.astype(np.int32),
             "f": column["f"][position],
-            "type": np.where(is_open, INFO, column["type"][position]).astype(np.int8),
+            "type": ended.astype(np.int8),
             "process": column["process"][position],
             "message": message[chosen],
             "times": column["times"][position],
@@ -266,7 +280,7 @@ class _Messages:
         self.start, self.end, self.start_ns, self.end_ns = (
             column[name][order] for name in ("start", "end", "start_ns", "end_ns")
         )
-        self.invisible_ns = np.where(invisible_ms == NONE, 0, invisible_ms) * MS
+        self.invisible_ns = np.clip(invisible_ms, 0, LONGEST_MS) * MS
         starts = run_starts(self.name)
         self.first = np.flatnonzero(starts)
         self.message = np.cumsum(starts) - 1
@@ -323,30 +337,29 @@ class _Messages:
 
     def _report_pairs(self, findings: Findings, tolerance_ns: int, excuses: Excuses) -> None:
         """What two operations on a message show: each delivery with the one before it, and with acknowledgements."""
-        rows = (self.f, self.type, self.process, self.message, self.is_delivery)
-        spans = (self.start, self.end, self.start_ns, self.end_ns, self.invisible_ns)
-        before = deliveries_before(self.message, self.is_delivery)
-        again = np.flatnonzero(before >= 0)
-        earlier = before[again]
-        bound = visible_from(*rows, *spans, earlier, again)
-        other_bound = visible_from(*rows, *spans, again, earlier)
-        too_early = (self.end_ns[again] < bound - tolerance_ns) & (self.end_ns[earlier] < other_bound - tolerance_ns)
+        rows = _Rows(
+            self.f, self.type, self.process, self.start, self.end, self.start_ns, self.end_ns, self.invisible_ns
+        )
+        groups = np.append(self.first, len(self.message))
+        earlier, again, crowded = early_again(rows, groups, self.is_delivery, tolerance_ns, MOST_AT_ONCE)
+        findings.add(f"#{CROWDED}", crowded, ())
         self._add_pairs(
             findings,
             excuses,
             "redelivered-early",
-            earlier[too_early],
-            again[too_early],
+            earlier,
+            again,
             "came again by {1} while it was invisible for the sake of {0}",
         )
-        known = (self.times[earlier] != NONE) & (self.times[again] != NONE)
-        same = known & (self.end[earlier] < self.start[again]) & (self.times[again] <= self.times[earlier])
+        counted = self.is_delivery & (self.times != NONE)
+        most = most_before(self.message, counted, self.times, self.start, self.end)
+        same = np.flatnonzero(most >= 0)
         self._add_pairs(
             findings,
             excuses,
             "times-not-risen",
-            earlier[same],
-            again[same],
+            most[same],
+            same,
             "came again by {1}, which says no higher count than {0}",
         )
         ack = acks_before(self.f, self.type, self.message, self.is_delivery, self.start, self.end)
@@ -414,16 +427,27 @@ class _Messages:
 
 
 @compiled
-def deliveries_before(message: Int64, is_delivery: Bool) -> Int64:
-    """By row the delivery of the same message that began last before it, if it is a delivery; else -1."""
+def most_before(message: Int64, counted: Bool, times: Int64, start: Int64, end: Int64) -> Int64:
+    """By row the delivery of the same message that says the highest count of those that had ended before it began, if
+    that is no lower than its own; else -1. Rows are sorted by message and start."""
     result = np.full(len(message), -1, dtype=np.int64)
-    last = -1
-    for row in range(len(message)):
-        if last >= 0 and message[last] != message[row]:
-            last = -1
-        if is_delivery[row]:
-            result[row] = last
-            last = row
+    low = 0
+    while low < len(message):
+        high = low
+        while high < len(message) and message[high] == message[low]:
+            high += 1
+        by_end = low + np.argsort(end[low:high])
+        at = 0
+        most = -1
+        for row in range(low, high):
+            while at < len(by_end) and end[by_end[at]] < start[row]:
+                other = by_end[at]
+                if counted[other] and (most < 0 or times[other] > times[most]):
+                    most = other
+                at += 1
+            if counted[row] and most >= 0 and times[row] <= times[most]:
+                result[row] = most
+        low = high
     return result
 
 
@@ -442,38 +466,121 @@ def acks_before(f: Int64, type_: Int64, message: Int64, is_delivery: Bool, start
     return result
 
 
+class _Rows(NamedTuple):
+    """Of operations on messages, by message and begin."""
+
+    f: Int64
+    type: Int64
+    process: Int64
+    start: Int64
+    end: Int64
+    start_ns: Int64
+    end_ns: Int64
+    invisible_ns: Int64
+
+
 @compiled
-def visible_from(
-    f: Int64,
-    type_: Int64,
-    process: Int64,
-    message: Int64,
-    is_delivery: Bool,
-    start: Int64,
-    end: Int64,
-    start_ns: Int64,
-    end_ns: Int64,
-    invisible_ns: Int64,
-    given: Int64,
-    again: Int64,
-) -> Int64:
-    """For each pair of deliveries: when the message may have been visible at the earliest after the first of the pair,
-    as the second one could find it."""
-    result = np.empty(len(given), dtype=np.int64)
-    for i in range(len(given)):
-        a, b = given[i], again[i]
-        bound = start_ns[a] + invisible_ns[a]
-        row = a + 1
-        while row < len(message) and message[row] == message[a]:
-            if process[row] == process[a]:
-                if is_delivery[row]:
-                    break
-                if f[row] == CHANGE and type_[row] != FAIL:
-                    changed = start_ns[row] + invisible_ns[row]
-                    if type_[row] == OK and end[row] < start[b]:
-                        bound = changed
-                    elif start_ns[row] <= end_ns[b]:
-                        bound = min(bound, changed)
-            row += 1
-        result[i] = bound
-    return result
+def early_again(
+    rows: _Rows, groups: Int64, is_delivery: Bool, tolerance_ns: int, most: int
+) -> tuple[Int64, Int64, int]:
+    """Pairs of deliveries of a message of which the second cannot have waited until it was visible again, and of how
+    many messages more than `most` deliveries overlap. Of message g the rows are groups[g]:groups[g + 1].
+
+        pop [10, 11] for 1000 · pop [500, 1500] for 1000 · pop [1600, 1610]: the second was at 1010, the third early
+
+    Deliveries that overlap, each another one of them, lie in clusters; one cluster is over when the next one begins.
+    Behind a cluster is known of each of its deliveries that may have been its last at which moment it was, at the
+    earliest: the earlier it was, the more may come behind it.
+    """
+    earlier = np.empty(len(is_delivery), dtype=np.int64)
+    again = np.empty(len(is_delivery), dtype=np.int64)
+    moments = np.empty((1 << most) * most, dtype=np.int64)
+    nobody = np.empty(0, dtype=np.int64)
+    found = crowded = 0
+    for g in range(len(groups) - 1):
+        given = groups[g] + np.flatnonzero(is_delivery[groups[g] : groups[g + 1]])
+        before, since = nobody, nobody
+        is_crowded = False
+        low = 0
+        while low < len(given):
+            high, until = low + 1, rows.end[given[low]]
+            while high < len(given) and rows.start[given[high]] < until:
+                until = max(until, rows.end[given[high]])
+                high += 1
+            cluster = given[low:high]
+            last = rows.start_ns[cluster]
+            if len(cluster) > most:
+                is_crowded = True
+            elif not _arrange(rows, groups[g + 1], cluster, before, since, tolerance_ns, moments, last):
+                if _arrange(rows, groups[g + 1], cluster, nobody, nobody, tolerance_ns, moments, last):
+                    earlier[found], again[found] = before[-1], cluster[0]
+                else:
+                    earlier[found], again[found] = cluster[0], cluster[1]
+                    last = rows.start_ns[cluster]
+                found += 1
+            before, since = cluster[last < NEVER], last[last < NEVER]
+            low = high
+        crowded += is_crowded
+    return earlier[:found].copy(), again[:found].copy(), crowded
+
+
+@inlined
+def _arrange(
+    rows: _Rows, stop: int, cluster: Int64, before: Int64, since: Int64, tolerance_ns: int, moments: Int64, last: Int64
+) -> bool:
+    """Whether the deliveries of a cluster can have come one by one; `last` becomes of each the earliest moment at which
+    it can have been the last one, NEVER if it cannot. One of `before`, if any, came before it, `since` then at the
+    earliest. `moments` is room for that of each delivery as the last one of each set of them."""
+    size = len(cluster)
+    for done in range(1, 1 << size):
+        for i in range(size):
+            moments[done * size + i] = NEVER
+            if not done >> i & 1:
+                continue
+            row, others, earliest = cluster[i], done ^ 1 << i, NEVER
+            if others:
+                for j in range(size):
+                    if others >> j & 1 and moments[others * size + j] < NEVER:
+                        visible = _visible_from(rows, stop, cluster[j], moments[others * size + j], row, tolerance_ns)
+                        earliest = min(earliest, visible)
+            elif len(before):
+                for j in range(len(before)):
+                    earliest = min(earliest, _visible_from(rows, stop, before[j], since[j], row, tolerance_ns))
+            else:
+                earliest = rows.start_ns[row]
+            for j in range(size):
+                if not done >> j & 1 and rows.end[cluster[j]] < rows.start[row]:
+                    earliest = NEVER
+            if earliest <= rows.end_ns[row]:
+                moments[done * size + i] = max(earliest, rows.start_ns[row])
+    can = False
+    for i in range(size):
+        last[i] = moments[((1 << size) - 1) * size + i]
+        can = can or last[i] < NEVER
+    return can
+
+
+@inlined
+def _visible_from(rows: _Rows, stop: int, a: int, moment_ns: int, b: int, tolerance_ns: int) -> int:
+    """When the message may have been visible after delivery a, which was at that moment, as delivery b could find it,
+    but for the tolerance. Its rows end before `stop`."""
+    bound = _after(moment_ns, rows.invisible_ns[a])
+    for row in range(a + 1, stop):
+        if rows.process[row] != rows.process[a]:
+            continue
+        if rows.f[row] == POP or rows.f[row] == DRAIN:
+            if rows.type[row] == OK:
+                break
+        elif rows.f[row] == CHANGE and rows.type[row] != FAIL:
+            changed = _after(rows.start_ns[row], rows.invisible_ns[row])
+            if rows.type[row] == OK and rows.end[row] < rows.start[b]:
+                bound = changed
+            elif rows.start_ns[row] <= rows.end_ns[b]:
+                bound = min(bound, changed)
+    return bound - tolerance_ns if tolerance_ns > 0 else _after(bound, -tolerance_ns)
+
+
+@inlined
+def _after(time_ns: int, span_ns: int) -> int:
+    """The last moment there is where the sum is later."""
+    return min(time_ns, NEVER - 1 - span_ns) + span_ns

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pyarrow as pa
 
 from checkers.anomaly import Meaning
+from checkers.asked import in_full
 from checkers.history_batches import encoded
 from checkers.plan import Checker, CheckRequest, Engine
-from checkers.repeats import require_repeated
 from checkers.searching import TimeIsUp
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, require_history
@@ -28,11 +28,12 @@ def check_history(
     if isinstance(request.history, pa.Table):
         request = replace(request, history=encoded(request.history))
     require_history(request.history)
-    require_repeated(request.history, request.repeats)
     results = {}
-    for name, checker in checkers.items():
-        begins(name)
-        results[name] = _checked(request, checker, engine)
+    with in_full(request.history, request.repeats) as history:
+        request = replace(request, history=history)
+        for name, checker in checkers.items():
+            begins(name)
+            results[name] = _checked(request, checker, engine)
     return results
 
 

@@ -20,7 +20,7 @@ from checkers.evidence import Evidence
 from checkers.history_batches import Source
 from checkers.kernels.columns import Bool, Int64, member, whole
 from checkers.plan import Checker, CheckRequest, Dataset, Engine
-from checkers.repeats import Repeats
+from checkers.repeats import Fills, Repeats, with_member
 from checkers.vacuity import Vacuity
 from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.history import COLUMNS
@@ -80,8 +80,14 @@ def _evidence_in_all(strand: str, one: Evidence) -> Evidence:
 def repeats_in_all(strand: str, one: Repeats) -> Repeats:
     """What a strand's completions may only repeat, said of the whole history."""
     functions = tuple(f"{strand}/{f}" for f in one.functions)
-    differs = partial(_differ, strand=strand, differs=one.differs)
-    return replace(one, functions=functions, differs=differs, columns=_in_all(strand, one.columns))
+    return replace(
+        one,
+        functions=functions,
+        differs=partial(_differ, strand=strand, differs=one.differs),
+        columns=_in_all(strand, one.columns),
+        leaves_out=None if one.leaves_out is None else partial(_differ, strand=strand, differs=one.leaves_out),
+        fills=None if one.fills is None else partial(_filled, strand=strand, fills=one.fills),
+    )
 
 
 def _which(rows: pa.Table, *, strand: str, which: Callable[[pa.Table], Bool]) -> Bool:
@@ -91,6 +97,10 @@ def _which(rows: pa.Table, *, strand: str, which: Callable[[pa.Table], Bool]) ->
 def _differ(rows: pa.Table, asked: Int64, completed: Int64, *, strand: str, differs: Any) -> Bool:
     found: Bool = differs(_with_own_values(rows, strand), asked, completed)
     return found
+
+
+def _filled(value: pa.Array, source: Int64, is_ok: Bool, *, strand: str, fills: Fills) -> pa.Array:
+    return with_member(value, strand, fills(member(value, strand), source, is_ok))
 
 
 def _in_all(strand: str, columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from checkers.causal.checker import CAUSAL_OPERATIONS, CausalChecker
 from checkers.evidence import any_ok, reading
 from checkers.plan import Checker
-from checkers.repeats import members, parts
+from checkers.repeats import members, parts, remembered
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
 from harness.generator import Generator, drawn, invoke
@@ -66,7 +66,11 @@ WORKLOAD = Workload(
     settings_type=CausalSettings,
     value_type=CAUSAL_OPERATIONS,
     functions=("read", "read-init", "write", "txn"),
-    repeats=(members("write"), parts("txn", written=("w", "append"))),
+    repeats=(
+        members("write"),
+        remembered("write", "read", "read-init", of=("link",)),
+        parts("txn", written=("w", "append")),
+    ),
     evidence=(*any_ok("read", "read-init"), reading("txn", "r")),
     checkers=checkers,
     require_runnable=require_runnable,

@@ -24,7 +24,7 @@ from checkers.evidence import shows_members
 from checkers.plan import Checker
 from checkers.pop import FUNCTIONS, POPPED, PopChecker
 from checkers.pop_order import PopOrderChecker
-from checkers.repeats import members
+from checkers.repeats import members, remembered
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
 from harness.generator import PENDING, Context, Emission, Generator, invoke
@@ -259,6 +259,7 @@ WORKLOAD = Workload(
     functions=FUNCTIONS,
     repeats=(
         members("send", "ack", of=("message",)),
+        remembered("ack", of=("queue", "offset")),
         members("change", of=("message", "invisible_ms")),
         members("pop", "drain", of=("invisible_ms",)),
     ),

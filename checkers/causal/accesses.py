@@ -21,6 +21,11 @@ class Accesses:
     reads: Reads
     label: pa.Array
     """What to call the register of each read."""
+    intermediate: Bool
+    """Of each read, whether its writer wrote another value behind the one that it shows."""
+    contrary: Reads
+    """Reads behind a write of their own operation that show another value."""
+    contrary_label: pa.Array
     ambiguous: int
     """How many reads are left out, because what they show may have been written more than once."""
     writes: Writes
@@ -34,8 +39,11 @@ class Accesses:
         register = dense(thing[node], names)
         writes = np.flatnonzero((parts.f == W) & (parts.value != NONE))
         asked = np.flatnonzero((parts.f == R) & is_ok[node])
-        own = np.isin(dense(node, register)[asked], dense(node, register)[writes])
-        reads = asked[~own]
+        place = dense(node, register)
+        written = last_before(place, writes, asked)
+        reads, own = asked[written < 0], asked[written >= 0]
+        held = np.where(parts.value == NONE, initial, parts.value)
+        contrary = own[held[own] != held[written[written >= 0]]]
         reads = reads[np.lexsort((parts.value[reads], register[reads], node[reads]))]
         reads = reads[run_starts(node[reads], register[reads], parts.value[reads])]
 
@@ -45,14 +53,26 @@ class Accesses:
         writers = np.bincount(of_value[by_value], minlength=len(of_value) + 1)
         writer_of = np.full(len(of_value) + 1, INITIAL, dtype=np.int64)
         writer_of[of_value[by_value]] = node[by_value]
-        untouched = (parts.value[reads] == NONE) | (parts.value[reads] == initial)
+        untouched = held[reads] == initial
+        contrary = contrary[(held[contrary] == initial) | (writers[of_value[contrary]] > 0)]
         tried = writers[of_value[reads]]
         ambiguous = tried + untouched > 1
         reads = reads[~ambiguous & (untouched | (tried == 1))]
-        keys = table["key"].combine_chunks().take(pa.array(node[reads]))
+        is_final = np.zeros(len(of_value) + 1, dtype=np.bool_)
+        backwards = len(place) - 1 - writes[::-1]
+        is_final[of_value[writes[last_before(place[::-1], backwards, backwards)[::-1] < 0]]] = True
+        shown = Reads(node[reads], register[reads], writer_of[of_value[reads]])
+
+        def label(of: Int64) -> pa.Array:
+            keys = table["key"].combine_chunks().take(pa.array(node[of]))
+            return registers(keys, parts.key.take(pa.array(of)))
+
         return cls(
-            reads=Reads(node[reads], register[reads], writer_of[of_value[reads]]),
-            label=registers(keys, parts.key.take(pa.array(reads))),
+            reads=shown,
+            label=label(reads),
+            intermediate=(shown.writer != INITIAL) & ~is_final[of_value[reads]],
+            contrary=Reads(node[contrary], register[contrary], writer_of[of_value[contrary]]),
+            contrary_label=label(contrary),
             ambiguous=int(ambiguous.sum()),
             writes=_in_runs(register, node, writes, session),
         )
@@ -67,6 +87,19 @@ def _in_runs(register: Int64, node: Int64, writes: Int64, session: Int64) -> Wri
         np.append(runs, len(by_register)),
         node[by_register],
     )
+
+
+def last_before(place: Int64, writes: Int64, reads: Int64) -> Int64:
+    """For each of `reads` the last one of `writes` of the same place before it, -1 if there is none. All are positions,
+    ascending."""
+    far = len(place) + 1
+    of_writes = place[writes] * far + writes
+    order = np.argsort(of_writes)
+    at = np.searchsorted(of_writes[order], place[reads] * far + reads) - 1
+    if not len(writes):
+        return np.full(len(reads), -1, dtype=np.int64)
+    found = writes[order[np.maximum(at, 0)]]
+    return np.where((at >= 0) & (place[found] == place[reads]), found, -1)
 
 
 def dense(first: Int64, second: Int64) -> Int64:

@@ -14,8 +14,9 @@ An operation is a cause of another one if the same process did it before, if the
 was linked to it, or if a cause of the other was caused by it. What breaks the promise (the bad patterns of causal
 consistency, Bouajjani, Enea, Guerraoui, Hamza, POPL 2017; for transactions Biswas, Enea, OOPSLA 2019):
   cyclic-causality  operations that are causes of each other, counted by objects
-  initial-read      nothing written was read of a register, although one of the causes wrote it
+  initial-read      nothing written was read of a register, although one of the causes wrote it, or the reader itself
   overwritten-read  a value was read although one of the causes, a consequence of the write of that value, wrote another
+                    one; or its writer itself did, behind it, or the reader, before it read
   unexpected        a value was read before anybody had tried to write it, or without that
   aborted-read      a value was read, although its write had certainly failed
   broken-link       the link is no position of an operation on the object, or one that was already behind the last
@@ -44,6 +45,7 @@ from checkers.buckets import bucket_count
 from checkers.causal.accesses import Accesses, dense
 from checkers.causal.causality import (
     CELLS,
+    FINE,
     INITIAL,
     NOT_JUDGED,
     Causes,
@@ -231,16 +233,23 @@ class _History:
             accesses.writes,
             CELLS,
         )
+        culprit = np.where(accesses.intermediate & (culprit == FINE), reads.writer, culprit)
         ordered = np.zeros(len(self.thing), dtype=np.int64)
         ordered[order] = 1
         findings.add(READS, int(shows.sum()), ())
         findings.add(AMBIGUOUS, accesses.ambiguous, ())
         findings.add(TOO_MANY, int(((culprit == NOT_JUDGED) & (ordered[reads.node] == 1)).sum()), ())
         self._report_cycles(findings, graph, ordered)
-        for name, which in (("initial-read", ~shows), ("overwritten-read", shows)):
-            wrong = np.flatnonzero((culprit >= 0) & which)
-            label = accesses.label.take(pa.array(wrong))
-            self._report_reads(findings, name, label, reads.node[wrong], reads.writer[wrong], culprit[wrong])
+        wrong, own = np.flatnonzero(culprit >= 0), accesses.contrary
+        label = pa.concat_arrays([accesses.label.take(pa.array(wrong)), accesses.contrary_label])
+        node, writer = (
+            np.concatenate((ours[wrong], theirs))
+            for ours, theirs in ((reads.node, own.node), (reads.writer, own.writer))
+        )
+        by = np.concatenate((culprit[wrong], own.node))
+        for name, which in (("initial-read", writer == INITIAL), ("overwritten-read", writer != INITIAL)):
+            at = np.flatnonzero(which)
+            self._report_reads(findings, name, label.take(pa.array(at)), node[at], writer[at], by[at])
 
     def _causes(self, reads: Reads, shows: Bool) -> Causes:
         """An operation's next causes: the one before it in its session, what it read, and what it is linked to."""

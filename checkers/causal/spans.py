@@ -43,7 +43,7 @@ def rows_schema(beside: Sequence[str]) -> pa.Schema:
 
 
 def spans_schema(beside: Sequence[str] = ()) -> pa.Schema:
-    """One row a transaction; `type` is how it ended, INFO with `end` NEVER if there is no completion.
+    """One row a transaction; `type` is how it ended, INFO if there is no completion; of INFO the `end` is NEVER.
 
     `key` is that of the operation, of transactions that are independent of those with other keys. `beside` are texts
     that the completion has.
@@ -127,16 +127,18 @@ def transaction_spans(rows: pa.Table, *, beside: Sequence[str]) -> pa.Table:
     begun = np.flatnonzero(invoked)
     ended = partner[begun]
     seen = ended != NO_PARTNER
+    outcome = np.where(seen, kind[ended], INFO)
+    is_over = outcome != INFO
     answered = np.where(seen & (kind[ended] == OK) & pc.is_valid(rows["txn"]).to_numpy()[ended], ended, begun)
     return pa.Table.from_arrays(
         [
             rows["key"].combine_chunks().take(pa.array(begun)),
             pa.array(process[begun]),
-            pa.array(np.where(seen, kind[ended], INFO).astype(np.int8)),
+            pa.array(outcome.astype(np.int8)),
             pa.array(index[begun]),
-            pa.array(np.where(seen, index[ended], NEVER)),
+            pa.array(np.where(is_over, index[ended], NEVER)),
             pa.array(time[begun]),
-            pa.array(np.where(seen, time[ended], NEVER)),
+            pa.array(np.where(is_over, time[ended], NEVER)),
             rows["txn"].combine_chunks().take(pa.array(answered)),
             *(rows[name].combine_chunks().take(pa.array(np.where(seen, ended, begun))) for name in beside),
         ],

@@ -67,7 +67,8 @@ SPANS = pa.schema(
         pa.field("end_ns", pa.int64()),
     ]
 )
-"""The same with both ends of the operation; `type` is how it ended, INFO with `end` NEVER if there is no completion."""
+"""The same with both ends of the operation; `type` is how it ended, INFO if there is no completion. What ended so may
+take place at any time: its `end` is NEVER, whether or not somebody recorded that it was given up."""
 
 NEVER = int(np.iinfo(np.int64).max)
 
@@ -182,14 +183,15 @@ def _bucket(rows: pa.Table, position: Int64, element: Int64, buckets: int) -> In
 def _spans(rows: pa.Table, position: Int64, started: Int64, element: Int64, bucket: Int32) -> pa.Table:
     """As SPANS, in the order given."""
     index, time, kind = (rows[name].to_numpy() for name in ("index", "time", "type"))
-    is_open = position == started
+    ended = np.where(position == started, INFO, kind[position])
+    is_open = ended == INFO
     return pa.Table.from_arrays(
         [
             pa.array(bucket.astype(np.int32)),
             whole(rows["key"]).take(pa.array(position)),
             pa.array(element),
             pa.array(rows["f"].to_numpy()[position]),
-            pa.array(np.where(is_open, INFO, kind[position]).astype(np.int8)),
+            pa.array(ended.astype(np.int8)),
             pa.array(rows["process"].to_numpy()[position]),
             pa.array(rows["position"].to_numpy()[position]),
             pa.array(index[started]),

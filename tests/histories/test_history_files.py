@@ -12,10 +12,12 @@ from checkers.availability import Availability
 from checkers.evidence import Evidence
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.history.repeats import repeats_of
 from checkers.liveness import Liveness
 from checkers.log import LogChecker
 from checkers.plan import Checker, CheckRequest
 from checkers.recovery import Recovery
+from checkers.repeats import Repeats
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.statistics import Statistics
@@ -93,9 +95,15 @@ def evidence_of(written: WrittenHistory) -> tuple[Evidence, ...]:
     return model.evidence(model.initial)
 
 
+def repeats_in(written: WrittenHistory) -> tuple[Repeats, ...]:
+    if written.checker in names("workloads"):
+        return workload_named(written.checker).repeats
+    return repeats_of(MODELS[written.model]) if written.model else ()
+
+
 def judged(written: WrittenHistory, path: Path) -> tuple[Verdict, CheckerResult, tuple[str, ...]]:
     """The verdict, what the checker says, and all reasons."""
-    request = CheckRequest(history=written.write(path), run=written.run)
+    request = CheckRequest(history=written.write(path), repeats=repeats_in(written), run=written.run)
     checkers = {"it": checker_of(written), "vacuity": Vacuity(subject="x", evidence=evidence_of(written))}
     results = check_history(request, checkers, InProcessEngine())
     reasons = tuple(reason for result in results.values() for reason in result.reasons)

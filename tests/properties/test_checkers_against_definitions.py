@@ -6,6 +6,7 @@ Many small histories go into one file, each under keys and processes of its own.
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from harness.record.history import history_schema
 from harness.session.judgement import checker_for
 from harness.session.resolve import workload as workload_named
 from tests.references.element_histories import defined_latencies, operations_of, random_bank
+from tests.references.left_out import with_less_said
 from tests.references.thousands import thousands
 from tests.references.workload_cases import CASES, Case, many
 
@@ -45,7 +47,8 @@ def judged(case: Case, path: Path, engine: Any) -> CheckerResult:
     """By the checker, with the verdict that evidence leaves of it."""
     enough = Vacuity(subject=case.workload, evidence=workload_named(case.workload).evidence)
     checkers = {"checker": checker_for(case.workload, case.options), enough.name: enough}
-    results = check_history(CheckRequest(history=path), checkers, engine)
+    request = CheckRequest(history=path, repeats=workload_named(case.workload).repeats)
+    results = check_history(request, checkers, engine)
     return replace(results["checker"], verdict=merge(result.verdict for result in results.values()))
 
 
@@ -85,6 +88,26 @@ def test_verdicts_of_single_histories_are_those_of_the_definitions(name: str, tm
             assert result.verdict.value == ("invalid" if len(defined) > 1 else "unknown")
         verdicts.add(result.verdict.value)
     assert len(verdicts) > 1
+
+
+@thousands()
+@pytest.mark.parametrize("name", CASES)
+def test_what_may_be_left_out_changes_no_count(
+    name: str, seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 2_000)
+    case = CASES[name]
+    rows, _ = many(case, seeds.start, len(seeds))
+    less = with_less_said(rows, case.workload, random.Random(seeds.start))
+    whole, left = (
+        judged(case, written(said, case.workload, tmp_path / f"{number}.parquet"), InProcessEngine())
+        for number, said in enumerate((rows, less))
+    )
+    assert len(less) < len(rows)
+    assert {one: summary.count for one, summary in left.anomalies.items()} == {
+        one: summary.count for one, summary in whole.anomalies.items()
+    }
+    assert left.verdict is whole.verdict
 
 
 def test_latencies_of_a_set_are_those_of_its_elements(tmp_path: Path) -> None:

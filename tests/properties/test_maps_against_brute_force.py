@@ -28,6 +28,8 @@ LIMIT = 1_000_000
 MOST_OPERATIONS = 8
 JSON = pa.struct([pa.field("json", pa.string())])
 INITIAL: dict[str, Any] = {"texts": "i;", "again": "a", "alike": "a", "lists": ["i"], "numbers": 77}
+EMPTY: dict[str, Any] = {"lists": [], "numbers": None}
+"""What is empty of these; elsewhere a text."""
 
 
 def kernel_rows(rows: Rows) -> pa.Table:
@@ -36,7 +38,7 @@ def kernel_rows(rows: Rows) -> pa.Table:
 
 
 def made_up(values: str, rng: random.Random, most_lies: float = 0.3) -> tuple[Any, Rows]:
-    initial = INITIAL[values] if rng.random() < 0.3 else None
+    initial = rng.choice((None, None, INITIAL[values], EMPTY.get(values, "")))
     lies, unknown = rng.choice((0.0, 0.1, most_lies)), rng.choice((0.0, 0.1, 0.3))
     return initial, made_up_entry(initial, values, rng, rng.randint(2, MOST_OPERATIONS), lies=lies, unknown=unknown)
 

@@ -79,7 +79,9 @@ def defined_delays(rows: list[Row], tolerance_ns: int, latest_ns: int) -> tuple[
         if message in delivered:
             late = delivered[message][0] - due
             anomalies["delivered-early"] += late < -tolerance_ns
-            anomalies["delivered-late"] += late > latest_ns
+            if message in acks:
+                taken = max(due, acks[message]["time"])
+                anomalies["delivered-late"] += delivered[message][0] - taken > latest_ns
             in_time = message in taken_back and taken_back[message] + tolerance_ns < due
             anomalies["delivered-though-taken-back"] += in_time and late >= -tolerance_ns
             lateness.append(max(late, 0))

@@ -65,7 +65,7 @@ def random_elements(rng: random.Random, workload: str, operations: int) -> list[
 
 @dataclass(frozen=True)
 class Done:
-    """One operation: `end` is NEVER if it was not recorded."""
+    """One operation: `end` is NEVER if its outcome is unknown."""
 
     f: str
     key: str
@@ -85,7 +85,8 @@ def operations_of(rows: list[Row]) -> list[Done]:
         start, invocation = begun.pop(row["process"])
         value = row["value"] or invocation["value"]
         elements = ([] if value["value"] is None else [value["value"]]) + (value["values"] or [])
-        done.append(Done(row["f"], row["key"], row["type"], row["process"], start, index, elements))
+        end = NEVER if row["type"] == "info" else index
+        done.append(Done(row["f"], row["key"], row["type"], row["process"], start, end, elements))
     for start, row in begun.values():
         value = row["value"]["value"]
         elements = [] if value is None else [value]

@@ -187,6 +187,9 @@ def random_causes(rng: random.Random) -> list[Row]:
                 if rng.random() < 0.6:
                     asked.append(part("r", register, None))
                     completed.append(part("r", register, shown(key, register)))
+                if rng.random() < 0.2:
+                    asked.append(part("w", register, write(key, register)))
+                    completed.append(asked[-1])
             plan.append(("txn", key, {"txn": asked}, {"txn": completed}))
             continue
         link = "init" if not position[key] else str(position[key])
@@ -236,9 +239,12 @@ def causes_of_object(spans: list[Row]) -> Counter[str]:
                 writers[p["key"], p["value"]].append(span)
     earliest: dict[tuple[str, int], int] = {}
     reads: set[tuple[int, str, int | None]] = set()
+    contrary: list[tuple[str, int]] = []
     for number, span in enumerate(nodes):
-        own = {p["key"] for p in span["parts"] if p["f"] == "w" and p["value"] is not None}
+        own: dict[str, int] = {}
         for p in span["parts"]:
+            if p["f"] == "w" and p["value"] is not None:
+                own[p["key"]] = p["value"]
             if p["f"] != "r" or span["type"] != "ok":
                 continue
             if p["value"] not in (None, 0):
@@ -246,12 +252,19 @@ def causes_of_object(spans: list[Row]) -> Counter[str]:
                 earliest[place] = min(span["end"], earliest.get(place, NEVER))
             if p["key"] not in own:
                 reads.add((number, p["key"], p["value"]))
+            elif (p["value"] or 0) != own[p["key"]]:
+                contrary.append((p["key"], p["value"] or 0))
     for place, end in earliest.items():
         if not any(span["start"] < end for span in writers[place]):
             found["unexpected"] += 1
         elif all(span["type"] == "fail" for span in writers[place]):
             found["aborted-read"] += 1
 
+    for register, value in contrary:
+        if value == 0 and not any(node in writers[register, 0] for node in nodes):
+            found["initial-read"] += 1
+        elif any(node in writers[register, value] for node in nodes):
+            found["overwritten-read"] += 1
     before = [[False] * len(nodes) for _ in nodes]
     for i, earlier in enumerate(nodes):
         for j, later in enumerate(nodes):
@@ -264,7 +277,7 @@ def causes_of_object(spans: list[Row]) -> Counter[str]:
             found["undecided"] += 1
         elif untouched or possible:
             writer = None if untouched else possible.pop()
-            judged.append((number, register, writer))
+            judged.append((number, register, writer, value))
             if writer is not None:
                 before[writer][number] = True
                 found["reads"] += 1
@@ -284,7 +297,7 @@ def causes_of_object(spans: list[Row]) -> Counter[str]:
                 before[i] = [a or b for a, b in zip(before[i], before[k], strict=True)]
     cyclic = [i for i in range(len(nodes)) if before[i][i]]
     found["cyclic-causality"] += bool(cyclic)
-    for number, register, writer in judged:
+    for number, register, writer, value in judged:
         if any(i == number or before[i][number] for i in cyclic):
             continue
         writes = {
@@ -295,5 +308,7 @@ def causes_of_object(spans: list[Row]) -> Counter[str]:
         if writer is None:
             found["initial-read"] += any(before[i][number] for i in writes)
         else:
-            found["overwritten-read"] += any(before[writer][i] and before[i][number] for i in writes)
+            last = [p["value"] for p in nodes[writer]["parts"] if p["f"] == "w" and p["key"] == register][-1]
+            shown = any(before[writer][i] and before[i][number] for i in writes)
+            found["overwritten-read"] += shown or last != value
     return +found

@@ -64,7 +64,9 @@ def failed_attempts(batch: pa.Table, *, sought: tuple[Sought, ...]) -> pa.Table:
     rows = object_rows(batch, buckets=1)
     kind = rows["type"].to_numpy()
     partner = pairs(rows["index"].to_numpy(), rows["process"].to_numpy(), kind == INVOKE)
-    text = pc.coalesce(rows["number"].cast(pa.string()), rows["text"])
+    # What was asked says the invocation; what failed may hold a reason in its place.
+    asked = pa.array(np.where((kind == FAIL) & (partner != NO_PARTNER), partner, np.arange(len(kind))))
+    text = pc.coalesce(rows["number"].cast(pa.string()), rows["text"]).take(asked)
     keys = pc.fill_null(rows["key"], "")
     tables = [ATTEMPTS.empty_table()]
     for key, value in sought:
@@ -109,4 +111,16 @@ def _explained(anomaly: Anomaly, attempts: Mapping[Sought, list[dict[str, Any]]]
         "count": len(found),
         "operations": found[:SHOWN_CANDIDATES],
     }
-    return replace(anomaly, details={**anomaly.details, "candidates": candidates}) if found else anomaly
+    if not found:
+        return anomaly
+    details = {**anomaly.details, "candidates": candidates}
+    return replace(anomaly, because=f"{anomaly.because}; {_in_words(found)}", details=details)
+
+
+def _in_words(found: list[dict[str, Any]]) -> str:
+    first = found[0]
+    more = f", as did {len(found) - 1} more like it," if len(found) > 1 else ""
+    return (
+        f"{first['what']} (operation {first['operation']}) failed{more} and so did not happen: "
+        "if it only timed out, it may have happened, and belongs under info"
+    )

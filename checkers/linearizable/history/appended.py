@@ -32,6 +32,11 @@ def appended_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
     if NONE in given:
         return Open("null is put or appended")
     begins = spans.value(initial[0])
+    # Nothing can be told of what begins empty but that it shows itself as that, and not as null.
+    empty = () if begins == () else ""
+    shows_null = (spans.f == GET) & spans.definite & (spans.result == NONE)
+    if begins in ("", ()) and np.any(spans.f == APPEND) and not shows_null.any():
+        begins, initial = None, (NONE,)
     tokens: dict[int, Any] = {int(number): spans.value(number) for number in (*given, *initial) if number != NONE}
     texts: dict[int, Any] = {int(number): spans.value(number) for number in shown}
     if np.any(spans.f == APPEND):
@@ -42,8 +47,8 @@ def appended_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
         # Without appends each value is a state of its own.
         tokens, texts = ({number: (one,) for number, one in some.items()} for some in (tokens, texts))
         if begins is None:
-            texts = {number: () if one == ("",) else one for number, one in texts.items()}
-    if not all(tokens.values()) or (begins is None and "" in map(spans.value, given)):
+            texts = {number: () if one == (empty,) else one for number, one in texts.items()}
+    if not all(tokens.values()) or (begins is None and empty in map(spans.value, given)):
         return Open("nothing is put or appended")
     tree = _Tree(tokens)
     begun = EMPTY if begins is None else tree.state(tokens[initial[0]])
@@ -55,7 +60,7 @@ def appended_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
         if state is None:
             return Open("what a get showed can be read as several rows of values")
         # Only what was never put can be shown as an empty text.
-        is_empty = begins is None and spans.value(number) == ""
+        is_empty = begins is None and spans.value(number) == empty
         states[number] = state if state != EMPTY or is_empty else tree.unknown()
     of = np.full(1 + max(states, default=-1), NOWHERE, dtype=np.int64)
     of[list(states)] = list(states.values())

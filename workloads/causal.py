@@ -66,6 +66,7 @@ WORKLOAD = Workload(
     settings_type=CausalSettings,
     value_type=CAUSAL_OPERATIONS,
     functions=("read", "read-init", "write", "txn"),
+    any_values=True,
     repeats=(members("write"), parts("txn", written=("w", "append"))),
     evidence=(*any_ok("read", "read-init"), reading("txn", "r")),
     checkers=checkers,

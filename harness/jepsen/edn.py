@@ -177,6 +177,21 @@ def written(value: Any) -> str:
     return str(value)
 
 
+def identity(value: Any) -> str:
+    """The value as EDN, the same for equal values alone: 1.0 is 1, and sets and maps have no order."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, str):
+        return f":{value}" if isinstance(value, Keyword) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(sorted(f"{identity(key)} {identity(item)}" for key, item in value.items())) + "}"
+    if isinstance(value, Unordered):
+        return "#{" + " ".join(sorted(map(identity, value))) + "}"
+    if isinstance(value, Iterable):
+        return "[" + " ".join(map(identity, value)) + "]"
+    return written(value)
+
+
 def _written_key(name: Any) -> str:
     """A name of a field as keyword; text that is none as text."""
     is_name = isinstance(name, str) and re.fullmatch(r"[A-Za-z*!?<>=_.+-][\w*!?<>=.+/-]*", name)

@@ -53,6 +53,8 @@ class Checked:
     """What the history showed itself to be one of, as options; empty where that was said."""
     jepsen: Mapping[str, Any] | None = None
     """What Jepsen found, where it left a test."""
+    passed_over: str = ""
+    """What of the history decides nothing."""
     error: str = ""
 
     def to_json(self, path: Path, seconds: float) -> dict[str, Any]:
@@ -72,6 +74,8 @@ class Checked:
             data["checked"] = self.engine
         if self.standing is not None:
             data |= self.standing
+        if self.passed_over:
+            data["passed_over"] = self.passed_over
         if self.judged_as:
             data["judged_as"] = self.judged_as
         if self.jepsen is not None:
@@ -269,4 +273,8 @@ def _say_judged(judged: JudgedHistory, console: Console) -> Checked:
     say_verdict(judged.verdict, judged.reasons, judged.results, console)
     checked = judged.decided.chosen.words()
     console.say(f"checked   {checked}")
-    return _checked(judged.verdict, judged.reasons, judged.results, None, checked)
+    passed_over = judged.passed_over
+    if passed_over:
+        console.say(f"passed over: {passed_over}")
+    told = _checked(judged.verdict, judged.reasons, judged.results, None, checked)
+    return replace(told, passed_over=passed_over)

@@ -22,6 +22,7 @@ import pyarrow as pa
 from harness.errors import HarnessError
 from harness.jepsen import edn, json_text, scan, source
 from harness.jepsen.batches import Batches
+from harness.jepsen.notations import FINAL_READ, renamed
 from harness.jepsen.operation_columns import MapReader, OperationColumns, Reader, Transactions
 from harness.jepsen.shape import Shape
 from harness.jepsen.source import LONGEST_BYTES, BrokenText
@@ -80,7 +81,7 @@ def _converting(path: Path) -> Iterator[None]:
 def _read(path: Path, shape: Shape, batches: Batches) -> Iterator[pa.RecordBatch]:
     """Raises MalformedHistory, OSError."""
     try:
-        for recorded in _once_learnt(recorded_in(path, transactions_of(shape)), batches):
+        for recorded in _once_learnt(_by_its_names(recorded_in(path, transactions_of(shape)), shape), batches):
             before = batches.rows
             try:
                 yield batches.batch(recorded)
@@ -92,6 +93,13 @@ def _read(path: Path, shape: Shape, batches: Batches) -> Iterator[pa.RecordBatch
     if refused is not None:
         raise malformed(path, *refused)
     yield from batches.unfinished()
+
+
+def _by_its_names(blocks: Iterator[OperationColumns], shape: Shape) -> Iterator[OperationColumns]:
+    functions, has_final_reads = dict(shape.renamed), FINAL_READ in shape.functions
+    for recorded in blocks:
+        plain = not functions and not has_final_reads
+        yield recorded if plain else renamed(recorded, functions, has_final_reads=has_final_reads)
 
 
 def _once_learnt(blocks: Iterator[OperationColumns], batches: Batches) -> Iterator[OperationColumns]:

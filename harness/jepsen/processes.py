@@ -116,7 +116,7 @@ class Processes:
                     number = known[process] = self._next_number
                     self._next_number += 1
             else:
-                is_other = invoked is None or invoked.f != f or (key is not None and key != invoked.key)
+                is_other = invoked is None or _is_other(f, key, invoked)
                 if invoked is None or (is_other and kind == OK):
                     findings.add(row, _unfit(process, kind, f, key, invoked))
                     break
@@ -160,6 +160,13 @@ class Processes:
         asked = content.values[invoked.content] if invoked.of_batch else invoked.content
         if is_other or content.values[code] != asked:
             told.beside.append(row)
+
+
+def _is_other(f: str, key: str | None, invoked: _Open) -> bool:
+    """Whether a completion is of another function or key than what it completes; that a read is the last one may be
+    marked where it is invoked alone."""
+    is_final = (invoked.f, f) == ("final-read", "read")
+    return (invoked.f != f and not is_final) or (key is not None and key != invoked.key)
 
 
 def _is_no_operation(kind: int, is_known: bool, invoked: _Open | None) -> bool:

@@ -28,6 +28,8 @@ class Shape:
     value_type: pa.StructType
     functions: tuple[str, ...] = ()
     """The f that clients may use; none for any. Where there is but one, it may be left out."""
+    renamed: tuple[tuple[str, str], ...] = ()
+    """Functions by the names that clients have for them, and what they are here (`notations`)."""
     passes_others: bool = False
     """Whether clients may do what is neither in `functions` nor known to change or show data; it is passed over."""
     timed: bool = False

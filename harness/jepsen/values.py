@@ -294,7 +294,7 @@ class JsonValues(Values):
             raise Malformed(f"the value of a cas must be [expected new], it is {edn.written(value)}")
         if value.__class__ is int:
             return (repr(value),)
-        return (json.dumps(_with_text_keys(value)),)
+        return (json.dumps(with_text_keys(value)),)
 
     def _is_lifted(self, f: str, value: Any) -> bool:
         if f == "cas":
@@ -302,13 +302,11 @@ class JsonValues(Values):
         return not isinstance(value[0], tuple | list)
 
 
-def _with_text_keys(value: Any) -> Any:
+def with_text_keys(value: Any) -> Any:
     """The same value with keys that JSON has."""
     if isinstance(value, dict):
-        return {
-            key if isinstance(key, str) else edn.identity(key): _with_text_keys(item) for key, item in value.items()
-        }
-    return [_with_text_keys(item) for item in value] if isinstance(value, tuple | list) else value
+        return {key if isinstance(key, str) else edn.identity(key): with_text_keys(item) for key, item in value.items()}
+    return [with_text_keys(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 class Malformed(Exception):

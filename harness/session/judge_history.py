@@ -23,6 +23,7 @@ from harness.jepsen import located
 from harness.progress import Moment, Progress
 from harness.record.history import MalformedHistory, close_torn
 from harness.record.history.parquet import parquet_file
+from harness.record.history.passed_over import passed_over
 from harness.record.run_directory import HISTORY, RunDirectory
 from harness.session.decide import Decided, Judge, verdict_of
 from harness.session.given_history import Form, GivenHistory
@@ -48,6 +49,11 @@ class JudgedHistory:
     decided: Decided
     certified: str = ""
     """What was proven, in few words; empty where no certificate was asked for."""
+
+    @property
+    def passed_over(self) -> str:
+        """What of the history decides nothing, in few words; empty where all does."""
+        return passed_over(self.history).words()
 
     @property
     def results(self) -> Mapping[str, CheckerResult]:
@@ -130,6 +136,7 @@ def keep_verdict(
         checkers=judged.results,
         operations=operations_of(judged.results),
         versions=versions(),
+        passed_over=judged.passed_over,
         checking=Checking(
             history=str(again.resolve()),
             judged_as=shlex.join(judged_as),

@@ -70,6 +70,12 @@ class Judgement:
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
 
+    def by_names(self, functions: Mapping[str, str]) -> Judgement:
+        """The same of a history whose clients call these functions otherwise."""
+        shape = dataclasses.replace(self.shape, renamed=tuple(functions.items()))
+        otherwise = None if self.otherwise is None else self.otherwise.by_names(functions)
+        return dataclasses.replace(self, shape=shape, otherwise=otherwise) if functions else self
+
     def without_figures(self) -> Judgement:
         """The same verdict and findings, without what only a report shows."""
         judging = {name: checker for name, checker in self.checkers.items() if not isinstance(checker, Statistics)}

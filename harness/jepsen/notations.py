@@ -81,7 +81,7 @@ def functions_of(texts: Iterable[str]) -> dict[str, str]:
 
 
 def functions_beside(history: Path) -> dict[str, str]:
-    """Of the file `HISTORY.toml`, in whose table `functions` they are; none where it is not there. Raises UsageError."""
+    """Of the file `HISTORY.toml`, from its table `functions`; none where it is not there. Raises UsageError."""
     path = history.with_name(history.name + BESIDE_SUFFIX)
     try:
         if not history.name or not path.is_file():

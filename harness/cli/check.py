@@ -109,6 +109,11 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
     help="What clients call otherwise: broadcast=add; debit=-add, where one takes what the other adds. Also in a file "
     "beside the history, HISTORY.toml, in its table functions.",
 )
+@click.option(
+    "--order",
+    type=OneOf("order", ["time"]),
+    help="time: the rows of the history are not written in the order in which they happened, and their times say it.",
+)
 @search_options
 @vacuity_option
 @execution_options
@@ -124,6 +129,7 @@ def command(
     certify: Path | None,
     settings: tuple[str, ...],
     functions: tuple[str, ...],
+    order: str | None,
     effort: Effort,
     vacuous: Vacuous,
     runs: Path,
@@ -165,6 +171,7 @@ def command(
         certify=certify,
         settings=settings,
         functions=functions,
+        order=order,
     )
     execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, effort=effort)
     return check_all(paths, options, execution, console_of(as_json, progress, file=certify))

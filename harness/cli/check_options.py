@@ -21,6 +21,8 @@ from harness.session.judgement import Judgement, demands, of_model, of_workload,
 from harness.session.output_file import require_writable
 from harness.session.resolve import names
 
+BY_TIME = "time"
+
 
 def _not_recognised(path: Path, found: Recognised) -> str:
     what = f"{path} does not say what it is a history of: its clients did {found.seen}"
@@ -43,6 +45,7 @@ class HistoryOptions:
     certify: Path | None = None
     settings: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
+    order: str | None = None
 
     def judgement(self, paths: int) -> Judgement | None:
         """How each of so many histories is judged; None where no option says.
@@ -56,7 +59,11 @@ class HistoryOptions:
             judgement = of_workload(self.workload, settings, certificate=self.certify)
         elif self.model is not None:
             judgement = of_model(self.model, initial=self.initial, failed_cas=self.failed_cas, certificate=self.certify)
-        return None if judgement is None else judgement.by_names(functions_of(self.functions))
+        functions = functions_of(self.functions)
+        if judgement is None:
+            return None
+        judgement = judgement.by_names(functions)
+        return judgement.by_time() if self.order == BY_TIME else judgement
 
     def as_recorded(self, given: GivenHistory) -> HistoryOptions:
         """The same, with what the history itself says of what it is one of.
@@ -110,6 +117,7 @@ class HistoryOptions:
             "--failed-cas": self.failed_cas,
             "--consistency-model": self.consistency_model,
             "--certify": self.certify,
+            "--order": self.order,
         }
         single = [f"{name} {value}" for name, value in words.items() if value is not None]
         return (

@@ -124,7 +124,8 @@ class Batches:
         processes = self._numbered(recorded.fields["process"], findings)
         fs, is_known = self._fs(recorded, (kinds == INVOKE) & (processes != NEMESIS), findings)
         times = self._times(recorded, findings)
-        self._check_indices(recorded, findings)
+        if not self._shape.by_time:
+            self._check_indices(recorded, findings)
 
         rows = len(recorded) if findings.row is None else findings.row
         kinds, processes, fs, is_known = kinds[:rows], processes[:rows], fs[:rows], is_known[:rows]

@@ -27,6 +27,7 @@ from harness.jepsen.operation_columns import MapReader, OperationColumns, Reader
 from harness.jepsen.shape import Shape
 from harness.jepsen.source import LONGEST_BYTES, BrokenText
 from harness.jepsen.textual import LineReader
+from harness.jepsen.time_order import by_time
 from harness.jepsen.transactions import MICRO_OPERATION, plain_transactions, plain_transactions_of_registers
 from harness.record.history.parquet import parquet_file
 from harness.record.history.schema import MalformedHistory
@@ -96,6 +97,8 @@ def _read(path: Path, shape: Shape, batches: Batches) -> Iterator[pa.RecordBatch
 
 
 def _by_its_names(blocks: Iterator[OperationColumns], shape: Shape) -> Iterator[OperationColumns]:
+    if shape.by_time:
+        blocks = iter([by_time(blocks)])
     functions, has_final_reads = dict(shape.renamed), FINAL_READ in shape.functions
     for recorded in blocks:
         plain = not functions and not has_final_reads

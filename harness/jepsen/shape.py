@@ -30,6 +30,8 @@ class Shape:
     """The f that clients may use; none for any. Where there is but one, it may be left out."""
     renamed: tuple[tuple[str, str], ...] = ()
     """Functions by the names that clients have for them, and what they are here (`notations`)."""
+    by_time: bool = False
+    """Whether the times of its rows say in which order they happened, and not their places."""
     passes_others: bool = False
     """Whether clients may do what is neither in `functions` nor known to change or show data; it is passed over."""
     timed: bool = False

@@ -71,7 +71,15 @@ def judge_history(
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
     request = CheckRequest(history=history, repeats=judgement.repeats)
-    decided = judge.decide(request, judgement.checkers, judged=judged, named=str(given.path), progress=progress)
+    try:
+        decided = judge.decide(request, judgement.checkers, judged=judged, named=str(given.path), progress=progress)
+    except MalformedHistory as error:
+        if judgement.shape.by_time and error.position is not None:
+            # Rows in another order than the text's have no lines in it.
+            raise MalformedHistory(
+                None, f"operation {error.position} by time: {error.reason}", path=error.path
+            ) from None
+        raise
     verdict, reasons = verdict_of(decided.results, doubts)
     return JudgedHistory(
         given=given,

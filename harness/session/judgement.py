@@ -76,6 +76,11 @@ class Judgement:
         otherwise = None if self.otherwise is None else self.otherwise.by_names(functions)
         return dataclasses.replace(self, shape=shape, otherwise=otherwise) if functions else self
 
+    def by_time(self) -> Judgement:
+        """The same of a history whose rows are to be put in the order of their times."""
+        otherwise = None if self.otherwise is None else self.otherwise.by_time()
+        return dataclasses.replace(self, shape=dataclasses.replace(self.shape, by_time=True), otherwise=otherwise)
+
     def without_figures(self) -> Judgement:
         """The same verdict and findings, without what only a report shows."""
         judging = {name: checker for name, checker in self.checkers.items() if not isinstance(checker, Statistics)}

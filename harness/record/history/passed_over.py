@@ -44,7 +44,7 @@ class PassedOver:
         more = named[NAMES_SHOWN:]
         if more:
             parts.append(f"{sum(rows for _, rows in more)} rows of {len(more)} other functions")
-        worst = f"{self.by_ns / 1e9:.1f} s" if self.by_ns >= 100_000_000 else f"{self.by_ns / 1e6:.3g} ms"
+        worst = _span(self.by_ns)
         parts.append(_counted(self.times, f"time that runs back by {worst}", f"times that run back by up to {worst}"))
         parts.append(_counted(self.odd_times, "time that is no number", "times that are no numbers"))
         return ", ".join(filter(None, parts))
@@ -52,6 +52,12 @@ class PassedOver:
 
 def _counted(number: int, one: str, several: str) -> str:
     return "" if not number else f"{number} {one if number == 1 else several}"
+
+
+def _span(ns: int) -> str:
+    if ns >= 100_000_000:
+        return f"{ns / 1e9:.1f} s"
+    return f"{ns / 1e6:.3g} ms" if ns >= 10_000 else f"{ns} ns"
 
 
 def passed_over(history: Path | pa.Table) -> PassedOver:

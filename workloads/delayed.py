@@ -200,6 +200,7 @@ WORKLOAD = Workload(
     settings_type=DelayedSettings,
     value_type=DELAYED_ELEMENTS,
     timed=True,
+    batches=("dequeue", "drain"),
     functions=("enqueue", TAKE_BACK, "dequeue", "drain"),
     repeats=(members("enqueue", of=("value", "delay_ms")), members(TAKE_BACK, of=("value", "due_ms"))),
     evidence=any_ok("dequeue", "drain"),

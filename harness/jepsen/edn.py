@@ -63,6 +63,12 @@ class Keyword(str):
     __slots__ = ()
 
 
+class Verbatim(str):
+    """EDN that is written as it is."""
+
+    __slots__ = ()
+
+
 class Unordered(tuple[Any, ...]):
     """A set; its elements in one and the same order, however they were written."""
 
@@ -164,6 +170,8 @@ def written(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, Keyword):
         return f":{value}"
+    if isinstance(value, Verbatim):
+        return str(value)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):

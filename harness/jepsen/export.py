@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness.jepsen.edn import Keyword, parse, written
+from harness.jepsen.edn import Keyword, Verbatim, parse, written
 from harness.jepsen.scan import BESIDE
 from harness.jepsen.values import key_of, with_text_keys
 from harness.operation import NEMESIS
@@ -51,17 +51,19 @@ def exported(history: History, form: Format) -> Iterator[str]:
     for batch in history.batches(EXPORTED):
         for row in batch.to_pylist():
             operation = _operation(row, single, has_keys)
-            yield line({**operation, "value": _recorded(operation["value"], names)} if names else operation)
+            yield line({**operation, "value": _recorded(operation["value"], names, form)} if names else operation)
 
 
-def _recorded(value: Any, names: ValueNames) -> Any:
+def _recorded(value: Any, names: ValueNames, form: Format) -> Any:
     """The value as it was recorded, where it was numbered then."""
     if isinstance(value, dict):
-        return {name: _recorded(item, names) for name, item in value.items()}
+        return {name: _recorded(item, names, form) for name, item in value.items()}
     if isinstance(value, list):
-        return [_recorded(item, names) for item in value]
+        return [_recorded(item, names, form) for item in value]
     text = names.whole(value) if value.__class__ is int else None
-    return value if text is None else parse(text.encode())
+    if text is None:
+        return value
+    return Verbatim(text) if form is Format.EDN else parse(text.encode())
 
 
 def _operation(row: dict[str, Any], single: bool, has_keys: bool) -> dict[str, Any]:

@@ -129,6 +129,9 @@ def _transaction(
     if text[at] != _OPEN:
         return -1, listed
     at = _item(text, at + 1, syntax, True)
+    if at >= 0 and text[at] == _CLOSE:
+        # An empty list may be a value.
+        return -1, listed
     while at >= 0 and at < end and text[at] != _CLOSE:
         if text[at] != _OPEN:
             return -1, listed

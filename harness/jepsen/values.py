@@ -206,7 +206,11 @@ class Values:
         """Whether a list is several elements."""
         if not isinstance(value, tuple | list):
             return False
-        return not self._shape.any_values or (f in self._shape.batches and not self._puts_lists)
+        shape = self._shape
+        if not shape.any_values:
+            is_known = shape.asking or shape.answering
+            return not is_known or f in shape.lists | shape.batches
+        return f in shape.batches and not self._puts_lists
 
     def _listed(self, f: str, value: Any) -> Any:
         """Raises Malformed."""

@@ -384,13 +384,13 @@ class Batches:
         """Rows that are part of no operation get a name that no operation has; completions what they complete, and the
         reasons that they give, or what they took, for their values."""
         names, value = list(self._f_codes), recorded.fields["value"]
-        for row in (*told.passed, *told.logged):
-            fs[row] = self._code(f"passed over: {names[fs[row]]}")
         for row in told.passed:
             if kinds[row] == INFO:
                 self.passed.notes += 1
             else:
-                self.passed.functions[names[fs[row]].removeprefix("passed over: ")] += 1
+                self.passed.functions[names[fs[row]]] += 1
+        for row in (*told.passed, *told.logged):
+            fs[row] = self._code(f"passed over: {names[fs[row]]}")
         is_nemesis = processes == NEMESIS
         if is_nemesis.any():
             for f in self._functions & {names[code] for code in np.unique(fs[is_nemesis]).tolist()}:

@@ -21,7 +21,7 @@ from harness.jepsen.processes import DRAIN, FAIL, INFO, INVOKE, Findings, Follow
 from harness.jepsen.scan import ABSENT, BESIDE, POSITION, Int64
 from harness.jepsen.shape import OF_DATA, Shape
 from harness.jepsen.source import BrokenText
-from harness.jepsen.values import JsonValues, Malformed, Meaning, Values, text
+from harness.jepsen.values import JsonValues, Malformed, Meaning, Values, fits, text
 from harness.operation import NEMESIS
 from harness.record.history.named_values import Numbering
 from harness.record.history.passed_over import PassedOver
@@ -365,12 +365,15 @@ class Batches:
         puts_null, has_ended_in_vain, has_key = way & 4 > 0, way & 2 > 0, way & 1 > 0
         if puts_null:
             return Meaning(None, self._values.put_null(f), None)
+        if not has_ended_in_vain:
+            return self._values.meaning(f, value, False, has_key)
         try:
-            return self._values.meaning(f, value, has_ended_in_vain, has_key)
+            meaning = self._values.meaning(f, value, True, has_key)
+            if self._values.hold(meaning.cells):
+                return meaning
         except Malformed:
-            if not has_ended_in_vain:
-                raise
-            return Meaning(None, self._values.none, text(value))
+            pass
+        return Meaning(None, self._values.none, text(value))
 
     def _adjust(
         self,
@@ -526,10 +529,9 @@ def _taken(
     try:
         array = pa.array(cells, kind)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        array = pa.nulls(len(cells), kind)
-        for number, cell in enumerate(cells):
-            try:
-                pa.array([cell], kind)
-            except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        fitting = [cell if fits(cell, kind) else None for cell in cells]
+        for number, (cell, fit) in enumerate(zip(cells, fitting, strict=True)):
+            if fit is None and cell is not None:
                 findings.at_first(codes == number, f"{name} must be {kind}, it is {edn.written(cell)}")
+        array = pa.array(fitting, kind)
     return array.take(pa.array(codes))

@@ -168,6 +168,10 @@ class Values:
             cells[self._single] = self._one(value)
         return tuple(cells)
 
+    def hold(self, cells: tuple[Any, ...]) -> bool:
+        """Whether columns take what the fields of a value are."""
+        return all(cell is None or fits(cell, field.type) for cell, field in zip(cells, self.value_type, strict=True))
+
     def put_null(self, f: str) -> tuple[Any, ...]:
         """Of an operation that is to put null in. Raises Malformed."""
         if not self._shape.any_values or f not in self._shape.puts or self._single is None:
@@ -355,6 +359,17 @@ def _number(name: Any) -> Any:
         return int(name)
     except (TypeError, ValueError):
         raise Malformed(f"an account must be a number, it is {edn.written(name)}") from None
+
+
+def fits(cell: Any, kind: pa.DataType) -> bool:
+    """Whether a column of this type takes the value."""
+    if cell.__class__ is int and pa.types.is_int64(kind):
+        return bool(NULL <= cell < -NULL)
+    try:
+        pa.array([cell], kind)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return False
+    return True
 
 
 def text(value: Any) -> str:

@@ -19,5 +19,5 @@ def shortened(message: T) -> T:
     encoded = message.encode(errors="replace")
     if len(encoded) <= LONGEST_BYTES:
         return message
-    first, last = encoded[: LONGEST_BYTES - _END_BYTES - 4], encoded[-_END_BYTES:]
+    first, last = encoded[: LONGEST_BYTES - _END_BYTES - 5], encoded[-_END_BYTES:]
     return f"{first.decode(errors='ignore')} … {last.decode(errors='ignore')}"  # type: ignore[return-value]

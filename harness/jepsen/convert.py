@@ -2,8 +2,9 @@
 
 Claims of what it writes: it passes `read_history`, and says the same. Processes get numbers of their
 own, a new one after each operation of unknown outcome, for the old one may still be running; what `:nemesis` did is
-the nemesis'. Operations without a time get their place in the order recorded, which decides also where times of
-neighbours run back by less than a millisecond; by more, it is no history. What values mean says `values`.
+the nemesis'. Operations without a time get their place in the order recorded, which decides also where times run back.
+Rows of clients that are part of no operation become the nemesis', by names that no workload has. What decides nothing
+is counted (`record.history.passed_over`). What values mean says `values`.
 
 Memory is bounded by one block of text, and some words for each process that ever took part.
 """

@@ -8,11 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from checkers.linearizable import MODELS
 from checkers.verdict import Verdict
 from harness.jepsen import held
+from harness.jepsen.shape import OF_DATA
 from harness.record.history import MalformedHistory
 from harness.record.history.passed_over import passed_over
 from harness.session.judgement import in_memory, of_model, of_workload
+from harness.session.resolve import names, workload
 from tests.unit.jepsen.test_any_values import history, judged
 
 ADD = "{:process 0 :type :invoke :f :add :value 1 :time 50}\n{:process 0 :type :ok :f :add :value 1 :time 60}\n"
@@ -54,6 +57,12 @@ def test_a_note_within_an_operation_leaves_it_open(tmp_path: Path) -> None:
     said, rows = words(tmp_path, invoked + note + completed + READ)
     assert said == "1 note of clients"
     assert rows["process"].to_pylist() == [0, -1, 0, 1, 1]
+
+
+def test_what_workloads_and_models_know_reads_or_changes_data() -> None:
+    known = {f for name in names("workloads") for f in workload(name).functions}
+    known |= {f for model in MODELS.values() for f in model.functions}
+    assert known <= OF_DATA
 
 
 @pytest.mark.parametrize("f", ["remove", "write", "cas"])

@@ -208,6 +208,7 @@ def _kinds(seen: _Seen) -> tuple[Kind, ...]:
         ({"transfer"}, {"read"}, Kind(workload="bank")),
         ({"get"}, {"put", "append"}, Kind(model="map")),
         ({"generate"}, set(), Kind(workload="unique-ids")),
+        ({"echo"}, set(), Kind(model="echo")),
         ({"read-init"}, {"read", "write"}, Kind(workload="causal")),
         ({"inc"}, {"read"}, Kind(workload="monotonic")),
         ({"acquire", "release"}, set(), Kind(model="mutex")),

@@ -26,6 +26,8 @@ from harness.jepsen.shape import Shape
 from harness.jepsen.transactions import A_TRANSACTION, FUNCTIONS, MICRO_OPERATION
 from harness.record.history.named_values import LEAST_INTEGER, NULL, Numbering
 
+ECHO = "echo"
+"""What is answered may be the message that has it."""
 _INTEGERS = {int}
 _LIKE_A_NUMBER = re.compile(r'"*-?\d+"*')
 
@@ -300,6 +302,8 @@ class JsonValues(Values):
         """Raises Malformed."""
         if f == "cas" and value is not None and not (isinstance(value, tuple | list) and len(value) == 2):
             raise Malformed(f"the value of a cas must be [expected new], it is {edn.written(value)}")
+        if f == ECHO and isinstance(value, dict):
+            value = value.get(ECHO, value)
         if value.__class__ is int:
             return (repr(value),)
         return (json.dumps(with_text_keys(value)),)

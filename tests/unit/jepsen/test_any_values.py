@@ -127,7 +127,7 @@ def test_any_value_is_one_value_in_every_workload(name: str, kind: str, tmp_path
     assert anomaly in found
 
 
-@pytest.mark.parametrize("kind", set(VALUES) - {"vector and set", "keyword and text"})
+@pytest.mark.parametrize("kind", [kind for kind in VALUES if kind not in ("vector and set", "keyword and text")])
 def test_any_value_is_one_value_of_a_model(kind: str, tmp_path: Path) -> None:
     """JSON, of which the states of models are made, has no sets and no keywords."""
     a, b = VALUES[kind]

@@ -23,6 +23,7 @@ from harness.jepsen.test_directory import HISTORIES, JepsenTest, is_test_directo
 from harness.lifetime.scratch import directory as scratch_directory
 from harness.reading import STANDARD_INPUT
 from harness.record.history import MalformedHistory
+from harness.record.history.message import shortened
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.session import engines
 from harness.session.decide import Judge
@@ -168,8 +169,9 @@ def _no_judgement(path: Path) -> UsageError:
 
 
 def _failed(code: ExitCode, error: Exception) -> Checked:
-    remark(str(error))
-    return Checked(code=code, error=str(error))
+    words = shortened(str(error))
+    remark(words)
+    return Checked(code=code, error=words)
 
 
 def _check_directory(path: Path, judge: Judge, console: Console) -> Checked:

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-LONGEST_BYTES = 2_000
-"""No message is longer, whatever the values that it shows."""
+LONGEST_BYTES = 1_700
+"""No message is longer, whatever the values that it shows; with a path and a place before it it has less than 2 kB."""
 _END_BYTES = 400
 """So much of the end of a message is kept, where it is cut."""
 

@@ -9,11 +9,13 @@ import pyarrow as pa
 import pytest
 
 from checkers.linearizable import MODELS
+from checkers.plan import CheckRequest
 from checkers.verdict import Verdict
 from harness.jepsen import held
 from harness.jepsen.shape import OF_DATA
 from harness.record.history import MalformedHistory
 from harness.record.history.passed_over import passed_over
+from harness.session.decide import Judge
 from harness.session.judgement import in_memory, of_model, of_workload
 from harness.session.resolve import names, workload
 from tests.unit.jepsen.test_any_values import history, judged
@@ -195,4 +197,23 @@ def test_a_cas_to_null_has_no_key(tmp_path: Path) -> None:
 def test_no_message_is_longer_than_two_kilobytes(value: str, tmp_path: Path) -> None:
     with pytest.raises(MalformedHistory) as caught:
         words(tmp_path, history(f"add {value} => ok {value}", f"add 1 => ok {value}"), "counter")
-    assert len(caught.value.reason.encode()) <= 2_000
+    assert len(str(caught.value).encode()) <= 2_000
+
+
+@pytest.mark.parametrize("f", ["add", "enqueue"])
+def test_no_finding_is_longer_than_two_kilobytes(f: str, tmp_path: Path) -> None:
+    value = '"' + "é" * 100_000 + '"'
+    workload, read = {"add": ("set", "read"), "enqueue": ("queue", "drain")}[f]
+    (tmp_path / "h.edn").write_text(history(f"{f} {value} => ok {value}", f"{read} => ok []"))
+    rows, judgement = in_memory(tmp_path / "h.edn", of_workload(workload, ()))
+    request = CheckRequest(history=rows, repeats=judgement.repeats)
+    decided = Judge(engine="inprocess").decide(
+        request, judgement.checkers, judged=workload, named="h.edn", progress=quiet
+    )
+    (example,) = decided.results[workload].anomalies["lost"].examples
+    assert example.because.startswith('element "ééé')
+    assert len(example.because.encode()) <= 2_000
+
+
+def quiet(moment: object) -> None:
+    """Nobody listens."""

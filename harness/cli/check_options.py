@@ -71,6 +71,11 @@ class HistoryOptions:
         Raises UsageError where that cannot be told, MalformedHistory, HarnessError.
         """
         if given.form is not Form.TEXT:
+            if self.order is not None or self.functions:
+                raise UsageError(
+                    f"--order and --function are for histories in text, and {given.path} is one of ours, whose rows "
+                    "are in order and whose functions are the workload's: leave them out"
+                )
             return self
         beside = functions_beside(given.path)
         self = replace(self, functions=(*(f"{name}={one}" for name, one in beside.items()), *self.functions))

@@ -173,7 +173,7 @@ def _may_be_lifted(f: str, value: Any) -> bool:
         and len(value) == 2
         and not isinstance(value[0], tuple | list | dict)
     )
-    return is_pair and (f != "cas" or value[1] is None or isinstance(value[1], tuple | list))
+    return is_pair and (f != "cas" or isinstance(value[1], tuple | list))
 
 
 def _parts_of(value: Any) -> set[str]:

@@ -3,10 +3,13 @@
 Operations, with the counter as key and a value {value}:
   add {value}           ok: the counter has grown by it; negative values are decrements
   read {} -> {value}    ok: what the counter held
+  final-read            the same, once nothing is added any more and all replicas have met
 
 A read must not lie below the initial value plus all increments that had completed before it began plus all decrements
 that may have happened before it ended, nor above the same with increments and decrements exchanged. Indefinite adds
 may have happened at any time after they began, or never; failed ones never. The bounds may be beyond 64 bits.
+
+Of a counter that converges only final reads are judged (`reads=final`).
 
 What breaks the promise: out-of-bounds.
 
@@ -15,8 +18,9 @@ It does not establish that successive reads agree with each other: that is a que
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from typing import ClassVar
 
@@ -33,8 +37,8 @@ from checkers.multiset.rows import COLUMNS, ROWS, keyed_rows, numbered_keys, spa
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 
-FUNCTIONS = ("add", "read")
-ADD, READ = range(2)
+FUNCTIONS = ("add", "read", "final-read")
+ADD, READ, FINAL_READ = range(3)
 READS = "reads"
 FAR = 1 << 40
 """More operations than any history has."""
@@ -48,37 +52,53 @@ MEANINGS: Mapping[str, Meaning] = {
 }
 
 
+class CounterReads(Enum):
+    """Which reads are judged."""
+
+    ALL = "all"
+    FINAL = "final"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CounterChecker:
     """Judges a counter workload's history."""
 
     initial: int = 0
+    reads: CounterReads = CounterReads.ALL
     name: str = "counter"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+
+    @property
+    def _judged(self) -> tuple[int, ...]:
+        return (FINAL_READ,) if self.reads is CounterReads.FINAL else (READ, FINAL_READ)
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))
         history = engine.history(request.history, COLUMNS)
         rows = engine.mapped(history, partial(keyed_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
-        findings = engine.grouped(rows, ("bucket",), partial(counter_findings, initial=self.initial), FINDINGS)
+        findings = engine.grouped(
+            rows, ("bucket",), partial(counter_findings, initial=self.initial, judged=self._judged), FINDINGS
+        )
         found = dict(gathered_findings(engine, findings))
         reads = found.pop(READS, None)
+        if reads is not None and not reads.count:
+            reads = None
         return judged(
             found,
             legal=request.legal,
-            undecided=(),
+            undecided=("no final read shows a value",) if not reads and self.reads is CounterReads.FINAL else (),
             statistics={READS: reads.count if reads else 0},
         )
 
 
-def counter_findings(rows: pa.Table, *, initial: int) -> pa.Table:
+def counter_findings(rows: pa.Table, *, initial: int, judged: Sequence[int] = (READ, FINAL_READ)) -> pa.Table:
     """Kernel over all rows of a bucket of counters."""
     table = spans(rows, buckets=1)
     names, counter = numbered_keys(table["key"])
     f, kind, value, start, end = (table[name].to_numpy() for name in ("f", "type", "element", "start", "end"))
     adds = (f == ADD) & (kind != FAIL) & (value != NONE)
     done = adds & (kind == OK)
-    reads = np.flatnonzero((f == READ) & (kind == OK) & (value != NONE))
+    reads = np.flatnonzero(np.isin(f, judged) & (kind == OK) & (value != NONE))
     up, down = value > 0, value < 0
     begin, finish, read = start[reads], end[reads], value[reads]
 

@@ -17,6 +17,7 @@ MODELS = (
     "priority-queue",
     "stack",
     "append-log",
+    "echo",
 )
 TRANSACTIONAL = ("list-append", "rw-register")
 """Workloads that are judged for a consistency model of transactions."""

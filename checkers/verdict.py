@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -109,6 +109,27 @@ def with_nothing_promised(results: Mapping[str, CheckerResult], why: str) -> dic
 def accepted(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:
     """What was accepted as vacuous, each reason once."""
     return tuple(dict.fromkeys(reason for result in results.values() for reason in result.accepted))
+
+
+def in_words(results: Mapping[str, CheckerResult], words: Callable[[Any], Any]) -> dict[str, CheckerResult]:
+    """The results with what is shown of values in other words: a text becomes a text, a mapping a mapping."""
+    return {name: _in_words(result, words) for name, result in results.items()}
+
+
+def _in_words(result: CheckerResult, words: Callable[[Any], Any]) -> CheckerResult:
+    return replace(
+        result,
+        reasons=tuple(map(words, result.reasons)),
+        anomalies={name: _summary_in_words(summary, words) for name, summary in result.anomalies.items()},
+    )
+
+
+def _summary_in_words(summary: AnomalySummary, words: Callable[[Any], Any]) -> AnomalySummary:
+    examples = tuple(
+        replace(example, because=words(example.because), details=words(example.details)) for example in summary.examples
+    )
+    excused = None if summary.excused is None else _summary_in_words(summary.excused, words)
+    return replace(summary, examples=examples, excused=excused)
 
 
 def broken(results: Mapping[str, CheckerResult]) -> dict[str, int]:

@@ -50,6 +50,16 @@ class Workload:
     """A frozen dataclass with what `--set` takes, of the generator and of the checkers."""
     require_runnable: Callable[[Any], None] = any_settings
     """Raises UsageError for settings that a run cannot make true: its history would be judged for what it is not."""
+    any_values: bool = False
+    """Its values, but for those with names of their own, are only compared: what others recorded may be anything."""
+    lists: tuple[str, ...] = ()
+    """Functions, or micro-operations, that show a list of elements; where values may be anything, others show one."""
+    batches: tuple[str, ...] = ()
+    """Functions that show one element or several."""
+    puts: tuple[str, ...] = ()
+    """Functions that put their value in as an element."""
+    timed: bool = False
+    """Whether it is judged by times, and not only by the order of what happened."""
     repeats: tuple[Any, ...] = ()
     """checkers.repeats.Repeats: what completions may only repeat of what was asked, or it is no history."""
     evidence: tuple[Any, ...] = ()

@@ -4,7 +4,7 @@
      "checkers": {name: {"verdict", "reasons", "vacuous", "accepted",
                          "anomalies": {name: {"count", "examples", "legal", "excused", "meaning"}}, "statistics"}},
      "operations": {…}, "faults": {…}, "points": {name: {"reached", "struck_by"}}, "usage": {node: …}, "versions": {…},
-     "checked": {"history", "judged_as", "engine", "engine_because", "command"} | null}
+     "passed_over": "…", "checked": {"history", "judged_as", "engine", "engine_because", "command"} | null}
 
 The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
 why this configuration under these faults may do it; where it is empty, the anomaly makes the verdict invalid. Of one
@@ -17,6 +17,8 @@ accepted that, they are listed in `accepted` instead, and for all checkers in `a
 where that is not measured.
 `points` are those that the system declares: how often each was reached, and the faults that struck in that moment; none
 where the environment does not see them.
+`passed_over` is what of a history that others recorded decides nothing (notes of clients, times that run back), as
+counted; empty where nothing was.
 Numbers that JSON cannot hold (NaN, infinity) become null, so that any parser reads the file.
 """
 
@@ -73,6 +75,8 @@ class VerdictFile:
     usage: Mapping[str, Any] = field(default_factory=dict)
     """Node -> {"samples", "memory_bytes": [first, last], "handles": [first, last]}, medians of quarters."""
     versions: Mapping[str, Any] = field(default_factory=dict)
+    passed_over: str = ""
+    """What of a history that others recorded decides nothing, in few words."""
     checking: Checking | None = None
     """None where it is not known."""
 
@@ -88,6 +92,7 @@ class VerdictFile:
             "points": plain(self.points),
             "usage": plain(self.usage),
             "versions": plain(self.versions),
+            "passed_over": self.passed_over,
             "checked": None if self.checking is None else asdict(self.checking),
         }
 
@@ -105,6 +110,7 @@ class VerdictFile:
             points=data.get("points", {}),
             usage=data.get("usage", {}),
             versions=data["versions"],
+            passed_over=data.get("passed_over", ""),
             checking=Checking(**data["checked"]) if data.get("checked") else None,
         )
 

@@ -66,6 +66,7 @@ WORKLOAD = Workload(
     settings_type=CausalSettings,
     value_type=CAUSAL_OPERATIONS,
     functions=("read", "read-init", "write", "txn"),
+    any_values=True,
     repeats=(
         members("write"),
         remembered("write", "read", "read-init", of=("link",)),

@@ -3,6 +3,7 @@
 Operations (key: the counter):
 - `add` {value}.
 - `read` {}: ok with the sum of all that was added; 0 before the first add.
+- `final-read` {}: the same at the end, in histories of others. Not used in runs.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from checkers.counter import CounterChecker
+from checkers.counter import CounterChecker, CounterReads
 from checkers.evidence import shows_a_value
 from checkers.multiset.rows import ELEMENTS
 from checkers.plan import Checker
@@ -29,6 +30,8 @@ class CounterSettings:
     initial: Annotated[int, INT64] = 0
     """What counters begin with; 0 in a run."""
     counters: Annotated[int, Bounds(1, 1_000)] = 5
+    reads: CounterReads = CounterReads.ALL
+    """Which of them are judged: those of a counter that converges bind at its end alone; all of them in a run."""
     read_share: Annotated[float, Bounds(0, 0.9)] = 0.5
 
 
@@ -39,6 +42,8 @@ MOST_ADDED = 5
 def require_runnable(settings: CounterSettings) -> None:
     if settings.initial != 0:
         raise refused_in_run("counter", "initial", settings.initial, expected="0, with which every counter begins")
+    if settings.reads is not CounterReads.ALL:
+        raise refused_in_run("counter", "reads", settings.reads.value, expected="all")
 
 
 def _read(position: int) -> Operation:
@@ -60,7 +65,7 @@ def final_generator(settings: CounterSettings, seed: Seed, concurrency: int, nod
 
 
 def checkers(settings: CounterSettings) -> dict[str, Checker]:
-    return {"counter": CounterChecker(initial=settings.initial)}
+    return {"counter": CounterChecker(initial=settings.initial, reads=settings.reads)}
 
 
 WORKLOAD = Workload(
@@ -68,9 +73,9 @@ WORKLOAD = Workload(
     about="a read lies between what must have been added and what may have been",
     settings_type=CounterSettings,
     value_type=ELEMENTS,
-    functions=("add", "read"),
+    functions=("add", "read", "final-read"),
     repeats=(members("add"),),
-    evidence=(shows_a_value("read"),),
+    evidence=(shows_a_value("read"), shows_a_value("final-read")),
     checkers=checkers,
     require_runnable=require_runnable,
     generator=generator,

@@ -41,6 +41,7 @@ WORKLOAD = Workload(
     about="what is due later is delivered then, and not before",
     settings_type=DelaySettings,
     value_type=DELAYED,
+    timed=True,
     functions=("send", "take-back", "deliver"),
     repeats=(members("send", "take-back", of=("message",)),),
     evidence=any_ok("deliver"),

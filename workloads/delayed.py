@@ -199,6 +199,8 @@ WORKLOAD = Workload(
     about="what is sent to be shown later is shown then, not before, and not lost meanwhile",
     settings_type=DelayedSettings,
     value_type=DELAYED_ELEMENTS,
+    timed=True,
+    batches=("dequeue", "drain"),
     functions=("enqueue", TAKE_BACK, "dequeue", "drain"),
     repeats=(members("enqueue", of=("value", "delay_ms")), members(TAKE_BACK, of=("value", "due_ms"))),
     evidence=any_ok("dequeue", "drain"),

@@ -44,6 +44,8 @@ WORKLOAD = Workload(
     settings_type=ListAppendSettings,
     value_type=TRANSACTION,
     functions=("txn",),
+    any_values=True,
+    lists=("r",),
     repeats=(parts("txn", written=("w", "append")),),
     evidence=(reading("txn", "r"),),
     checkers=checkers,

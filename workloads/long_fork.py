@@ -46,6 +46,7 @@ WORKLOAD = Workload(
     about="two writes are seen in one order by everybody",
     value_type=TRANSACTION,
     functions=FUNCTIONS,
+    any_values=True,
     repeats=(parts(*FUNCTIONS, written=("w",)),),
     evidence=tuple(reading(f, "r") for f in FUNCTIONS),
     checkers=lambda settings: {"long-fork": LongForkChecker()},

@@ -256,6 +256,7 @@ WORKLOAD = Workload(
     about="what a group pops comes until it is acknowledged, and not after that",
     settings_type=PopSettings,
     value_type=POPPED,
+    timed=True,
     functions=FUNCTIONS,
     repeats=(
         members("send", "ack", of=("message",)),

@@ -109,6 +109,7 @@ WORKLOAD = Workload(
     settings_type=RegisterSettings,
     value_type=VALUE_TYPE,
     functions=OBJECT.functions,
+    any_values=True,
     repeats=(members("write"), members("cas", of=("expected", "value"))),
     evidence=OBJECT.evidence(OBJECT.initial),
     checkers=lambda settings: {"linearizable": Linearizable(OBJECT)},

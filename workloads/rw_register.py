@@ -52,6 +52,7 @@ WORKLOAD = Workload(
     settings_type=RwRegisterSettings,
     value_type=TRANSACTION,
     functions=("txn",),
+    any_values=True,
     repeats=(parts("txn", written=("w", "append")),),
     evidence=(reading("txn", "r"),),
     checkers=checkers,

@@ -246,6 +246,9 @@ class Model:
     """Functions whose ok completion can only repeat the value of the invocation; of the others it is an answer."""
     decided: Decided | None = None
     """None: all objects of this model are searched."""
+    keyed: bool | None = None
+    """Whether a pair `[a b]` in a history of others is a key and its value; False: it is an argument or a result. None:
+    it is a key where all operations have pairs."""
     initial_json: str | None = None
     """The initial value as given, where it is another one than the model's."""
 

@@ -61,7 +61,7 @@ from checkers.log.groups import consumer_groups
 from checkers.log.jumps import OUTCOMES, place_outcomes, skip_findings
 from checkers.log.losses import data_at_risk
 from checkers.log.meanings import MEANINGS
-from checkers.log.messages import FACTS, LOSSES, message_facts, message_findings
+from checkers.log.messages import FACTS, LOSSES, UNREAD, message_facts, message_findings
 from checkers.log.places import PLACES, place_facts
 from checkers.log.precommitted import precommitted_reads
 from checkers.log.queue_dependencies import Writes
@@ -110,16 +110,21 @@ class LogChecker:
             findings = engine.union(findings, of_groups)
         if final.transactions and self._writes is Writes.INTERLEAVED:
             findings = engine.union(findings, engine.mapped(history, precommitted_reads, FINDINGS))
-        anomalies = gathered_findings(engine, findings, request.excuses)
+        anomalies = dict(gathered_findings(engine, findings, request.excuses))
         if request.run is not None and request.run.is_settled:
             anomalies = {**anomalies, **_stuck(final, request.run.damaged)}
-        undecided = list(final.unfinished[:REASONS])
+        unread = anomalies.pop(UNREAD, None)
+        unfinished = final.unfinished
+        if self._writes is Writes.INTERLEAVED and (unread is None or not unread.count):
+            # A consumer has got all that was acknowledged: that is all that is promised where nobody reads logs again.
+            unfinished = tuple(sentence for sentence in unfinished if sentence not in final.unasked)
+        undecided = list(unfinished[:REASONS])
         if final.transactions:
             in_cycles, not_searched = transaction_cycles(engine, request, self._writes)
             anomalies = dict(sorted({**anomalies, **in_cycles}.items()))
             undecided += not_searched
-        if len(final.unfinished) > REASONS:
-            undecided.append(f"final reads incomplete for {len(final.unfinished) - REASONS} more queues")
+        if len(unfinished) > REASONS:
+            undecided.append(f"final reads incomplete for {len(unfinished) - REASONS} more queues")
         statistics: dict[str, Any] = {"queues": len(final.queues), **final.counts}
         if not LOST.isdisjoint(anomalies):
             struck = Faults.of(request.run.faults.struck if request.run else ())

@@ -90,6 +90,8 @@ class FinalReads:
     """(queue, replica): asked, and not read to its end."""
     unfinished: tuple[str, ...]
     """One sentence for each queue in use whose final reads leave something open."""
+    unasked: tuple[str, ...]
+    """Those of them that nobody tried to read as a whole: what is open is whether what was read is still there."""
 
     def queue_numbers(self, keys: pa.ChunkedArray) -> Int32:
         """The position of each row's queue in `queues`; a row without a key belongs to the queue ""."""
@@ -179,7 +181,7 @@ def summed(tallies: pa.Table) -> FinalReads:
     highest = np.full(len(queues), -1, dtype=np.int64)
     some = np.zeros(len(queues), dtype=np.bool_)
     every = np.zeros(len(queues), dtype=np.bool_)
-    unfinished, behind = [], []
+    unfinished, unasked, behind = [], [], []
     for position, queue in enumerate(queues):
         of_queue = [row for row in rows if row["key"] == queue]
         done = [row for row in of_queue if row["caught_up"] or row["scanned"]]
@@ -196,6 +198,8 @@ def summed(tallies: pa.Table) -> FinalReads:
         every[position] = bool(done) and not open_nodes and not short
         if any(row["acked"] or row["polled"] for row in of_queue) and not every[position]:
             unfinished.append(_sentence(queue, open_nodes, short))
+            if not any(row["asked"] for row in of_queue):
+                unasked.append(unfinished[-1])
     counts = {name: sum(row[name] for row in rows) for name in COUNTED}
     return FinalReads(
         queues=queues,
@@ -208,6 +212,7 @@ def summed(tallies: pa.Table) -> FinalReads:
         transactions=any(row["parts"] for row in rows),
         behind=tuple(behind),
         unfinished=tuple(unfinished),
+        unasked=tuple(unasked),
     )
 
 

@@ -30,6 +30,9 @@ FACTS = pa.schema(
 ATTEMPTED, FAILED, ACKED, READ, FINAL = range(5)
 """Kinds of facts. FINAL: read by a final poll from a replica that was read to its end."""
 
+UNREAD = "#unread"
+"""A count that travels with the findings: acknowledged messages that no poll showed."""
+
 LOSSES = ("lost-write", "unseen", "dirty-read")
 """What becomes of a message that is lost."""
 
@@ -76,7 +79,9 @@ def message_findings(facts: pa.Table, *, final: FinalReads, excuses: Excuses = N
     if facts.num_rows == 0:
         return FINDINGS.empty_table()
     findings = Findings()
-    Fates(facts, final).report(findings, excuses)
+    fates = Fates(facts, final)
+    fates.report(findings, excuses)
+    findings.add(UNREAD, fates.unread, ())
     return findings.table()
 
 
@@ -112,6 +117,11 @@ class Fates:
         """Absent from the final log, for certain."""
         self.lost = gone & ~self.failed & (self.passed | (self.acked & self.read))
         self.unseen = gone & self.acked & ~self.read & ~self.passed
+
+    @property
+    def unread(self) -> int:
+        """How many messages were acknowledged and read by nobody."""
+        return int((self.acked & ~self.read & (self.first[FINAL] < 0)).sum())
 
     def _first(self, kind: int) -> Int64:
         """Position of each message's first fact of this kind, -1 if there is none."""

@@ -6,6 +6,8 @@ Operations, with the queue as key and a value {value, values}:
   ack {value}              ok: the queue will not deliver it again
   withdraw {value}         (as a workload may call it) unless it certainly failed: it need not come out
   drain {} -> {values}     ok: delivered all that was left when it began
+What an indefinite dequeue or drain shows all the same (a drain that was cut off, and tells what it took) came out, and
+so is not lost. Nothing else is concluded from it.
 
 Elements are counted as multisets, by queue. The promises, and what breaks them:
   lost                  acked when it was enqueued, delivered less often than that, although a drain that began after
@@ -180,7 +182,8 @@ def queue_findings(table: pa.Table, *, excuses: Excuses) -> pa.Table:
     drained = np.full(len(groups.names), -1, dtype=np.int64)
     np.maximum.at(drained, groups.key[drains], groups.start[drains])
     withdrawn = groups.sizes((groups.f == WITHDRAW) & named & (groups.type != FAIL)) > 0
-    missing = (kept > delivered) & ~withdrawn
+    shown = groups.sizes(np.isin(groups.f, (DEQUEUE, DRAIN)) & named & (groups.type == INFO))
+    missing = (kept > delivered + shown) & ~withdrawn
     decided = groups.largest(acked, groups.end) < drained[groups.key[groups.first]]
     ack = groups.smallest(is_ok(groups, ACK) & named, groups.end)
     again = (groups.largest(deliveries, groups.start) > ack) & (attempts == 1)

@@ -101,6 +101,19 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
     help="A setting of that workload.",
     shell_complete=one_of(settings_of_check),
 )
+@click.option(
+    "--function",
+    "functions",
+    multiple=True,
+    metavar="NAME=FUNCTION",
+    help="What clients call otherwise: broadcast=add; debit=-add, where one takes what the other adds. Also in a file "
+    "beside the history, HISTORY.toml, in its table functions.",
+)
+@click.option(
+    "--order",
+    type=OneOf("order", ["time"]),
+    help="time: the rows of the history are not written in the order in which they happened, and their times say it.",
+)
 @search_options
 @vacuity_option
 @execution_options
@@ -115,6 +128,8 @@ def command(
     assume: tuple[str, ...],
     certify: Path | None,
     settings: tuple[str, ...],
+    functions: tuple[str, ...],
+    order: str | None,
     effort: Effort,
     vacuous: Vacuous,
     runs: Path,
@@ -155,6 +170,8 @@ def command(
         assume=assume,
         certify=certify,
         settings=settings,
+        functions=functions,
+        order=order,
     )
     execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, effort=effort)
     return check_all(paths, options, execution, console_of(as_json, progress, file=certify))

@@ -13,12 +13,15 @@ from pathlib import Path
 
 from checkers.names import MODELS
 from harness.errors import UsageError
+from harness.jepsen.notations import functions_beside, functions_of
 from harness.jepsen.recognise import KAFKA, Recognised, is_of_kafka, recognised
 from harness.record.run_directory import RunDirectory
 from harness.session.given_history import Form, GivenHistory
 from harness.session.judgement import Judgement, demands, of_model, of_workload, transactional
 from harness.session.output_file import require_writable
 from harness.session.resolve import names
+
+BY_TIME = "time"
 
 
 def _not_recognised(path: Path, found: Recognised) -> str:
@@ -41,6 +44,8 @@ class HistoryOptions:
     assume: tuple[str, ...] = ()
     certify: Path | None = None
     settings: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    order: str | None = None
 
     def judgement(self, paths: int) -> Judgement | None:
         """How each of so many histories is judged; None where no option says.
@@ -54,24 +59,44 @@ class HistoryOptions:
             judgement = of_workload(self.workload, settings, certificate=self.certify)
         elif self.model is not None:
             judgement = of_model(self.model, initial=self.initial, failed_cas=self.failed_cas, certificate=self.certify)
-        return judgement
+        functions = functions_of(self.functions)
+        if judgement is None:
+            return None
+        judgement = judgement.by_names(functions)
+        return judgement.by_time() if self.order == BY_TIME else judgement
 
     def as_recorded(self, given: GivenHistory) -> HistoryOptions:
         """The same, with what the history itself says of what it is one of.
 
         Raises UsageError where that cannot be told, MalformedHistory, HarnessError.
         """
-        if given.form is not Form.TEXT or self.model is not None or (self.workload or "log") != "log":
+        if given.form is not Form.TEXT:
+            if self.order is not None or self.functions:
+                raise UsageError(
+                    f"--order and --function are for histories in text, and {given.path} is one of ours, whose rows "
+                    "are in order and whose functions are the workload's: leave them out"
+                )
             return self
+        beside = functions_beside(given.path)
+        self = replace(self, functions=(*(f"{name}={one}" for name, one in beside.items()), *self.functions))
+        if self.model is not None or (self.workload or "log") != "log":
+            return self
+        functions = functions_of(self.functions)
         if self.workload is not None:
             says_how = any(setting.startswith("writes=") for setting in self.settings)
-            settings = () if says_how or not is_of_kafka(given.file) else KAFKA
+            settings = () if says_how or not is_of_kafka(given.file, functions) else KAFKA
             return replace(self, settings=(*self.settings, *settings))
-        found = recognised(given.file)
+        found = recognised(given.file, functions)
         if len(found.kinds) != 1:
             raise UsageError(_not_recognised(given.path, found))
         (kind,) = found.kinds
-        return replace(self, workload=kind.workload, model=kind.model, settings=kind.settings)
+        return replace(
+            self,
+            workload=kind.workload,
+            model=kind.model,
+            settings=kind.settings,
+            functions=(*kind.functions, *self.functions),
+        )
 
     def require_no_run(self, path: Path) -> None:
         """Raises UsageError for a run directory if any of these options was given."""
@@ -97,9 +122,15 @@ class HistoryOptions:
             "--failed-cas": self.failed_cas,
             "--consistency-model": self.consistency_model,
             "--certify": self.certify,
+            "--order": self.order,
         }
         single = [f"{name} {value}" for name, value in words.items() if value is not None]
-        return (*single, *(f"--assume {one}" for one in self.assume), *(f"--set {one}" for one in self.settings))
+        return (
+            *single,
+            *(f"--assume {one}" for one in self.assume),
+            *(f"--set {one}" for one in self.settings),
+            *(f"--function {one}" for one in self.functions),
+        )
 
     def arguments(self) -> tuple[str, ...]:
         """The words of a command line that judges a history alike; whether it is certified changes no verdict."""
@@ -122,7 +153,8 @@ class HistoryOptions:
             require_writable(self.certify)
         for_transactions = [("--consistency-model", self.consistency_model), ("--assume", self.assume or None)]
         for name, demanded in for_transactions:
-            if demanded is not None and workload not in transactional():
+            is_open = workload is None and model is None
+            if demanded is not None and not is_open and workload not in transactional():
                 raise UsageError(f"{name} is for --workload {of_transactions}: leave it out, or say which of them")
         if workload is None and self.settings:
             raise UsageError("--set is for --workload, not for --model or a run: leave it out, or say which --workload")

@@ -23,6 +23,7 @@ from harness.jepsen.test_directory import HISTORIES, JepsenTest, is_test_directo
 from harness.lifetime.scratch import directory as scratch_directory
 from harness.reading import STANDARD_INPUT
 from harness.record.history import MalformedHistory
+from harness.record.history.message import shortened
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.session import engines
 from harness.session.decide import Judge
@@ -53,6 +54,8 @@ class Checked:
     """What the history showed itself to be one of, as options; empty where that was said."""
     jepsen: Mapping[str, Any] | None = None
     """What Jepsen found, where it left a test."""
+    passed_over: str = ""
+    """What of the history decides nothing."""
     error: str = ""
 
     def to_json(self, path: Path, seconds: float) -> dict[str, Any]:
@@ -72,6 +75,8 @@ class Checked:
             data["checked"] = self.engine
         if self.standing is not None:
             data |= self.standing
+        if self.passed_over:
+            data["passed_over"] = self.passed_over
         if self.judged_as:
             data["judged_as"] = self.judged_as
         if self.jepsen is not None:
@@ -164,8 +169,9 @@ def _no_judgement(path: Path) -> UsageError:
 
 
 def _failed(code: ExitCode, error: Exception) -> Checked:
-    remark(str(error))
-    return Checked(code=code, error=str(error))
+    words = shortened(str(error))
+    remark(words)
+    return Checked(code=code, error=words)
 
 
 def _check_directory(path: Path, judge: Judge, console: Console) -> Checked:
@@ -269,4 +275,8 @@ def _say_judged(judged: JudgedHistory, console: Console) -> Checked:
     say_verdict(judged.verdict, judged.reasons, judged.results, console)
     checked = judged.decided.chosen.words()
     console.say(f"checked   {checked}")
-    return _checked(judged.verdict, judged.reasons, judged.results, None, checked)
+    passed_over = judged.passed_over
+    if passed_over:
+        console.say(f"passed over: {passed_over}")
+    told = _checked(judged.verdict, judged.reasons, judged.results, None, checked)
+    return replace(told, passed_over=passed_over)

@@ -2,8 +2,9 @@
 
 Claims of what it writes: it passes `read_history`, and says the same. Processes get numbers of their
 own, a new one after each operation of unknown outcome, for the old one may still be running; what `:nemesis` did is
-the nemesis'. Operations without a time get their place in the order recorded, which decides also where times of
-neighbours run back by less than a millisecond; by more, it is no history. What values mean says `values`.
+the nemesis'. Operations without a time get their place in the order recorded, which decides also where times run back.
+Rows of clients that are part of no operation become the nemesis', by names that no workload has. What decides nothing
+is counted (`record.history.passed_over`). What values mean says `values`.
 
 Memory is bounded by one block of text, and some words for each process that ever took part.
 """
@@ -13,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +23,31 @@ import pyarrow as pa
 from harness.errors import HarnessError
 from harness.jepsen import edn, json_text, scan, source
 from harness.jepsen.batches import Batches
+from harness.jepsen.notations import FINAL_READ, renamed
 from harness.jepsen.operation_columns import MapReader, OperationColumns, Reader, Transactions
+from harness.jepsen.shape import Shape
 from harness.jepsen.source import LONGEST_BYTES, BrokenText
 from harness.jepsen.textual import LineReader
-from harness.jepsen.transactions import MICRO_OPERATION, plain_transactions
+from harness.jepsen.time_order import by_time
+from harness.jepsen.transactions import MICRO_OPERATION, plain_transactions, plain_transactions_of_registers
 from harness.record.history.parquet import parquet_file
 from harness.record.history.schema import MalformedHistory
 
+BLOCKS_KEPT = 16
+"""Of text, at most, before the first row is made: most histories show in the first one whether values are lifted."""
 _BETWEEN = rb"(?:[\s,]|;[^\n]*\n)*"
 _JSON = re.compile(rb'[\s,]*(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _EDN = re.compile(_BETWEEN + rb'(?:[\[({#"]|\Z)')
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shape:
-    """What clients of a history did, and the struct that their values become."""
-
-    value_type: pa.StructType
-    functions: tuple[str, ...] = ()
-    """The f that clients may use; none for any. Where there is but one, it may be left out."""
-
-    @property
-    def transactions(self) -> Transactions | None:
-        at = self.value_type.get_field_index("txn")
-        is_plain = at >= 0 and self.value_type.field(at).type.equals(pa.list_(MICRO_OPERATION))
-        return plain_transactions if is_plain else None
+def transactions_of(shape: Shape) -> Transactions | None:
+    """How values that are plainly transactions are read, where the history has such."""
+    at = shape.value_type.get_field_index("txn")
+    is_plain = at >= 0 and shape.value_type.field(at).type.equals(pa.list_(MICRO_OPERATION))
+    if not is_plain:
+        return None
+    shows_lists = not shape.any_values or bool(shape.lists)
+    return plain_transactions if shows_lists else plain_transactions_of_registers
 
 
 def convert(path: Path, parquet: Path, shape: Shape) -> int:
@@ -55,19 +55,20 @@ def convert(path: Path, parquet: Path, shape: Shape) -> int:
 
     Raises MalformedHistory with place and reason, HarnessError where a file cannot be read or written.
     """
-    batches = Batches(shape.value_type, shape.functions)
+    batches = Batches(shape)
     with _converting(path), parquet_file(parquet, batches.schema) as writer:
         for batch in _read(path, shape, batches):
             writer.write_batch(batch)
+        writer.add_key_value_metadata(batches.metadata())
     return batches.rows
 
 
 def held(path: Path, shape: Shape) -> pa.Table:
     """The rows that `convert` writes, in memory. Raises as it does."""
-    batches = Batches(shape.value_type, shape.functions)
+    batches = Batches(shape)
     with _converting(path):
         rows = pa.Table.from_batches(_read(path, shape, batches), batches.schema)
-    return rows.unify_dictionaries().combine_chunks()
+    return rows.unify_dictionaries().combine_chunks().replace_schema_metadata(batches.metadata())
 
 
 @contextmanager
@@ -82,7 +83,7 @@ def _converting(path: Path) -> Iterator[None]:
 def _read(path: Path, shape: Shape, batches: Batches) -> Iterator[pa.RecordBatch]:
     """Raises MalformedHistory, OSError."""
     try:
-        for recorded in recorded_in(path, shape.transactions):
+        for recorded in _once_learnt(_by_its_names(recorded_in(path, transactions_of(shape)), shape), batches):
             before = batches.rows
             try:
                 yield batches.batch(recorded)
@@ -90,6 +91,37 @@ def _read(path: Path, shape: Shape, batches: Batches) -> Iterator[pa.RecordBatch
                 raise _no_text(path, before, recorded) from None
     except BrokenText as broken:
         raise malformed(path, batches.rows, broken) from None
+    refused = batches.nothing_of_its_own()
+    if refused is not None:
+        raise malformed(path, *refused)
+    yield from batches.unfinished()
+
+
+def _by_its_names(blocks: Iterator[OperationColumns], shape: Shape) -> Iterator[OperationColumns]:
+    if shape.by_time:
+        blocks = iter([by_time(blocks)])
+    functions, has_final_reads = dict(shape.renamed), FINAL_READ in shape.functions
+    for recorded in blocks:
+        plain = not functions and not has_final_reads
+        yield recorded if plain else renamed(recorded, functions, has_final_reads=has_final_reads)
+
+
+def _once_learnt(blocks: Iterator[OperationColumns], batches: Batches) -> Iterator[OperationColumns]:
+    """The same, of which the first are kept until they show whether values are lifted. Raises OSError, BrokenText."""
+    kept: list[OperationColumns] = []
+    broken = None
+    try:
+        for recorded in blocks:
+            kept.append(recorded)
+            if batches.learn(recorded) or len(kept) == BLOCKS_KEPT:
+                break
+    except BrokenText as error:
+        broken = error
+    batches.settle()
+    yield from kept
+    if broken is not None:
+        raise broken
+    yield from blocks
 
 
 def located(path: Path, found: MalformedHistory) -> MalformedHistory:

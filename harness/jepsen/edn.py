@@ -63,6 +63,12 @@ class Keyword(str):
     __slots__ = ()
 
 
+class Verbatim(str):
+    """EDN that is written as it is."""
+
+    __slots__ = ()
+
+
 class Unordered(tuple[Any, ...]):
     """A set; its elements in one and the same order, however they were written."""
 
@@ -164,6 +170,8 @@ def written(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, Keyword):
         return f":{value}"
+    if isinstance(value, Verbatim):
+        return str(value)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
@@ -175,6 +183,21 @@ def written(value: Any) -> str:
     if isinstance(value, float) and value - value != 0:
         return "##NaN" if value != value else "##Inf" if value > 0 else "##-Inf"
     return str(value)
+
+
+def identity(value: Any) -> str:
+    """The value as EDN, the same for equal values alone: 1.0 is 1, and sets and maps have no order."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, str):
+        return f":{value}" if isinstance(value, Keyword) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(sorted(f"{identity(key)} {identity(item)}" for key, item in value.items())) + "}"
+    if isinstance(value, Unordered):
+        return "#{" + " ".join(sorted(map(identity, value))) + "}"
+    if isinstance(value, Iterable):
+        return "[" + " ".join(map(identity, value)) + "]"
+    return written(value)
 
 
 def _written_key(name: Any) -> str:

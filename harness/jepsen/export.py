@@ -18,11 +18,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness.jepsen.edn import Keyword, written
+from harness.jepsen.edn import Keyword, Verbatim, parse, written
 from harness.jepsen.scan import BESIDE
-from harness.jepsen.values import key_of
+from harness.jepsen.values import key_of, with_text_keys
 from harness.operation import NEMESIS
 from harness.record.history import History
+from harness.record.history.named_values import ValueNames, names_of
 
 _NO_NAME = re.compile(r"[^\w*!?<>=.+/-]+")
 """What no keyword holds, as the blanks between the words of a fault."""
@@ -46,9 +47,23 @@ def exported(history: History, form: Format) -> Iterator[str]:
         *BESIDE,
     }
     has_keys = not single and any(batch["key"].null_count < len(batch) for batch in history.batches(("key",)))
+    names = names_of(history.path)
     for batch in history.batches(EXPORTED):
         for row in batch.to_pylist():
-            yield line(_operation(row, single, has_keys))
+            operation = _operation(row, single, has_keys)
+            yield line({**operation, "value": _recorded(operation["value"], names, form)} if names else operation)
+
+
+def _recorded(value: Any, names: ValueNames, form: Format) -> Any:
+    """The value as it was recorded, where it was numbered then."""
+    if isinstance(value, dict):
+        return {name: _recorded(item, names, form) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_recorded(item, names, form) for item in value]
+    text = names.whole(value) if value.__class__ is int else None
+    if text is None:
+        return value
+    return Verbatim(text) if form is Format.EDN else parse(text.encode())
 
 
 def _operation(row: dict[str, Any], single: bool, has_keys: bool) -> dict[str, Any]:
@@ -88,4 +103,4 @@ def _edn_line(operation: dict[str, Any]) -> str:
 
 
 def _json_line(operation: dict[str, Any]) -> str:
-    return json.dumps(operation, ensure_ascii=False) + "\n"
+    return json.dumps(with_text_keys(operation), ensure_ascii=False) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -73,6 +73,46 @@ class OperationColumns:
             odd={row: odd for row, odd in self.odd.items() if row < rows},
             transactions=None if self.transactions is None else self.transactions[:rows],
         )
+
+    def taken(self, order: Int64) -> OperationColumns:
+        """The same operations in another order."""
+        place = {int(row): number for number, row in enumerate(order.tolist())} if self.odd else {}
+        return replace(
+            self,
+            at=self.at[order],
+            fields={name: Column(column.values, column.codes[order]) for name, column in self.fields.items()},
+            numbers={name: numbers[order] for name, numbers in self.numbers.items()},
+            odd={place[row]: odd for row, odd in self.odd.items()},
+            transactions=None if self.transactions is None else self.transactions.take(pa.array(order)),
+        )
+
+
+def joined(blocks: Sequence[OperationColumns]) -> OperationColumns:
+    """The operations of some blocks, of which there is one at least, behind each other."""
+    begins = np.cumsum([0, *(len(block) for block in blocks)])
+    kind = next((block.transactions.type for block in blocks if block.transactions is not None), None)
+    lists = [
+        pa.nulls(len(block), kind) if block.transactions is None else block.transactions.cast(kind)
+        for block in (blocks if kind is not None else ())
+    ]
+    return OperationColumns(
+        at=np.concatenate([block.at for block in blocks]),
+        fields={name: _joined([block.fields[name] for block in blocks]) for name in TEXTS},
+        numbers={name: np.concatenate([block.numbers[name] for block in blocks]) for name in NUMBERS},
+        odd={
+            int(begin) + row: odd
+            for begin, block in zip(begins[:-1], blocks, strict=True)
+            for row, odd in block.odd.items()
+        },
+        transactions=pa.concat_arrays(lists) if lists else None,
+        broken=next((block.broken for block in blocks if block.broken is not None), None),
+    )
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    begins = np.cumsum([0, *(len(column.values) for column in columns)])[:-1]
+    codes = [column.codes + begin for column, begin in zip(columns, begins, strict=True)]
+    return Column([value for column in columns for value in column.values], np.concatenate(codes).astype(np.int32))
 
 
 Transactions = Callable[[scan.Bytes, Int64, Int64, int], pa.ListArray]

@@ -11,8 +11,8 @@ What fits several kinds or none is not guessed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from harness.jepsen import edn
 from harness.jepsen.convert import malformed, recorded_in
 from harness.jepsen.log_parts import POSITIONING
 from harness.jepsen.log_parts import TRANSACTIONS as LOG_TRANSACTIONS
+from harness.jepsen.notations import renamed
 from harness.jepsen.operation_columns import OperationColumns
+from harness.jepsen.scan import MARKED_FINAL
 from harness.jepsen.source import BrokenText
 from harness.record.history.schema import OPERATION_TYPES
 
@@ -34,6 +36,11 @@ MOST_VALUES = 100_000
 
 INTEGER, TEXT, COLLECTION, MAP, PAIR, OTHER = "integers", "text", "collections", "maps", "pairs", "other values"
 SCALARS = {INTEGER, TEXT, OTHER}
+SILENT = ("read", "get", "dequeue", "drain", "generate", "pop")
+"""Functions that are invoked without a value, where it is not lifted."""
+NO_FUNCTIONS: Mapping[str, str] = {}
+OTHER_NAMES = {"broadcast": "add", "write-set": "add", "credit": "add", "debit": "-add"}
+"""What tests call otherwise, and here is an add."""
 _MICRO = {"r": "reads", "w": "writes", "append": "appends", "send": "sends", "poll": "polls"}
 
 
@@ -44,13 +51,17 @@ class Kind:
     workload: str | None = None
     model: str | None = None
     settings: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    """What clients call otherwise, as `--function` takes it."""
 
     @property
     def name(self) -> str:
         return self.workload or self.model or ""
 
     def words(self) -> str:
-        options = " ".join(f"--set {setting}" for setting in self.settings)
+        options = " ".join(
+            (*(f"--set {setting}" for setting in self.settings), *(f"--function {one}" for one in self.functions))
+        )
         return " ".join(
             filter(None, (f"--workload {self.workload}" if self.workload else f"--model {self.model}", options))
         )
@@ -65,17 +76,18 @@ class Recognised:
     """What its clients did, in words."""
 
 
-def recognised(path: Path) -> Recognised:
-    """Reads as far as it takes. Raises MalformedHistory, HarnessError."""
+def recognised(path: Path, functions: Mapping[str, str] = NO_FUNCTIONS) -> Recognised:
+    """Reads as far as it takes. `functions`: what clients call otherwise. Raises MalformedHistory, HarnessError."""
     seen = _Seen()
     kinds: tuple[Kind, ...] = ()
     rows = 0
     try:
         for recorded in recorded_in(path, first_bytes=FIRST_BYTES):
             rows += len(recorded)
-            seen.take(recorded)
+            seen.take(renamed(recorded, functions, has_final_reads=False))
             kinds = _kinds(seen)
-            if len(kinds) == 1:
+            # That some reads of a counter are final, only its end shows.
+            if len(kinds) == 1 and kinds[0].workload != "counter":
                 break
     except BrokenText as broken:
         raise malformed(path, rows, broken) from None
@@ -84,9 +96,9 @@ def recognised(path: Path) -> Recognised:
     return Recognised(kinds=kinds, seen=seen.words())
 
 
-def is_of_kafka(path: Path) -> bool:
+def is_of_kafka(path: Path, functions: Mapping[str, str] = NO_FUNCTIONS) -> bool:
     """Whether it is a log as Jepsen's kafka workload writes it. Raises MalformedHistory, HarnessError."""
-    return any(kind.settings == KAFKA for kind in recognised(path).kinds)
+    return any(kind.settings == KAFKA for kind in recognised(path, functions).kinds)
 
 
 @dataclass
@@ -100,9 +112,12 @@ class _Seen:
     several_writes: bool = False
     """Whether an operation writes more than once."""
     is_lifted: bool | None = None
+    has_final_reads: bool = False
 
     def take(self, recorded: OperationColumns) -> None:
         kinds, processes, fs, values = (recorded.fields[name] for name in ("type", "process", "f", "value"))
+        marked = recorded.fields[MARKED_FINAL]
+        self.has_final_reads |= any(value is True for value in marked.values)
         rows = set(zip(*(column.codes.tolist() for column in (kinds, processes, fs, values)), strict=True))
         operations: dict[tuple[str, str, int], Any] = {}
         for kind, process, f, value in rows:
@@ -114,6 +129,7 @@ class _Seen:
             self.is_lifted = _all_lifted([(f, value) for kind, f, value in looked_at if kind == "invoke"])
         for kind, f, value in looked_at:
             has_key = self.is_lifted and f not in POSITIONING and isinstance(value, tuple | list) and len(value) == 2
+            has_key &= not isinstance(value, edn.Unordered)
             self._note(self.asked if kind == "invoke" else self.answered, f, value[1] if has_key else value)
 
     def _note(self, among: dict[str, set[str]], f: str, value: Any) -> None:
@@ -141,6 +157,9 @@ class _Seen:
 
 def _all_lifted(invoked: Iterable[tuple[str, Any]]) -> bool:
     """Whether every value that was asked with is a key and what belongs to it."""
+    invoked = list(invoked)
+    if any(value is None and f in SILENT for f, value in invoked):
+        return False
     given = [(f, value) for f, value in invoked if value is not None and f not in POSITIONING]
     return bool(given) and all(_may_be_lifted(f, value) for f, value in given)
 
@@ -148,7 +167,12 @@ def _all_lifted(invoked: Iterable[tuple[str, Any]]) -> bool:
 def _may_be_lifted(f: str, value: Any) -> bool:
     if isinstance(value, edn.Lifted):
         return True
-    is_pair = isinstance(value, tuple | list) and len(value) == 2 and not isinstance(value[0], tuple | list | dict)
+    is_pair = (
+        isinstance(value, tuple | list)
+        and not isinstance(value, edn.Unordered)
+        and len(value) == 2
+        and not isinstance(value[0], tuple | list | dict)
+    )
     return is_pair and (f != "cas" or isinstance(value[1], tuple | list))
 
 
@@ -184,6 +208,7 @@ def _kinds(seen: _Seen) -> tuple[Kind, ...]:
         ({"transfer"}, {"read"}, Kind(workload="bank")),
         ({"get"}, {"put", "append"}, Kind(model="map")),
         ({"generate"}, set(), Kind(workload="unique-ids")),
+        ({"echo"}, set(), Kind(model="echo")),
         ({"read-init"}, {"read", "write"}, Kind(workload="causal")),
         ({"inc"}, {"read"}, Kind(workload="monotonic")),
         ({"acquire", "release"}, set(), Kind(model="mutex")),
@@ -194,8 +219,13 @@ def _kinds(seen: _Seen) -> tuple[Kind, ...]:
             return (kind,)
     if fs == {"read"}:
         return ()
-    if fs and fs <= {"add", "read"}:
-        return _sums_or_sets(seen.answered.get("read", set()))
+    called = tuple(f"{name}={function}" for name, function in OTHER_NAMES.items() if name in fs)
+    if fs and fs <= {"add", "read", *OTHER_NAMES}:
+        kinds = _sums_or_sets(seen.answered.get("read", set()))
+        settings = ("reads=final",) if seen.has_final_reads else ()
+        return tuple(
+            replace(kind, functions=called, settings=settings if kind.workload == "counter" else ()) for kind in kinds
+        )
     if fs and fs <= {"read", "write", "cas"}:
         return _registers_or_tables(seen, fs)
     return ()

@@ -21,7 +21,9 @@ BESIDE = ("position", "link")
 """What an operation of some tests has beside its value."""
 POSITION = ("seek-to-beginning?", "rebalance-log")
 """What an operation on a log has beside its value."""
-TEXTS = ("process", "type", "f", "value", "key", "error", "node", *BESIDE, *POSITION)
+MARKED_FINAL = "final?"
+"""Beside a read after which there is none."""
+TEXTS = ("process", "type", "f", "value", "key", "error", "node", *BESIDE, *POSITION, MARKED_FINAL)
 """Fields of an operation whose text is kept."""
 NUMBERS = ("time", "index")
 """Fields of an operation that are kept as numbers."""

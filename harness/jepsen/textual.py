@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.jepsen import edn
 from harness.jepsen.operation_columns import Column, OperationColumns, Values, column_of, earlier, texts_of
-from harness.jepsen.scan import ABSENT, BESIDE, IN_LINES, NUMBERS, POSITION, Lines
+from harness.jepsen.scan import ABSENT, BESIDE, IN_LINES, MARKED_FINAL, NUMBERS, POSITION, Lines
 from harness.jepsen.source import BrokenText
 
 _NAMES_A_TYPE = re.compile(rb"\s:(invoke|ok|fail|info)(\s|$)|\t:[\w\-]+\t:")
@@ -55,7 +55,7 @@ class LineReader:
                 **columns,
                 "value": Column([rest[0] for rest in forms], rests.codes),
                 "error": Column([rest[1] if len(rest) > 1 else None for rest in forms], rests.codes),
-                **dict.fromkeys(("key", "node", *BESIDE, *POSITION), absent),
+                **dict.fromkeys(("key", "node", *BESIDE, *POSITION, MARKED_FINAL), absent),
             },
             numbers={name: np.full(len(lines.at), ABSENT) for name in NUMBERS},
             odd={},

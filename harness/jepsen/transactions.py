@@ -1,9 +1,9 @@
 """Values that are plainly transactions, read at the speed of memory: `[[:append 4 7] [:r 4 [1 7]] [:w x 2]]`.
 
 Taken are lists of `[f key value]` in EDN or JSON with f r, w or append, a key that is an integer, a keyword or a
-string, and a value that is null, an integer or a list of integers. Numbers have no sign but a minus, no zero in front
-and at most 18 digits; strings no escapes, nothing beyond ASCII, and are no numbers. At anything else the value is left
-to a parser, and to `values`, which says the same of what is taken here.
+string, and a value that is null, an integer or, of a read, a list of integers. Numbers have no sign but a minus, no
+zero in front and at most 18 digits; strings no escapes, nothing beyond ASCII, and are no numbers. At anything else the
+value is left to a parser, and to `values`, which says the same of what is taken here.
 """
 
 from __future__ import annotations
@@ -47,9 +47,15 @@ _NAMES = np.isin(
     np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.*!?<>=", np.uint8),
 )
 _NO_LIST = -1
+_READ = FUNCTIONS.index("r")
 
 
-def plain_transactions(text: Bytes, begin: Int64, end: Int64, syntax: int) -> pa.ListArray:
+def plain_transactions_of_registers(text: Bytes, begin: Int64, end: Int64, syntax: int) -> pa.ListArray:
+    """The same where a list is one value, and so is no plain transaction."""
+    return plain_transactions(text, begin, end, syntax, shows_lists=False)
+
+
+def plain_transactions(text: Bytes, begin: Int64, end: Int64, syntax: int, *, shows_lists: bool = True) -> pa.ListArray:
     """A list of MICRO_OPERATION for each place in the text, where one plainly stands there; else null."""
     brackets = int(np.count_nonzero(text == _OPEN))
     f = np.empty(brackets, np.int8)
@@ -57,7 +63,9 @@ def plain_transactions(text: Bytes, begin: Int64, end: Int64, syntax: int) -> pa
     # Two integers have something between them.
     elements = np.empty(len(text) // 2 + 1, np.int64)
     first, is_plain = np.zeros(len(begin) + 1, np.int64), np.zeros(len(begin), np.bool_)
-    count, listed = _transactions(text, begin, end, syntax, first, is_plain, f, keys, values, sizes, elements)
+    count, listed = _transactions(
+        text, begin, end, syntax, shows_lists, first, is_plain, f, keys, values, sizes, elements
+    )
     f, keys, values, sizes = f[:count], keys[:count], values[:count], sizes[:count]
     bounds, names = gathered(text, keys[:, 0], keys[:, 1])
     offsets = np.concatenate(([0], np.cumsum(np.maximum(sizes, 0))))
@@ -81,6 +89,7 @@ def _transactions(
     begin: Int64,
     end: Int64,
     syntax: int,
+    shows_lists: bool,
     first: Int64,
     is_plain: npt.NDArray[np.bool_],
     f: npt.NDArray[np.int8],
@@ -93,7 +102,7 @@ def _transactions(
     for row in range(len(begin)):
         if end[row] > begin[row]:
             to, to_listed = _transaction(
-                text, begin[row], end[row], syntax, count, listed, f, keys, values, sizes, elements
+                text, begin[row], end[row], syntax, shows_lists, count, listed, f, keys, values, sizes, elements
             )
             if to >= 0:
                 count, listed, is_plain[row] = to, to_listed, True
@@ -107,6 +116,7 @@ def _transaction(
     at: int,
     end: int,
     syntax: int,
+    shows_lists: bool,
     count: int,
     listed: int,
     f: npt.NDArray[np.int8],
@@ -119,6 +129,9 @@ def _transaction(
     if text[at] != _OPEN:
         return -1, listed
     at = _item(text, at + 1, syntax, True)
+    if at >= 0 and text[at] == _CLOSE:
+        # An empty list may be a value.
+        return -1, listed
     while at >= 0 and at < end and text[at] != _CLOSE:
         if text[at] != _OPEN:
             return -1, listed
@@ -128,6 +141,8 @@ def _transaction(
         if at < 0:
             return -1, listed
         values[count], sizes[count] = ABSENT, _NO_LIST
+        if text[at] == _OPEN and not (shows_lists and f[count] == _READ):
+            return -1, listed
         if text[at] == _OPEN:
             begun = listed
             at = _item(text, at + 1, syntax, True)

@@ -22,12 +22,17 @@ import pyarrow as pa
 
 from harness.jepsen import edn
 from harness.jepsen.log_parts import POSITIONING, NoPart, is_log_part, log_parts
+from harness.jepsen.shape import Shape
 from harness.jepsen.transactions import A_TRANSACTION, FUNCTIONS, MICRO_OPERATION
+from harness.record.history.named_values import LEAST_INTEGER, NULL, Numbering
 
+ECHO = "echo"
+"""What is answered may be the message that has it."""
+_INTEGERS = {int}
 _LIKE_A_NUMBER = re.compile(r'"*-?\d+"*')
 
-LEAST = -(1 << 63)
-"""Stands for null where values are integers of 64 bits."""
+EXHAUSTED = edn.Keyword("exhausted")
+"""What queues of Jepsen's older tests answer when nothing is left."""
 
 
 class Meaning(NamedTuple):
@@ -42,10 +47,13 @@ class Meaning(NamedTuple):
 class Values:
     """Values as they were recorded, into the fields of a struct."""
 
-    def __init__(self, value_type: pa.StructType) -> None:
+    def __init__(self, shape: Shape, numbering: Numbering) -> None:
+        value_type = shape.value_type
         self.value_type = value_type
         names = [value_type.field(number).name for number in range(value_type.num_fields)]
         self.none: tuple[Any, ...] = (None,) * len(names)
+        self._shape = shape
+        self._numbering = numbering
         self._position = {name: number for number, name in enumerate(names)}
         self._single = self._position.get("value")
         self._swaps = self._single is not None and "expected" in self._position
@@ -61,8 +69,11 @@ class Values:
         """Whether transactions are those of a log."""
         self._is_sequence = kind is not None and pa.types.is_list(kind)
         self._has_floats = "float" in str(value_type) or "double" in str(value_type)
-        self.lifted: bool | None = None
-        """Whether values come as `[k v]`; None while no operation has decided it."""
+        self.lifted = shape.keyed
+        """Whether values come as `[k v]`; None while that is not decided."""
+        self._has_pairs = False
+        self._puts_lists = False
+        """Whether a list was ever put in."""
 
     def meaning(self, f: str, value: Any, failed: bool, has_key: bool) -> Meaning:
         """Of a value that an operation has, which has a key of its own or not. Raises Malformed."""
@@ -83,12 +94,39 @@ class Values:
 
     def learn(self, f: str, value: Any, *, is_invoked: bool, has_key: bool) -> None:
         """Decide from an operation whether values are lifted, where none has decided it before."""
-        if value is None or (self.of_log and f in POSITIONING):
+        if has_key or (self.of_log and f in POSITIONING):
             return
         if not is_invoked:
+            # Of an answer to what was invoked without a value.
+            self.lifted = False if value is not None and not self._shape.answering else None
+        elif isinstance(value, edn.Lifted):
+            self.lifted = True
+        elif f in self._shape.answering:
+            self.lifted = _is_pair(value)
+        elif value is not None and not (_is_pair(value) and self._is_lifted(f, value)):
             self.lifted = False
-        elif not has_key:
-            self.lifted = isinstance(value, edn.Lifted) or (_is_pair(value) and self._is_lifted(f, value))
+        elif value is not None:
+            self._has_pairs = True
+            # Where nothing is known of functions, or a pair is nothing else.
+            is_transaction = self._txn is not None and (self._single is None or f == "txn")
+            self.lifted = True if not self._shape.answering or is_transaction else None
+
+    def settle(self) -> None:
+        """Nothing more is known of it than what was learnt."""
+        if self.lifted is None and self._has_pairs:
+            self.lifted = True
+
+    def taken(self, f: str, shown: Any, taken: list[Any]) -> Any:
+        """What a drain showed at its end and before it."""
+        elements = [self.split(f, one)[1] if _is_pair(one) else one for one in taken]
+        last = self.split(f, shown)[1] if _is_pair(shown) else shown
+        return (*(one for one in elements if one is not None), *(last if isinstance(last, tuple | list) else ()))
+
+    def look_for_lists(self, f: str, value: Any) -> None:
+        """Of an invocation: note whether what is put in is a list."""
+        if f in self._shape.puts and self._shape.batches:
+            element = value[1] if self.lifted and _is_pair(value) else value
+            self._puts_lists |= isinstance(element, tuple | list)
 
     def may_be(self, f: str, value: str) -> bool:
         return self._is_text and not isinstance(value, edn.Keyword)
@@ -105,53 +143,151 @@ class Values:
         """Raises Malformed."""
         if value is None:
             return self.none
-        if value.__class__ is int and self._single is not None and f != "cas":
-            return (*self._before, _plain(value), *self._after)
-        if self._txn is not None and isinstance(value, tuple | list):
+        if value.__class__ is int and self._single is not None and f != "cas" and f not in self._shape.lists:
+            return (*self._before, self._one(value), *self._after)
+        if self._txn is not None and isinstance(value, tuple | list) and (self._single is None or f == "txn"):
             row = list(self.none)
             row[self._txn] = self._parts(value)
             return tuple(row)
-        if not self._has_floats and _holds_float(value):
+        if not self._shape.any_values and not self._has_floats and _holds_float(value):
             # Arrow would cut it off without a word.
             raise Malformed(f"value must be made of {self.value_type}, it is {edn.written(value)}")
         cells: list[Any] = [None] * len(self.none)
-        if isinstance(value, dict) and self._balances is not None and not value.keys() <= self._position.keys():
-            cells[self._balances] = [{"account": _number(name), "amount": amount} for name, amount in value.items()]
-        elif isinstance(value, dict) and self._reads is not None and not value.keys() <= self._position.keys():
-            cells[self._reads] = [{"key": text(name), "value": cell} for name, cell in value.items()]
-        elif isinstance(value, dict):
-            for name, cell in value.items():
-                if name not in self._position:
-                    known = ", ".join(self._position)
-                    raise Malformed(f"value has a field {edn.written(name)}; known are {known}")
-                cells[self._position[name]] = cell
-        elif self._sequence is not None and isinstance(value, tuple | list):
-            cells[self._sequence] = value
+        if isinstance(value, dict) and not self._is_one(value):
+            self._fill(cells, value)
+        elif f in self._shape.lists and self._sequence is not None:
+            cells[self._sequence] = self._listed(f, value)
+        elif self._is_batch(f, value) and self._sequence is not None:
+            cells[self._sequence] = self._several(value)
         elif self._single is None:
             known = ", ".join(self._position)
             raise Malformed(f"value must be a map with {known}, it is {edn.written(value)}")
         elif f == "cas" and self._swaps:
             if not isinstance(value, tuple | list) or len(value) != 2:
                 raise Malformed(f"the value of a cas must be [expected new], it is {edn.written(value)}")
-            cells[self._position["expected"]], cells[self._single] = map(_plain, value)
+            cells[self._position["expected"]], cells[self._single] = map(self._one, value)
         else:
-            cells[self._single] = value
+            cells[self._single] = self._one(value)
         return tuple(cells)
+
+    def hold(self, cells: tuple[Any, ...]) -> bool:
+        """Whether columns take what the fields of a value are."""
+        return all(cell is None or fits(cell, field.type) for cell, field in zip(cells, self.value_type, strict=True))
+
+    def put_null(self, f: str) -> tuple[Any, ...]:
+        """Of an operation that is to put null in. Raises Malformed."""
+        if not self._shape.any_values or f not in self._shape.puts or self._single is None:
+            return self.none
+        if self._shape.batches:
+            raise Malformed(f"{f} puts null in, which cannot be told from the answer that nothing was there")
+        return (*self._before, self._numbering.of(edn.identity(None)), *self._after)
+
+    def _fill(self, cells: list[Any], value: dict[Any, Any]) -> None:
+        """The fields of a map. Raises Malformed."""
+        is_struct = value.keys() <= self._position.keys()
+        if self._balances is not None and not is_struct:
+            cells[self._balances] = [{"account": _number(name), "amount": amount} for name, amount in value.items()]
+        elif self._reads is not None and not is_struct:
+            cells[self._reads] = [{"key": text(name), "value": cell} for name, cell in value.items()]
+        else:
+            for name, cell in value.items():
+                if name not in self._position:
+                    known = ", ".join(self._position)
+                    raise Malformed(f"value has a field {edn.written(name)}; known are {known}")
+                if self._shape.any_values and name in ("value", "expected"):
+                    cell = self._one(cell)
+                elif self._shape.any_values and name == "values" and cell is not None:
+                    cell = self._listed("values", cell)
+                cells[self._position[name]] = cell
+
+    def _is_one(self, value: dict[Any, Any]) -> bool:
+        """Whether a map is a value of its own, rather than one of ours with the names of its fields."""
+        return (
+            self._shape.any_values
+            and self._single is not None
+            and not (value and value.keys() <= self._position.keys())
+        )
+
+    def _is_batch(self, f: str, value: Any) -> bool:
+        """Whether a list is several elements."""
+        if not isinstance(value, tuple | list):
+            return False
+        shape = self._shape
+        if not shape.any_values:
+            is_known = shape.asking or shape.answering
+            return not is_known or f in shape.lists | shape.batches
+        return f in shape.batches and not self._puts_lists
+
+    def _listed(self, f: str, value: Any) -> Any:
+        """Raises Malformed."""
+        if value == EXHAUSTED and isinstance(value, edn.Keyword):
+            return []
+        if not isinstance(value, tuple | list):
+            raise Malformed(f"{f} must show a list of elements, it is {edn.written(value)}")
+        return self._several(value)
+
+    def _one(self, value: Any) -> Any:
+        """A value as an integer of 64 bits. Raises Malformed."""
+        if not self._shape.any_values:
+            return _plain(value)
+        if value.__class__ is float and value.is_integer():
+            value = int(value)
+        if value is None or (value.__class__ is int and LEAST_INTEGER <= value < -NULL):
+            return value
+        return self._numbering.of(edn.identity(value))
+
+    def _several(self, values: Any) -> Any:
+        """The same of elements, of which null is one. Raises Malformed."""
+        if not self._shape.any_values or not values:
+            return values
+        if set(map(type, values)) == _INTEGERS and min(values) >= LEAST_INTEGER and max(values) < -NULL:
+            return values
+        return [self._numbering.of(edn.identity(None)) if value is None else self._one(value) for value in values]
 
     def _parts(self, value: Any) -> list[dict[str, Any]]:
         """Raises Malformed."""
         if not self.of_log:
-            return [_micro_operation(part) for part in value]
+            return [self._micro_operation(part) for part in value]
         try:
             return [one for part in value for one in log_parts(part)]
         except NoPart as error:
             raise Malformed(str(error)) from None
 
+    def _micro_operation(self, part: Any) -> dict[str, Any]:
+        """Raises Malformed."""
+        if isinstance(part, dict):
+            return self._named_parts(part)
+        if not isinstance(part, tuple | list) or len(part) != 3:
+            raise Malformed(f"a part of a transaction must be [f key value], it is {edn.written(part)}")
+        f, key, value = part
+        if f not in FUNCTIONS:
+            of = ", ".join(FUNCTIONS)
+            raise Malformed(f"a part of a transaction must be [f key value] with f of {of}, it is {edn.written(part)}")
+        several = isinstance(value, tuple | list) and (not self._shape.any_values or f in self._shape.lists)
+        if self._shape.any_values:
+            one = self._one(value) if not several else None
+            if value is None and f == "append":
+                one = self._numbering.of(edn.identity(None))
+            return {"f": str(f), "key": _key(key), "value": one, "values": self._several(value) if several else None}
+        _require_integers(value if several else () if value is None else (value,), value)
+        elements = [_plain(element) for element in value] if several else None
+        return {"f": str(f), "key": _key(key), "value": None if several else _plain(value), "values": elements}
+
+    def _named_parts(self, part: dict[str, Any]) -> dict[str, Any]:
+        """As our columns have it, where a key has its name already. Raises Malformed."""
+        if not part.keys() <= set(MICRO_OPERATION.names):
+            raise Malformed(
+                f"a part of a transaction has {', '.join(MICRO_OPERATION.names)}, it is {edn.written(part)}"
+            )
+        key, values = part.get("key"), part.get("values")
+        named = self._micro_operation((part.get("f"), key, part.get("value") if values is None else values))
+        return named | {"key": key} if isinstance(key, str) else named
+
     def _is_lifted(self, f: str, value: Any) -> bool:
         """Whether a pair is a key and what belongs to it, rather than a value of its own."""
         if f == "cas" and self._swaps:
-            return value[1] is None or isinstance(value[1], tuple | list)
-        if self._txn is not None:
+            return isinstance(value[1], tuple | list)
+        if self._txn is not None and (self._single is None or f == "txn"):
             return not isinstance(value[0], tuple | list | dict)
         return not self._is_sequence or value[1] is None or isinstance(value[1], tuple | list)
 
@@ -166,17 +302,23 @@ class JsonValues(Values):
         """Raises Malformed."""
         if f == "cas" and value is not None and not (isinstance(value, tuple | list) and len(value) == 2):
             raise Malformed(f"the value of a cas must be [expected new], it is {edn.written(value)}")
+        if f == ECHO and isinstance(value, dict):
+            value = value.get(ECHO, value)
         if value.__class__ is int:
             return (repr(value),)
-        try:
-            return (json.dumps(value),)
-        except TypeError:
-            raise Malformed(f"value has a key that is no JSON: {edn.written(value)}") from None
+        return (json.dumps(with_text_keys(value)),)
 
     def _is_lifted(self, f: str, value: Any) -> bool:
         if f == "cas":
-            return value[1] is None or isinstance(value[1], tuple | list)
+            return isinstance(value[1], tuple | list)
         return not isinstance(value[0], tuple | list)
+
+
+def with_text_keys(value: Any) -> Any:
+    """The same value with keys that JSON has."""
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else edn.identity(key): with_text_keys(item) for key, item in value.items()}
+    return [with_text_keys(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 class Malformed(Exception):
@@ -192,32 +334,12 @@ def _holds_float(value: Any) -> bool:
     return any(cell.__class__ is not int and _holds_float(cell) for cell in value)
 
 
-def _micro_operation(part: Any) -> dict[str, Any]:
+def _require_integers(numbers: Any, value: Any) -> None:
     """Raises Malformed."""
-    if isinstance(part, dict):
-        return _named_parts(part)
-    if not isinstance(part, tuple | list) or len(part) != 3:
-        raise Malformed(f"a part of a transaction must be [f key value], it is {edn.written(part)}")
-    f, key, value = part
-    if f not in FUNCTIONS:
-        of = ", ".join(FUNCTIONS)
-        raise Malformed(f"a part of a transaction must be [f key value] with f of {of}, it is {edn.written(part)}")
-    several = isinstance(value, tuple | list)
-    for number in value if several else () if value is None else (value,):
-        if number.__class__ is not int or not LEAST <= number < -LEAST:
+    for number in numbers:
+        if number.__class__ is not int or not NULL <= number < -NULL:
             kind = "values of transactions must be integers of 64 bits, or lists of them"
             raise Malformed(f"{kind}, it is {edn.written(value)}")
-    elements = [_plain(element) for element in value] if several else None
-    return {"f": str(f), "key": _key(key), "value": None if several else _plain(value), "values": elements}
-
-
-def _named_parts(part: dict[str, Any]) -> dict[str, Any]:
-    """As our columns have it, where a key has its name already. Raises Malformed."""
-    if not part.keys() <= set(MICRO_OPERATION.names):
-        raise Malformed(f"a part of a transaction has {', '.join(MICRO_OPERATION.names)}, it is {edn.written(part)}")
-    key, values = part.get("key"), part.get("values")
-    named = _micro_operation((part.get("f"), key, part.get("value") if values is None else values))
-    return named | {"key": key} if isinstance(key, str) else named
 
 
 def _key(key: Any) -> str:
@@ -243,6 +365,17 @@ def _number(name: Any) -> Any:
         raise Malformed(f"an account must be a number, it is {edn.written(name)}") from None
 
 
+def fits(cell: Any, kind: pa.DataType) -> bool:
+    """Whether a column of this type takes the value."""
+    if cell.__class__ is int and pa.types.is_int64(kind):
+        return bool(NULL <= cell < -NULL)
+    try:
+        pa.array([cell], kind)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return False
+    return True
+
+
 def text(value: Any) -> str:
     """As a key or an error is written."""
     return str(value) if isinstance(value, str) else edn.written(value)
@@ -254,6 +387,6 @@ def _is_pair(value: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     """Raises Malformed."""
-    if value.__class__ is int and value == LEAST:
-        raise Malformed(f"value must be more than {LEAST}, which stands for null")
+    if value.__class__ is int and value == NULL:
+        raise Malformed(f"value must be more than {NULL}, which stands for null")
     return value

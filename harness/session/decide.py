@@ -12,8 +12,11 @@ from checkers.in_time import EngineInTime
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.searching import USUAL, Effort, Searches, heard_by
-from checkers.verdict import CheckerResult, Vacuous, Verdict, judged_as, merge
+from checkers.verdict import CheckerResult, Vacuous, Verdict, in_words, judged_as, merge
 from harness.progress import Moment, Progress
+from harness.record.history import MalformedHistory
+from harness.record.history.message import shortened
+from harness.record.history.named_values import names_of
 from harness.session import engines
 from harness.session.engines import Chosen
 
@@ -52,8 +55,13 @@ class Judge:
         if self.effort.searches is Searches.ALL:
             request = replace(request, searches=Searches.ALL)
         doing = Doing(engine.name, progress)
-        with heard_by(doing.hears):
-            results = check_history(request, checkers, engine, begins=doing.begins)
+        names = names_of(request.history)
+        try:
+            with heard_by(doing.hears):
+                results = check_history(request, checkers, engine, begins=doing.begins)
+        except MalformedHistory as error:
+            raise error.in_words(names.shown) from None
+        results = in_words(results, lambda value: shortened(names.shown(value)))
         progress(f"checked in {time.monotonic() - begun:.1f} s")
         return Decided(results=judged_as(results, self.vacuous), chosen=chosen, engine=engine)
 

@@ -23,6 +23,7 @@ from harness.jepsen import located
 from harness.progress import Moment, Progress
 from harness.record.history import MalformedHistory, close_torn
 from harness.record.history.parquet import parquet_file
+from harness.record.history.passed_over import passed_over
 from harness.record.run_directory import HISTORY, RunDirectory
 from harness.session.decide import Decided, Judge, verdict_of
 from harness.session.given_history import Form, GivenHistory
@@ -50,6 +51,11 @@ class JudgedHistory:
     """What was proven, in few words; empty where no certificate was asked for."""
 
     @property
+    def passed_over(self) -> str:
+        """What of the history decides nothing, in few words; empty where all does."""
+        return passed_over(self.history).words()
+
+    @property
     def results(self) -> Mapping[str, CheckerResult]:
         return self.decided.results
 
@@ -65,7 +71,15 @@ def judge_history(
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
     request = CheckRequest(history=history, repeats=judgement.repeats)
-    decided = judge.decide(request, judgement.checkers, judged=judged, named=str(given.path), progress=progress)
+    try:
+        decided = judge.decide(request, judgement.checkers, judged=judged, named=str(given.path), progress=progress)
+    except MalformedHistory as error:
+        if judgement.shape.by_time and error.position is not None:
+            # Rows in another order than the text's have no lines in it.
+            raise MalformedHistory(
+                None, f"operation {error.position} by time: {error.reason}", path=error.path
+            ) from None
+        raise
     verdict, reasons = verdict_of(decided.results, doubts)
     return JudgedHistory(
         given=given,
@@ -130,6 +144,7 @@ def keep_verdict(
         checkers=judged.results,
         operations=operations_of(judged.results),
         versions=versions(),
+        passed_over=judged.passed_over,
         checking=Checking(
             history=str(again.resolve()),
             judged_as=shlex.join(judged_as),

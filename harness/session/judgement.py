@@ -16,6 +16,7 @@ from checkers.history_batches import Source
 from checkers.kernels.columns import NONE
 from checkers.linearizable import FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.history.repeats import repeats_of
+from checkers.linearizable.model import ASKING
 from checkers.linearizable.own_model import NoModel, model_of
 from checkers.names import TRANSACTIONAL
 from checkers.plan import Checker, CheckRequest, Engine
@@ -68,6 +69,17 @@ class Judgement:
     certifier: Certifier | None = None
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
+
+    def by_names(self, functions: Mapping[str, str]) -> Judgement:
+        """The same of a history whose clients call these functions otherwise."""
+        shape = dataclasses.replace(self.shape, renamed=tuple(functions.items()))
+        otherwise = None if self.otherwise is None else self.otherwise.by_names(functions)
+        return dataclasses.replace(self, shape=shape, otherwise=otherwise) if functions else self
+
+    def by_time(self) -> Judgement:
+        """The same of a history whose rows are to be put in the order of their times."""
+        otherwise = None if self.otherwise is None else self.otherwise.by_time()
+        return dataclasses.replace(self, shape=dataclasses.replace(self.shape, by_time=True), otherwise=otherwise)
 
     def without_figures(self) -> Judgement:
         """The same verdict and findings, without what only a report shows."""
@@ -143,10 +155,28 @@ def of_workload(name: str, settings: Sequence[str], certificate: Path | None = N
     enough = Vacuity(subject=f"workload {name}", evidence=workload.evidence)
     return Judgement(
         checkers={**checkers, "statistics": Statistics(), enough.name: enough},
-        shape=Shape(value_type=workload.value_type, functions=workload.functions),
+        shape=shape_of(workload),
         repeats=workload.repeats,
         certifier=next((checker for checker in checkers.values() if isinstance(checker, Certifier)), None),
         certificate=certificate,
+    )
+
+
+def shape_of(workload: Workload) -> Shape:
+    """Of a history of it that others recorded."""
+    repeated = {f for one in workload.repeats for f in one.functions}
+    in_parts = {f for one in workload.repeats if any(".txn." in name for name in one.columns) for f in one.functions}
+    return Shape(
+        value_type=workload.value_type,
+        functions=workload.functions,
+        passes_others=True,
+        timed=workload.timed,
+        answering=frozenset(workload.functions) - repeated,
+        puts=frozenset(workload.puts),
+        asking=frozenset(repeated - in_parts),
+        any_values=workload.any_values,
+        lists=frozenset(workload.lists),
+        batches=frozenset(workload.batches),
     )
 
 
@@ -180,17 +210,23 @@ def of_model(name: str, *, initial: str | None, failed_cas: str | None, certific
         model = _beginning_with(model, initial)
     checker = Linearizable(model)
     enough = Vacuity(subject=f"model {name}", evidence=model.evidence(model.initial))
+    shape = Shape(
+        value_type=ANYTHING,
+        functions=model.functions,
+        passes_others=True,
+        answering=frozenset(ASKING).intersection(model.functions).difference(model.repeats),
+        keyed=model.keyed,
+    )
     judgement = Judgement(
         checkers={checker.name: checker, enough.name: enough},
-        shape=Shape(value_type=ANYTHING, functions=model.functions),
+        shape=shape,
         repeats=repeats_of(model),
         certifier=checker,
         certificate=certificate,
     )
     if name not in REGISTERS or not _is_integer_or_null(model.initial):
         return judgement
-    integers = Shape(value_type=INTEGERS, functions=model.functions)
-    return dataclasses.replace(judgement, shape=integers, otherwise=judgement)
+    return dataclasses.replace(judgement, shape=dataclasses.replace(shape, value_type=INTEGERS), otherwise=judgement)
 
 
 def _model_of(name: str) -> Model:

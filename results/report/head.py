@@ -73,6 +73,8 @@ def _circumstances(run: RunFiles) -> str:
     checking = run.verdict.checking if run.verdict else None
     if checking and checking.judged_as:
         parts += [checking.judged_as, checking.history]
+    if run.verdict and run.verdict.passed_over:
+        parts.append(f"passed over: {run.verdict.passed_over}")
     if checking:
         parts.append(f"checked by engine {checking.engine}")
     return " · ".join([*parts, run.directory.resolve().name])

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TypeVar
 
+from harness.record.history.named_values import names_of
 from harness.record.run_directory import RunDirectory
 from results.output import write
 from results.report import page
@@ -50,7 +51,9 @@ def render(directory: Path, problems: list[str]) -> str:
     rows = ShownRows()
     if measured is not None:
         found = _attempt(lambda: rows_at(path, _rows_shown(run)), "the witnesses could not be read", problems)
-        rows = ShownRows(by_index=found or {}, timed=measured.timed)
+        names = names_of(path)
+        shown = {index: {**row, "value": names.shown(row.get("value"))} for index, row in (found or {}).items()}
+        rows = ShownRows(by_index=shown, timed=measured.timed)
     sections = [
         head(run, measured),
         page.problems(problems),

@@ -81,6 +81,7 @@ MODEL_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
         [("ok", "append", "1", "1"), ("fail", "read", "nil", "nil")],
         [[("ok", "read", "nil", "[1]")], [("ok", "append", "2", "[1 2]")]],
     ),
+    "echo": ([("fail", "echo", "1", "nil"), ("info", "echo", "2", "nil")], [[("ok", "echo", "3", "3")]]),
 }
 
 MESSAGE = '{:message 1 :queue "k" :offset 0 :tries 0}'
@@ -118,7 +119,10 @@ WORKLOAD_CASES: dict[str, tuple[list[Operation], list[list[Operation]]]] = {
             ]
         ],
     ),
-    "counter": ([("ok", "add", "1", "1"), ("ok", "read", "nil", "nil")], [[("ok", "read", "nil", "1")]]),
+    "counter": (
+        [("ok", "add", "1", "1"), ("ok", "read", "nil", "nil")],
+        [[("ok", "read", "nil", "1")], [("ok", "final-read", "nil", "1")]],
+    ),
     "delay": (
         [("ok", "send", "{:message 1 :due 0}", "{:message 1 :due 0}"), ("fail", "deliver", "nil", "nil")],
         [[("ok", "deliver", "nil", "{:messages [1]}")]],

@@ -127,6 +127,7 @@ def edn(*operations: str) -> str:
         ("--model priority-queue", ("enqueue 2 2", "enqueue 1 1", "dequeue nil 1"), ("enqueue 2 2", "dequeue nil 1")),
         ("--model stack", ("push 1 1", "push 2 2", "pop nil 2"), ("push 1 1", "push 2 2", "pop nil 1")),
         ("--model append-log", ("append 7 [0_7]", "read nil [7]"), ("append 7 [1_7]",)),
+        ("--model echo", ('echo "a" {:type_"echo_ok",:echo_"a"}', "echo [1_2] [1_2]"), ('echo "a" {:echo_"b"}',)),
         ("--workload queue", ("enqueue 1 1", "dequeue nil 1", "drain nil []"), ("enqueue 1 1", "drain nil []")),
         ("--workload set", ("add 1 1", "read nil #{1}"), ("add 1 1", "read nil #{}")),
         ("--workload counter", ("add 2 2", "read nil 2"), ("add 2 2", "read nil 3")),

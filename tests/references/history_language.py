@@ -69,7 +69,19 @@ VALUE_TYPES = {"register": REGISTER_VALUE, "object": OBJECT_VALUE, "availability
 
 
 TELLING = (
-    *("poll", "final-poll", "caught-up", "read", "read-init", "inc", "dequeue", "drain", "generate", "deliver"),
+    *(
+        "poll",
+        "final-poll",
+        "caught-up",
+        "read",
+        "final-read",
+        "read-init",
+        "inc",
+        "dequeue",
+        "drain",
+        "generate",
+        "deliver",
+    ),
     "acquire",
 )
 TELLING_OF_GROUPS = ("join", "consume", "committed", "settled", "dead-letters")

@@ -70,6 +70,7 @@ ASKED: dict[str, Callable[[random.Random], Asked]] = {
     "priority-queue": _one_of("enqueue", "dequeue"),
     "stack": _one_of("push", "pop"),
     "append-log": _one_of("append", "read"),
+    "echo": _one_of("echo"),
 }
 
 VARIANTS: dict[str, Model] = {**MODELS, "cas-register answer": cas_register(FailedCas.ANSWER)}

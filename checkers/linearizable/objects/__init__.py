@@ -8,6 +8,7 @@ from checkers.linearizable.model import Decided, FailedCas, Model
 from checkers.linearizable.objects import (
     append_log,
     counter,
+    echo,
     fenced_lock,
     fifo_queue,
     leased_lock,
@@ -41,6 +42,7 @@ MODELS: Mapping[str, Model] = {
         priority_queue.MODEL,
         stack.MODEL,
         append_log.MODEL,
+        echo.MODEL,
     )
 }
 

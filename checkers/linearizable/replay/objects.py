@@ -240,6 +240,13 @@ def append_log(initial: Any) -> Run:
     return run
 
 
+def echo(initial: Any) -> Run:
+    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+        return not known or same(result, argument)
+
+    return run
+
+
 OBJECTS: Mapping[str, Callable[[Any], Run]] = {
     "register": register,
     "cas-register": register,
@@ -255,6 +262,7 @@ OBJECTS: Mapping[str, Callable[[Any], Run]] = {
     "priority-queue": priority_queue,
     "stack": stack,
     "append-log": append_log,
+    "echo": echo,
 }
 
 
@@ -273,5 +281,6 @@ FUNCTIONS: Mapping[str, frozenset[str]] = {
     "priority-queue": frozenset({"enqueue", "dequeue"}),
     "stack": frozenset({"push", "pop"}),
     "append-log": frozenset({"append", "read"}),
+    "echo": frozenset({"echo"}),
 }
 """What each object can be asked."""

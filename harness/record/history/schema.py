@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from harness.record.history.message import shortened
 
 COLUMNS = ("index", "time", "process", "type", "f", "key", "value", "error", "node")
 
@@ -32,6 +35,7 @@ class MalformedHistory(Exception):
         column: int | None = None,
         byte: int | None = None,
     ) -> None:
+        reason = shortened(reason)
         where = "" if position is None else f"row {position}: " if line is None else f"line {line}, row {position}: "
         behind = "" if byte is None else f" (byte {byte}, column {column})"
         super().__init__(f"{path or 'malformed history'}: {where}{reason}{behind}")
@@ -41,6 +45,12 @@ class MalformedHistory(Exception):
         self.column = column
         self.byte = byte
         self.reason = reason
+
+    def in_words(self, words: Callable[[str], str]) -> MalformedHistory:
+        """The same with its reason in other words."""
+        return MalformedHistory(
+            self.position, words(self.reason), path=self.path, line=self.line, column=self.column, byte=self.byte
+        )
 
     def of(self, path: Path) -> MalformedHistory:
         """The same of a file by another name, such as the one that the user knows."""

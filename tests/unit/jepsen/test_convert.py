@@ -150,14 +150,16 @@ OK = "{:process 1, :type :ok, :f :write, :value 3, :time 1001}"
         ([OK], 0, "ok of write without an open invocation"),
         ([INVOKE, INVOKE], 1, "while its write is still open"),
         ([INVOKE, OK.replace("write", "read")], 1, "completes read, but what it has open is write"),
-        ([INVOKE, OK.replace("1001", "900")], 1, "time runs back: 900 ns after 1000 ns"),
-        ([INVOKE, OK.replace("1001", ":now")], 1, "time must be a number"),
         ([INVOKE, OK.replace(":ok", ":done")], 1, "type must be one of invoke, ok, fail, info, it is :done"),
         ([INVOKE, OK.replace(":type :ok, ", "")], 1, "type must be one of"),
         ([INVOKE.replace("write", "append")], 0, "f must be one of cas, read, write"),
         ([INVOKE, OK, INVOKE.replace("1000", "1002").replace(":value 3", ":value 1.5")], 2, "value must be made of"),
         ([INVOKE, OK, INVOKE.replace("1000", "1002").replace(":value 3", ":value true")], 2, "value must be int64"),
-        ([INVOKE.replace(":process 1", ":process nil")], 0, "process must be a number of at least 0, or nemesis"),
+        (
+            [INVOKE.replace(":process 1", ":process nil")],
+            0,
+            "process must be a number of at least 0, a name, or nemesis",
+        ),
         ([INVOKE.replace("write", "cas")], 0, "must be [expected new]"),
         ([INVOKE, "{:process 2,"], 1, "the text ends"),
     ],
@@ -214,6 +216,7 @@ def edn(kind: str, f: str, value: str) -> str:
         ("[k [1 nil]]", "k", "[1, null]"),
         ("[[r x 1] [w x 2]]", None, '[["r", "x", 1], ["w", "x", 2]]'),
         ("{:a #{1 2}}", None, '{"a": [1, 2]}'),
+        ("{[1] 2}", None, '{"[1]": 2}'),
     ],
 )
 def test_any_value_is_kept_as_json_where_that_is_asked_for(value: str, key: str, text: str, tmp_path: Path) -> None:
@@ -221,10 +224,9 @@ def test_any_value_is_kept_as_json_where_that_is_asked_for(value: str, key: str,
     assert (row["key"], row["value"]) == (key, {"json": text})
 
 
-@pytest.mark.parametrize(("f", "value"), [("cas", "[1 2 3]"), ("write", "{[1] 2}")])
-def test_what_cannot_be_kept_as_json_is_refused(f: str, value: str, tmp_path: Path) -> None:
+def test_a_cas_of_three_values_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MalformedHistory, match="line 1"):
-        converted(tmp_path, edn("invoke", f, value), ANYTHING)
+        converted(tmp_path, edn("invoke", "cas", "[1 2 3]"), ANYTHING)
 
 
 def test_a_pair_in_an_answer_is_no_key_if_the_invocation_had_none(tmp_path: Path) -> None:

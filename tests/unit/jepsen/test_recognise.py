@@ -28,6 +28,7 @@ KINDS = {
     "--model cas-register": ["write 1 1", "cas [1 2] [1 2]", "read nil 2"],
     "--model cas-register (lifted)": ["write [4 1] [4 1]", "cas [4 [1 2]] [4 [1 2]]", "read [4 nil] [4 2]"],
     "--model map": ['put "x" "x"', 'get nil "x"'],
+    "--model echo": ['echo "a" {:type"echo_ok",:echo"a"}'],
     "--model mutex": ["acquire nil nil", "release nil nil"],
     "--workload log --set writes=interleaved": ["assign [1 2] [1 2]", "poll [[:poll]] [[:poll{1[[0 1]]}]]"],
     "--workload log": ["send {:message 1} {:message 1}", "poll nil {:messages []}"],

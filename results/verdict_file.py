@@ -3,7 +3,8 @@
     {"verdict": "valid" | "invalid" | "unknown", "reasons": […], "accepted_as_vacuous": […], "excused": "…",
      "checkers": {name: {"verdict", "reasons", "vacuous", "accepted",
                          "anomalies": {name: {"count", "examples", "legal", "excused", "meaning"}}, "statistics"}},
-     "operations": {…}, "faults": {…}, "points": {name: {"reached", "struck_by"}}, "usage": {node: …}, "versions": {…},
+     "passed_over": […], "operations": {…}, "faults": {…}, "points": {name: {"reached", "struck_by"}},
+     "usage": {node: …}, "versions": {…},
      "checked": {"history", "judged_as", "engine", "engine_because", "command"} | null}
 
 The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
@@ -13,6 +14,7 @@ null. The `excused` of all is one line: what was found and is legal, with the re
 `meaning` is {"says", "usually"}: what the anomaly says and what usually causes it; null where no checker explains it.
 `vacuous` are those of a checker's reasons that say that too little happened to contradict anything; where a user has
 accepted that, they are listed in `accepted` instead, and for all checkers in `accepted_as_vacuous`.
+`passed_over` is what a history that came without its run holds that was not judged, in words.
 `usage` is what each node's program held of its machine, as medians of the first and the last quarter of the run; none
 where that is not measured.
 `points` are those that the system declares: how often each was reached, and the faults that struck in that moment; none
@@ -64,6 +66,8 @@ class VerdictFile:
     reasons: tuple[str, ...] = ()
     """Beside the anomalies, which are with the checkers."""
     checkers: Mapping[str, CheckerResult] = field(default_factory=dict)
+    passed_over: tuple[str, ...] = ()
+    """What the history holds that was not judged, in words."""
     operations: Mapping[str, Any] = field(default_factory=dict)
     """What clients did, counted, e.g. {"send": {"ok": 10, "fail": 0, "info": 1}}."""
     faults: Mapping[str, Any] = field(default_factory=dict)
@@ -83,6 +87,7 @@ class VerdictFile:
             ACCEPTED: list(accepted(self.checkers)),
             EXCUSED: excused(self.checkers),
             "checkers": {name: _checker_to_json(result) for name, result in sorted(self.checkers.items())},
+            "passed_over": list(self.passed_over),
             "operations": plain(self.operations),
             "faults": plain(self.faults),
             "points": plain(self.points),
@@ -100,6 +105,7 @@ class VerdictFile:
             verdict=Verdict(data["verdict"]),
             reasons=tuple(reason for reason in data["reasons"] if reason not in anomalies),
             checkers=checkers,
+            passed_over=tuple(data.get("passed_over", ())),
             operations=data["operations"],
             faults=data["faults"],
             points=data.get("points", {}),

@@ -53,6 +53,8 @@ class Checked:
     """What the history showed itself to be one of, as options; empty where that was said."""
     jepsen: Mapping[str, Any] | None = None
     """What Jepsen found, where it left a test."""
+    passed_over: tuple[str, ...] = ()
+    """What the history holds that was not judged."""
     error: str = ""
 
     def to_json(self, path: Path, seconds: float) -> dict[str, Any]:
@@ -76,6 +78,8 @@ class Checked:
             data["judged_as"] = self.judged_as
         if self.jepsen is not None:
             data["jepsen"] = self.jepsen
+        if self.passed_over:
+            data["passed_over"] = list(self.passed_over)
         if self.error:
             data["error"] = self.error
         return data
@@ -269,4 +273,7 @@ def _say_judged(judged: JudgedHistory, console: Console) -> Checked:
     say_verdict(judged.verdict, judged.reasons, judged.results, console)
     checked = judged.decided.chosen.words()
     console.say(f"checked   {checked}")
-    return _checked(judged.verdict, judged.reasons, judged.results, None, checked)
+    passed_over = tuple(judged.beside.passed_over)
+    if passed_over:
+        console.say(f"passed over: {', '.join(passed_over)}")
+    return replace(_checked(judged.verdict, judged.reasons, judged.results, None, checked), passed_over=passed_over)

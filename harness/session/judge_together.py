@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from checkers.together import are_composable, judge_together
 from checkers.verdict import Verdict
+from harness.jepsen import Beside
 from harness.jepsen.source import is_short
 from harness.session import engines
 from harness.session.decide import Decided, Judge
@@ -38,6 +39,7 @@ class ShortHistory:
     judgement: Judgement
     judged: str
     """The name of the workload or model."""
+    beside: Beside
 
 
 def short_history(given: GivenHistory, judgement: Judgement, *, judged: str) -> ShortHistory | None:
@@ -49,8 +51,10 @@ def short_history(given: GivenHistory, judgement: Judgement, *, judged: str) -> 
         return None
     if not are_composable(judgement.checkers.values()):
         return None
-    rows, judgement = in_memory(given.file, judgement)
-    return ShortHistory(given=given, rows=rows, judgement=judgement, judged=judged) if rows.num_rows else None
+    rows, judgement, beside = in_memory(given.file, judgement)
+    if not rows.num_rows:
+        return None
+    return ShortHistory(given=given, rows=rows, judgement=judgement, judged=judged, beside=beside)
 
 
 def judged_together(histories: Sequence[ShortHistory], judge: Judge) -> list[JudgedHistory | None]:
@@ -84,6 +88,7 @@ def _alike(histories: Sequence[ShortHistory], judge: Judge) -> list[JudgedHistor
             verdict=Verdict.VALID,
             reasons=(),
             decided=Decided(results=together.results, chosen=chosen[place], engine=engine),
+            beside=history.beside,
         )
         if place in together.valid
         else None

@@ -24,7 +24,7 @@ from checkers.statistics import Statistics
 from checkers.transactions.model.lattice import ALIASES, ConsistencyModel, model_named
 from checkers.vacuity import Vacuity
 from harness.errors import UsageError
-from harness.jepsen import Shape, convert, held
+from harness.jepsen import Beside, Shape, convert, held
 from harness.jepsen.source import is_short
 from harness.nearest import unknown
 from harness.record.history import MalformedHistory
@@ -76,39 +76,43 @@ class Judgement:
         return dataclasses.replace(self, checkers=judging, otherwise=otherwise)
 
 
-def converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
-    """Write a foreign history as Parquet; returns what it turned out to be judged by.
+def converted(path: Path, history: Path, judgement: Judgement) -> tuple[Judgement, Beside]:
+    """Write a foreign history as Parquet; returns what it turned out to be judged by, and what else it holds.
 
     Raises MalformedHistory, HarnessError.
     """
-    return _of_its_shape(judgement, lambda shape: convert(path, history, shape))[1]
+    _, judgement, beside = _of_its_shape(judgement, lambda shape, beside: convert(path, history, shape, beside))
+    return judgement, beside
 
 
-def read(path: Path, history: Path, judgement: Judgement) -> tuple[Source, Judgement]:
-    """The rows of a foreign history, in memory if it is short, else at `history`; what it turned out to be judged by.
+def read(path: Path, history: Path, judgement: Judgement) -> tuple[Source, Judgement, Beside]:
+    """The rows of a foreign history, in memory if it is short, else at `history`; what it turned out to be judged by,
+    and what else it holds.
 
     Raises MalformedHistory, HarnessError.
     """
     if is_short(path):
         return in_memory(path, judgement)
-    return history, converted(path, history, judgement)
+    return history, *converted(path, history, judgement)
 
 
-def in_memory(path: Path, judgement: Judgement) -> tuple[pa.Table, Judgement]:
-    """The rows of a foreign history, and what it turned out to be judged by.
+def in_memory(path: Path, judgement: Judgement) -> tuple[pa.Table, Judgement, Beside]:
+    """The rows of a foreign history, what it turned out to be judged by, and what else it holds.
 
     Raises MalformedHistory, HarnessError.
     """
-    return _of_its_shape(judgement, lambda shape: held(path, shape))
+    return _of_its_shape(judgement, lambda shape, beside: held(path, shape, beside))
 
 
-def _of_its_shape(judgement: Judgement, read: Callable[[Shape], T]) -> tuple[T, Judgement]:
+def _of_its_shape(judgement: Judgement, read: Callable[[Shape, Beside], T]) -> tuple[T, Judgement, Beside]:
     try:
-        return read(judgement.shape), judgement
+        beside = Beside()
+        return read(judgement.shape, beside), judgement, beside
     except MalformedHistory:
         if judgement.otherwise is None:
             raise
-        return read(judgement.otherwise.shape), judgement.otherwise
+        beside = Beside()
+        return read(judgement.otherwise.shape, beside), judgement.otherwise, beside
 
 
 def transactional() -> tuple[str, ...]:

@@ -48,6 +48,7 @@ def head(run: RunFiles, measured: Measurements | None) -> str:
         f"<h1>{escape(_title(run))}</h1></div>"
         f'<div class="muted small">{escape(_circumstances(run))}</div>'
         + (f'<ul class="reasons">{listed}</ul>' if listed else "")
+        + _passed_over(run)
         + _facts(run, measured)
         + _commands(run)
         + "</header>"
@@ -65,6 +66,11 @@ def _found(results: Mapping[str, CheckerResult]) -> list[str]:
             else:
                 broken.append(f"{counted}: {summary.meaning.says}" if summary.meaning else counted)
     return [*broken, *legal]
+
+
+def _passed_over(run: RunFiles) -> str:
+    parts = run.verdict.passed_over if run.verdict else ()
+    return f'<p class="muted small">Passed over: {escape(", ".join(parts))}.</p>' if parts else ""
 
 
 def _circumstances(run: RunFiles) -> str:

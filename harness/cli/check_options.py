@@ -13,12 +13,16 @@ from pathlib import Path
 
 from checkers.names import MODELS
 from harness.errors import UsageError
-from harness.jepsen.recognise import KAFKA, Recognised, is_of_kafka, recognised
+from harness.jepsen.recognise import KAFKA, NOTHING, Recognised, is_of_kafka, recognised
 from harness.record.run_directory import RunDirectory
 from harness.session.given_history import Form, GivenHistory
 from harness.session.judgement import Judgement, demands, of_model, of_workload, transactional
 from harness.session.output_file import require_writable
 from harness.session.resolve import names
+
+
+class NothingHappened(Exception):
+    """A history without operations of clients, of which nobody said what it is one of."""
 
 
 def _not_recognised(path: Path, found: Recognised) -> str:
@@ -37,6 +41,7 @@ class HistoryOptions:
     model: str | None = None
     initial: str | None = None
     failed_cas: str | None = None
+    null_reads: str | None = None
     consistency_model: str | None = None
     assume: tuple[str, ...] = ()
     certify: Path | None = None
@@ -53,7 +58,13 @@ class HistoryOptions:
             settings = (*self.settings, *demands(self.workload, self.consistency_model, self.assume))
             judgement = of_workload(self.workload, settings, certificate=self.certify)
         elif self.model is not None:
-            judgement = of_model(self.model, initial=self.initial, failed_cas=self.failed_cas, certificate=self.certify)
+            judgement = of_model(
+                self.model,
+                initial=self.initial,
+                failed_cas=self.failed_cas,
+                null_reads=self.null_reads,
+                certificate=self.certify,
+            )
         return judgement
 
     def as_recorded(self, given: GivenHistory) -> HistoryOptions:
@@ -68,6 +79,8 @@ class HistoryOptions:
             settings = () if says_how or not is_of_kafka(given.file) else KAFKA
             return replace(self, settings=(*self.settings, *settings))
         found = recognised(given.file)
+        if found.seen == NOTHING:
+            raise NothingHappened(f"nothing happened: {given.path} holds no operation of a client")
         if len(found.kinds) != 1:
             raise UsageError(_not_recognised(given.path, found))
         (kind,) = found.kinds
@@ -95,6 +108,7 @@ class HistoryOptions:
             "--model": self.model,
             "--initial": self.initial,
             "--failed-cas": self.failed_cas,
+            "--null-reads": self.null_reads,
             "--consistency-model": self.consistency_model,
             "--certify": self.certify,
         }
@@ -110,7 +124,7 @@ class HistoryOptions:
         workload, model, of_transactions = self.workload, self.model, " or ".join(transactional())
         if workload is not None and model is not None:
             raise UsageError("a history is judged by --workload or by --model, not by both")
-        for_model = [("--initial", self.initial), ("--failed-cas", self.failed_cas)]
+        for_model = [("--initial", self.initial), ("--failed-cas", self.failed_cas), ("--null-reads", self.null_reads)]
         for name, value in for_model:
             if model is None and value is not None:
                 raise UsageError(

@@ -30,6 +30,7 @@ from harness.record.run_directory import HISTORY, RunDirectory
 from harness.session.decide import Decided, Judge, verdict_of
 from harness.session.given_history import Form, GivenHistory
 from harness.session.judgement import Judgement, read
+from harness.session.null_reads import NullReads, taken_for_nothing
 from harness.session.outcome import check_line, operations_of, vacuity_arguments, versions
 from harness.session.output_file import write
 from results.report import write_report
@@ -66,6 +67,8 @@ def judge_history(
     Raises MalformedHistory, TooLargeToCertify, UsageError, HarnessError.
     """
     history, judgement, doubts, beside = _rows(given, judgement, scratch, progress)
+    if judgement.null_reads is NullReads.UNKNOWN:
+        history = taken_for_nothing(history, scratch / f"null-reads-{HISTORY}")
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
     request = CheckRequest(history=history, repeats=judgement.repeats)

@@ -21,6 +21,7 @@ from harness.session.decide import Decided, Judge
 from harness.session.given_history import Form, GivenHistory
 from harness.session.judge_history import JudgedHistory
 from harness.session.judgement import Judgement, in_memory
+from harness.session.null_reads import NullReads
 
 AGAIN, MOST = 8, 256
 """How many are looked at before it is known whether most are valid again, and how many are judged together at most."""
@@ -49,7 +50,7 @@ def short_history(given: GivenHistory, judgement: Judgement, *, judged: str) -> 
     """
     if given.form is not Form.TEXT or given.file.stat().st_size > MOST_BYTES or not is_short(given.file):
         return None
-    if not are_composable(judgement.checkers.values()):
+    if not are_composable(judgement.checkers.values()) or judgement.null_reads is not NullReads.EMPTY:
         return None
     rows, judgement, beside = in_memory(given.file, judgement)
     if not rows.num_rows:

@@ -29,6 +29,7 @@ from harness.jepsen.source import is_short
 from harness.nearest import unknown
 from harness.record.history import MalformedHistory
 from harness.session import resolve as registry
+from harness.session.null_reads import NullReads
 from harness.workload import Workload
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ class Judgement:
     repeats: tuple[Repeats, ...]
     otherwise: Judgement | None = None
     """For a history whose values are not of that shape."""
+    null_reads: NullReads = NullReads.EMPTY
     certifier: Certifier | None = None
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
@@ -174,8 +176,17 @@ def _settings_of(workload: Workload) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(workload.settings_type))
 
 
-def of_model(name: str, *, initial: str | None, failed_cas: str | None, certificate: Path | None = None) -> Judgement:
+def of_model(
+    name: str,
+    *,
+    initial: str | None,
+    failed_cas: str | None,
+    null_reads: str | None = None,
+    certificate: Path | None = None,
+) -> Judgement:
     """`initial` is JSON; None for what the model begins with. Raises UsageError."""
+    if null_reads is not None and name not in REGISTERS:
+        raise UsageError(f"--null-reads is for --model {' or '.join(REGISTERS)}, not for {name}")
     if failed_cas is not None and name != "cas-register":
         raise UsageError(f"--failed-cas is for --model cas-register, {name} has no cas")
     what_failed = FailedCas(failed_cas or FailedCas.IGNORED.value)
@@ -188,6 +199,7 @@ def of_model(name: str, *, initial: str | None, failed_cas: str | None, certific
         checkers={checker.name: checker, enough.name: enough},
         shape=Shape(value_type=ANYTHING, functions=model.functions),
         repeats=repeats_of(model),
+        null_reads=NullReads(null_reads or NullReads.EMPTY.value),
         certifier=checker,
         certificate=certificate,
     )

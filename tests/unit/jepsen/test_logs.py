@@ -44,13 +44,13 @@ def test_operations_are_found_among_whatever_else_a_log_holds(tmp_path: Path) ->
         + ENTRY
         + "[ 17 ] 0\t:info\t:write\t3\tindeterminate: Read timed out; see {\n"
         + ENTRY
-        + ':nemesis\t:info\t:start\t#<Atom@1f: [>\n'
+        + ":nemesis\t:info\t:start\t#<Atom@1f: [>\n"
         + "Everything looks good!\n"
     )
     assert rows(tmp_path, text) == [
         (0, "invoke", "write", 3, None),
         (0, "info", "write", 3, "indeterminate: Read timed out; see {"),
-        ("nemesis", "info", "start", None, '#<Atom@1f: [>'),
+        ("nemesis", "info", "start", None, "#<Atom@1f: [>"),
     ]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checkers.names import MODELS
+from checkers.transactions.model.lattice import ConsistencyModel, model_named
 from harness.errors import UsageError
 from harness.jepsen.recognise import KAFKA, NOTHING, Recognised, is_of_kafka, recognised
 from harness.record.run_directory import RunDirectory
@@ -19,6 +20,11 @@ from harness.session.given_history import Form, GivenHistory
 from harness.session.judgement import Judgement, demands, of_model, of_workload, transactional
 from harness.session.output_file import require_writable
 from harness.session.resolve import names
+
+SESSIONS = "rw-register"
+"""What histories of sessions without times are judged as."""
+WITHOUT_TIMES = ConsistencyModel.STRONG_SESSION_SERIALIZABLE.value
+BY_REALTIME = (ConsistencyModel.STRICT_SERIALIZABLE, ConsistencyModel.STRONG_SNAPSHOT_ISOLATION)
 
 
 class NothingHappened(Exception):
@@ -72,6 +78,8 @@ class HistoryOptions:
 
         Raises UsageError where that cannot be told, MalformedHistory, HarnessError.
         """
+        if given.notation:
+            return self._of_sessions(given)
         if given.form is not Form.TEXT or self.model is not None or (self.workload or "log") != "log":
             return self
         if self.workload is not None:
@@ -85,6 +93,22 @@ class HistoryOptions:
             raise UsageError(_not_recognised(given.path, found))
         (kind,) = found.kinds
         return replace(self, workload=kind.workload, model=kind.model, settings=kind.settings)
+
+    def _of_sessions(self, given: GivenHistory) -> HistoryOptions:
+        """The same for a history of sessions without times. Raises UsageError."""
+        named = f"{given.path} is a history of transactions on registers in {given.notation}"
+        if self.model is not None or self.workload not in (None, SESSIONS):
+            raise UsageError(f"{named}, which is judged with --workload {SESSIONS}")
+        demanded = self.consistency_model or WITHOUT_TIMES
+        says_model = any(setting.startswith("model=") for setting in self.settings)
+        if not says_model and model_named(demanded) in BY_REALTIME:
+            raise UsageError(
+                f"{named}, and says nothing of when transactions took place: {demanded} cannot be judged; say another "
+                f"--consistency-model, such as {WITHOUT_TIMES}"
+            )
+        if says_model:
+            return replace(self, workload=SESSIONS)
+        return replace(self, workload=SESSIONS, consistency_model=demanded)
 
     def require_no_run(self, path: Path) -> None:
         """Raises UsageError for a run directory if any of these options was given."""

@@ -28,7 +28,7 @@ from harness.record.history import MalformedHistory
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.session import engines
 from harness.session.decide import Judge
-from harness.session.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
+from harness.session.given_history import OWN_SUFFIXES, Form, GivenHistory, given, given_directory, is_there
 from harness.session.judge import check_run
 from harness.session.judge_history import JudgedHistory, judge_history, keep_verdict, placed
 from harness.session.judgement import REGISTERS
@@ -206,13 +206,15 @@ def _check(
     try:
         if is_there(path) and path.is_dir():
             options.require_no_run(path)
-            if not is_test_directory(path):
+            history = given_directory(path, scratch)
+            if history is None and not is_test_directory(path):
                 return _check_directory(path, judge, console)
+        if history is None and path.is_dir():
             test = JepsenTest.of(path)
             console.say(f"test      {test.name}" + (f", workload {test.workload}" if test.workload else ""))
         if test is None and not is_there(path):
             raise UsageError(_not_there(path, options))
-        history = given(path if test is None else test.history, scratch)
+        history = history or given(path if test is None else test.history, scratch)
         if reports is not None:
             require_writable_directory(reports)  # Before hours of work, not after them.
         return _check_history(history, test, options, judge, console, scratch, reports)

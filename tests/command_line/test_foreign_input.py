@@ -169,3 +169,25 @@ def test_help_lists_formats_and_exit_codes(stormproof: Stormproof) -> None:
     printed = " ".join(stormproof("check", "--help").out.split())
     for words in ("EDN", "JSON", "gzip", ".parquet", ".arrows", "0 valid, 1 invalid, 2 unknown, 254", "255"):
         assert words in printed
+
+
+def test_faults_of_a_nemesis_are_drawn_like_ours(stormproof: Stormproof) -> None:
+    times = iter(range(1_000_000, 99_000_000, 1_000_000))
+    timed = (WRITE + READ).replace("}\n", ", :time TIME}\n").splitlines()
+    acts = [
+        "{:process :nemesis, :type :info, :f :start-partition, :value :majority, :time TIME}",
+        '{:process :nemesis, :type :info, :f :start-partition, :value {"n1" ["n2"]}, :time TIME}',
+        "{:process :nemesis, :type :info, :f :stop-partition, :value nil, :time TIME}",
+        "{:process :nemesis, :type :info, :f :stop-partition, :value :healed, :time TIME}",
+    ]
+    lines = [*timed[:1], *acts[:2], *timed[1:3], *acts[2:], *timed[3:]]
+    Path("h.edn").write_text("\n".join(line.replace("TIME", str(next(times))) for line in lines))
+    answer = stormproof("check", "h.edn", "--model", "register", "--engine", "inprocess")
+    assert answer.code == 0
+    (directory,) = Path("runs/checked").iterdir()
+    page = (directory / "report.html").read_text()
+    assert "<h2>Faults</h2>" in page
+    assert "start-partition :majority<br>n1" in page
+    assert '"partition"' in page.split('id="figure">')[1].split("</script>")[0]
+    verdict = json.loads((directory / "verdict.json").read_text())
+    assert verdict["faults"] == {"partition": {"applied": 1, "with_effect": 1}}

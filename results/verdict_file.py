@@ -3,8 +3,9 @@
     {"verdict": "valid" | "invalid" | "unknown", "reasons": […], "accepted_as_vacuous": […], "excused": "…",
      "checkers": {name: {"verdict", "reasons", "vacuous", "accepted",
                          "anomalies": {name: {"count", "examples", "legal", "excused", "meaning"}}, "statistics"}},
-     "operations": {…}, "faults": {…}, "points": {name: {"reached", "struck_by"}}, "usage": {node: …}, "versions": {…},
-     "passed_over": "…", "checked": {"history", "judged_as", "engine", "engine_because", "command"} | null}
+     "passed_over": […], "operations": {…}, "faults": {…}, "points": {name: {"reached", "struck_by"}},
+     "usage": {node: …}, "versions": {…},
+     "checked": {"history", "judged_as", "engine", "engine_because", "command"} | null}
 
 The reasons begin with the anomalies that were found. `count` is exact, `examples` are the first few. `legal` says
 why this configuration under these faults may do it; where it is empty, the anomaly makes the verdict invalid. Of one
@@ -13,12 +14,12 @@ null. The `excused` of all is one line: what was found and is legal, with the re
 `meaning` is {"says", "usually"}: what the anomaly says and what usually causes it; null where no checker explains it.
 `vacuous` are those of a checker's reasons that say that too little happened to contradict anything; where a user has
 accepted that, they are listed in `accepted` instead, and for all checkers in `accepted_as_vacuous`.
+`passed_over` is what of a history that came without its run decides nothing (notes of clients, times that run back),
+as counted, or was not read, in words; empty where all was judged.
 `usage` is what each node's program held of its machine, as medians of the first and the last quarter of the run; none
 where that is not measured.
 `points` are those that the system declares: how often each was reached, and the faults that struck in that moment; none
 where the environment does not see them.
-`passed_over` is what of a history that others recorded decides nothing (notes of clients, times that run back), as
-counted; empty where nothing was.
 Numbers that JSON cannot hold (NaN, infinity) become null, so that any parser reads the file.
 """
 
@@ -66,6 +67,8 @@ class VerdictFile:
     reasons: tuple[str, ...] = ()
     """Beside the anomalies, which are with the checkers."""
     checkers: Mapping[str, CheckerResult] = field(default_factory=dict)
+    passed_over: tuple[str, ...] = ()
+    """What the history holds that was not judged, in words."""
     operations: Mapping[str, Any] = field(default_factory=dict)
     """What clients did, counted, e.g. {"send": {"ok": 10, "fail": 0, "info": 1}}."""
     faults: Mapping[str, Any] = field(default_factory=dict)
@@ -75,8 +78,6 @@ class VerdictFile:
     usage: Mapping[str, Any] = field(default_factory=dict)
     """Node -> {"samples", "memory_bytes": [first, last], "handles": [first, last]}, medians of quarters."""
     versions: Mapping[str, Any] = field(default_factory=dict)
-    passed_over: str = ""
-    """What of a history that others recorded decides nothing, in few words."""
     checking: Checking | None = None
     """None where it is not known."""
 
@@ -87,12 +88,12 @@ class VerdictFile:
             ACCEPTED: list(accepted(self.checkers)),
             EXCUSED: excused(self.checkers),
             "checkers": {name: _checker_to_json(result) for name, result in sorted(self.checkers.items())},
+            "passed_over": list(self.passed_over),
             "operations": plain(self.operations),
             "faults": plain(self.faults),
             "points": plain(self.points),
             "usage": plain(self.usage),
             "versions": plain(self.versions),
-            "passed_over": self.passed_over,
             "checked": None if self.checking is None else asdict(self.checking),
         }
 
@@ -105,12 +106,12 @@ class VerdictFile:
             verdict=Verdict(data["verdict"]),
             reasons=tuple(reason for reason in data["reasons"] if reason not in anomalies),
             checkers=checkers,
+            passed_over=tuple(data.get("passed_over", ())),
             operations=data["operations"],
             faults=data["faults"],
             points=data.get("points", {}),
             usage=data.get("usage", {}),
             versions=data["versions"],
-            passed_over=data.get("passed_over", ""),
             checking=Checking(**data["checked"]) if data.get("checked") else None,
         )
 

@@ -75,6 +75,10 @@ MEANINGS: Mapping[str, Meaning] = {
 }
 
 
+OPEN_OBJECTS = "open_objects"
+"""In the statistics: {"count", "named"} of objects that were not searched, or not to the end."""
+
+
 @dataclass(frozen=True)
 class Linearizable:
     """Judges a history of objects of one model, object by object."""
@@ -106,13 +110,14 @@ class Linearizable:
         reasons = [anomaly.because for anomaly in undecided.examples] if undecided else []
         if undecided and undecided.count > len(reasons):
             reasons.append(f"{undecided.count - len(reasons)} more objects are undecided")
-        reasons += _unsearched(found.pop(UNSEARCHED, None))
+        unsearched = found.pop(UNSEARCHED, None)
+        reasons += _unsearched(unsearched)
         history = engine.history(request.history, COLUMNS)
         return judged(
             with_failed_attempts(engine, history, found),
             legal=request.legal,
             undecided=reasons,
-            statistics={"objects": objects.count if objects else 0},
+            statistics={"objects": objects.count if objects else 0, **_open(undecided, unsearched)},
         )
 
     def certify(
@@ -153,6 +158,13 @@ class Linearizable:
             return registers.orders(engine, history, rows, model=self.model, limit=limit)
         kernel = partial(object_orders, model=self.model, limit=limit)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, ORDERS)
+
+
+def _open(*left: AnomalySummary | None) -> dict[str, Any]:
+    """How many objects were not decided, and the first of them; nothing where all were."""
+    of = [summary for summary in left if summary is not None]
+    named = [example.key or "" for summary in of for example in summary.examples]
+    return {OPEN_OBJECTS: {"count": sum(summary.count for summary in of), "named": named}} if of else {}
 
 
 def _unsearched(left: AnomalySummary | None) -> list[str]:

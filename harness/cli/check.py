@@ -31,13 +31,16 @@ from harness.cli.options import (
     vacuity_option,
 )
 from harness.cli.usage import ModelName, OneOf
+from harness.errors import UsageError
 from harness.memory import keep_freed_memory
 from harness.session.resolve import names
+from results.output import STANDARD_OUTPUT
 
 EXAMPLES = """
 stormproof check runs/latest
 stormproof check runs/latest --engine inprocess --json
 stormproof check store/latest
+stormproof check store --junit junit.xml
 stormproof check my-history.parquet --workload register
 stormproof check queue.edn --workload queue --set delivery=exactly-once
 stormproof check append.edn --workload list-append --consistency-model serializable --json
@@ -71,6 +74,11 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
     "--failed-cas",
     type=OneOf("meaning of a failed cas", ["ignored", "answer"]),
     help="Whether a failed cas without an error proves nothing (the default), or that it found another value.",
+)
+@click.option(
+    "--null-reads",
+    type=OneOf("meaning of a read of null", ["empty", "unknown"]),
+    help="Whether an ok read of null found the register empty (the default), or says nothing, as Knossos takes it.",
 )
 @click.option(
     "--consistency-model",
@@ -114,6 +122,12 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
     type=OneOf("order", ["time"]),
     help="time: the rows of the history are not written in the order in which they happened, and their times say it.",
 )
+@click.option(
+    "--junit",
+    metavar="FILE",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Write the verdicts as JUnit's XML, a case for each history; - is standard output.",
+)
 @search_options
 @vacuity_option
 @execution_options
@@ -124,12 +138,14 @@ def command(
     model: str | None,
     initial: str | None,
     failed_cas: str | None,
+    null_reads: str | None,
     consistency_model: str | None,
     assume: tuple[str, ...],
     certify: Path | None,
     settings: tuple[str, ...],
     functions: tuple[str, ...],
     order: str | None,
+    junit: Path | None,
     effort: Effort,
     vacuous: Vacuous,
     runs: Path,
@@ -141,10 +157,11 @@ def command(
     """Check each PATH again: a run directory, also of a run that was killed, or a history with --workload or --model.
 
     Histories are ours (.parquet, .arrows), or Jepsen's: EDN or JSON (a vector, a list, an array, or one map a
-    line; keys as :key or lifted into values, [k v]), or lines of its log; in UTF-8, plain or as gzip, of any length.
+    line; keys as :key or lifted into values, [k v]), or lines of its log; in UTF-8, plain, gzip or zstd, of any length.
     Which of them it is is seen from its bytes, not from its name, and what it is a history of from its operations,
-    unless --workload or --model say it. PATH may be a pipe, such as <(zcat h.edn.gz), or - for standard input; or a
-    directory of a test of Jepsen's (store/latest), whose results.edn is compared with our verdict.
+    unless --workload or --model say it. PATH may be a pipe, such as <(xz -dc h.edn.xz), or - for standard input; or a
+    directory of a test of Jepsen's (store/latest), whose results.edn is compared with our verdict. A directory of
+    tests or runs (store), or a tar archive of tests, stands for all that lie in it: each gets a line.
 
     A run directory is judged as its scenario says: options that say what a history is one of are refused for it.
 
@@ -166,6 +183,7 @@ def command(
         model=model,
         initial=initial,
         failed_cas=failed_cas,
+        null_reads=null_reads,
         consistency_model=consistency_model,
         assume=assume,
         certify=certify,
@@ -174,4 +192,6 @@ def command(
         order=order,
     )
     execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, effort=effort)
-    return check_all(paths, options, execution, console_of(as_json, progress, file=certify))
+    if STANDARD_OUTPUT in (certify, junit) and certify == junit:
+        raise UsageError("--certify and --junit cannot both be written to standard output")
+    return check_all(paths, options, execution, console_of(as_json, progress, file=certify or junit), junit)

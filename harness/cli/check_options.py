@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checkers.names import MODELS
+from checkers.transactions.model.lattice import ConsistencyModel, model_named
 from harness.errors import UsageError
 from harness.jepsen.notations import functions_beside, functions_of
-from harness.jepsen.recognise import KAFKA, Recognised, is_of_kafka, recognised
+from harness.jepsen.recognise import KAFKA, NOTHING, Recognised, is_of_kafka, recognised
 from harness.record.run_directory import RunDirectory
 from harness.session.given_history import Form, GivenHistory
 from harness.session.judgement import Judgement, demands, of_model, of_workload, transactional
@@ -22,6 +23,14 @@ from harness.session.output_file import require_writable
 from harness.session.resolve import names
 
 BY_TIME = "time"
+SESSIONS = "rw-register"
+"""What histories of sessions without times are judged as."""
+WITHOUT_TIMES = ConsistencyModel.STRONG_SESSION_SERIALIZABLE.value
+BY_REALTIME = (ConsistencyModel.STRICT_SERIALIZABLE, ConsistencyModel.STRONG_SNAPSHOT_ISOLATION)
+
+
+class NothingHappened(Exception):
+    """A history without operations of clients, of which nobody said what it is one of."""
 
 
 def _not_recognised(path: Path, found: Recognised) -> str:
@@ -40,6 +49,7 @@ class HistoryOptions:
     model: str | None = None
     initial: str | None = None
     failed_cas: str | None = None
+    null_reads: str | None = None
     consistency_model: str | None = None
     assume: tuple[str, ...] = ()
     certify: Path | None = None
@@ -58,7 +68,13 @@ class HistoryOptions:
             settings = (*self.settings, *demands(self.workload, self.consistency_model, self.assume))
             judgement = of_workload(self.workload, settings, certificate=self.certify)
         elif self.model is not None:
-            judgement = of_model(self.model, initial=self.initial, failed_cas=self.failed_cas, certificate=self.certify)
+            judgement = of_model(
+                self.model,
+                initial=self.initial,
+                failed_cas=self.failed_cas,
+                null_reads=self.null_reads,
+                certificate=self.certify,
+            )
         functions = functions_of(self.functions)
         if judgement is None:
             return None
@@ -70,6 +86,8 @@ class HistoryOptions:
 
         Raises UsageError where that cannot be told, MalformedHistory, HarnessError.
         """
+        if given.notation:
+            return self._of_sessions(given)
         if given.form is not Form.TEXT:
             if self.order is not None or self.functions:
                 raise UsageError(
@@ -87,6 +105,8 @@ class HistoryOptions:
             settings = () if says_how or not is_of_kafka(given.file, functions) else KAFKA
             return replace(self, settings=(*self.settings, *settings))
         found = recognised(given.file, functions)
+        if found.seen == NOTHING:
+            raise NothingHappened(f"nothing happened: {given.path} holds no operation of a client")
         if len(found.kinds) != 1:
             raise UsageError(_not_recognised(given.path, found))
         (kind,) = found.kinds
@@ -97,6 +117,22 @@ class HistoryOptions:
             settings=kind.settings,
             functions=(*kind.functions, *self.functions),
         )
+
+    def _of_sessions(self, given: GivenHistory) -> HistoryOptions:
+        """The same for a history of sessions without times. Raises UsageError."""
+        named = f"{given.path} is a history of transactions on registers in {given.notation}"
+        if self.model is not None or self.workload not in (None, SESSIONS):
+            raise UsageError(f"{named}, which is judged with --workload {SESSIONS}")
+        demanded = self.consistency_model or WITHOUT_TIMES
+        says_model = any(setting.startswith("model=") for setting in self.settings)
+        if not says_model and model_named(demanded) in BY_REALTIME:
+            raise UsageError(
+                f"{named}, and says nothing of when transactions took place: {demanded} cannot be judged; say another "
+                f"--consistency-model, such as {WITHOUT_TIMES}"
+            )
+        if says_model:
+            return replace(self, workload=SESSIONS)
+        return replace(self, workload=SESSIONS, consistency_model=demanded)
 
     def require_no_run(self, path: Path) -> None:
         """Raises UsageError for a run directory if any of these options was given."""
@@ -120,6 +156,7 @@ class HistoryOptions:
             "--model": self.model,
             "--initial": self.initial,
             "--failed-cas": self.failed_cas,
+            "--null-reads": self.null_reads,
             "--consistency-model": self.consistency_model,
             "--certify": self.certify,
             "--order": self.order,
@@ -141,7 +178,7 @@ class HistoryOptions:
         workload, model, of_transactions = self.workload, self.model, " or ".join(transactional())
         if workload is not None and model is not None:
             raise UsageError("a history is judged by --workload or by --model, not by both")
-        for_model = [("--initial", self.initial), ("--failed-cas", self.failed_cas)]
+        for_model = [("--initial", self.initial), ("--failed-cas", self.failed_cas), ("--null-reads", self.null_reads)]
         for name, value in for_model:
             if model is None and value is not None:
                 raise UsageError(

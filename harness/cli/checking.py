@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from checkers.linearizable import MODELS, TooLargeToCertify
 from checkers.verdict import CheckerResult, Verdict, accepted, found
-from harness.cli.check_options import HistoryOptions
+from harness.cli.check_options import HistoryOptions, NothingHappened
 from harness.cli.checking_ahead import Ahead, Known
+from harness.cli.checking_paths import Target, targets
 from harness.cli.compared import compared
-from harness.cli.console import Console, remark
+from harness.cli.console import Console, Output, remark, remarks_alone
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.options import Execution
 from harness.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
 from harness.compiled import interpreted
 from harness.errors import HarnessError, UsageError
-from harness.jepsen.test_directory import HISTORIES, JepsenTest, is_test_directory, latest_within
+from harness.jepsen.test_directory import HISTORIES, JepsenTest, is_test_directory
 from harness.lifetime.scratch import directory as scratch_directory
 from harness.reading import STANDARD_INPUT
 from harness.record.history import MalformedHistory
@@ -27,11 +29,17 @@ from harness.record.history.message import shortened
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.session import engines
 from harness.session.decide import Judge
-from harness.session.given_history import OWN_SUFFIXES, Form, GivenHistory, given, is_there
+from harness.session.given_history import OWN_SUFFIXES, Form, GivenHistory, given, given_directory, is_there
 from harness.session.judge import check_run
 from harness.session.judge_history import JudgedHistory, judge_history, keep_verdict, placed
+from harness.session.judgement import REGISTERS
+from harness.session.null_reads import NullReads
+from harness.session.output_file import require_writable, write
 from harness.session.resolve import names
+from results.junit import Case, junit_xml
 from results.verdict_file import ACCEPTED
+
+NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +62,31 @@ class Checked:
     """What the history showed itself to be one of, as options; empty where that was said."""
     jepsen: Mapping[str, Any] | None = None
     """What Jepsen found, where it left a test."""
-    passed_over: str = ""
-    """What of the history decides nothing."""
+    passed_over: tuple[str, ...] = ()
+    """What the history holds that was not judged."""
     error: str = ""
+
+    def word(self) -> str:
+        return NOT_JUDGED if self.verdict is None else self.verdict.value.upper()
+
+    def in_few_words(self) -> str:
+        """What stands behind the verdict in a table: as what it was judged, what was found, where Jepsen differs."""
+        found = ", ".join(f"{name} × {count}" for name, count in (self.anomalies or {}).items())
+        unsure = "; ".join(self.reasons) if self.verdict is Verdict.UNKNOWN else ""
+        differs = "; ".join((self.jepsen or {}).get("differences", ()))
+        parts = (self.judged_as, found, unsure, f"differs: {differs}" if differs else "", self.error)
+        return "".join(f"  {part}" for part in parts if part)
+
+    def case(self, path: Path, seconds: float) -> Case:
+        notes = {"judged as": self.judged_as, "report": str(self.directory or "")}
+        return Case(
+            name=str(path),
+            classname="stormproof.check",
+            seconds=seconds,
+            verdict=self.verdict,
+            words=self.error or "\n".join(self.reasons),
+            notes={name: words for name, words in notes.items() if words},
+        )
 
     def to_json(self, path: Path, seconds: float) -> dict[str, Any]:
         data: dict[str, Any] = {
@@ -75,22 +105,30 @@ class Checked:
             data["checked"] = self.engine
         if self.standing is not None:
             data |= self.standing
-        if self.passed_over:
-            data["passed_over"] = self.passed_over
         if self.judged_as:
             data["judged_as"] = self.judged_as
         if self.jepsen is not None:
             data["jepsen"] = self.jepsen
+        if self.passed_over:
+            data["passed_over"] = list(self.passed_over)
         if self.error:
             data["error"] = self.error
         return data
 
 
-def check_all(paths: tuple[Path, ...], options: HistoryOptions, execution: Execution, console: Console) -> ExitCode:
+def check_all(
+    paths: tuple[Path, ...],
+    options: HistoryOptions,
+    execution: Execution,
+    console: Console,
+    junit: Path | None = None,
+) -> ExitCode:
     """Each path by itself; what all came to. Raises UsageError for options that do not fit each other."""
     if paths.count(STANDARD_INPUT) > 1:
         raise UsageError("- is standard input, which can be read only once; name it once")
     options.judgement(len(paths))  # Before anything is read.
+    if junit is not None:
+        require_writable(junit)
     judge = Judge(
         engine=execution.engine,
         master=execution.master,
@@ -98,28 +136,62 @@ def check_all(paths: tuple[Path, ...], options: HistoryOptions, execution: Execu
         effort=execution.effort,
     )
     engines.require_engine(execution.engine, execution.master)
-    reports = execution.runs / "checked" if len(paths) == 1 else None
-    codes = []
-    with scratch_directory() as scratch:
-        ahead = Ahead(paths, options, judge, scratch, console.progress)
-        for number, path in enumerate(paths):
+    done: list[tuple[Target, Checked, float]] = []
+    with scratch_directory() as scratch, scratch_directory() as unpacked:
+        found = targets(paths, unpacked)
+        options.judgement(len(found))
+        reports = execution.runs / "checked" if len(paths) == len(found) == 1 and not found[0].is_within else None
+        ahead = Ahead([target.at for target in found], options, judge, scratch, console.progress)
+        for number, target in enumerate(found):
             known = ahead.known(number)
-            console.say(f"history   {path}")
             begun = time.monotonic() - (known.seconds if known else 0.0)
-            checked = (
-                _told(known, options, console) if known else _check(path, options, judge, console, scratch, reports)
-            )
+            checked = _check_target(target, known, options, judge, console, scratch, reports)
+            seconds = time.monotonic() - begun
             for kept in scratch.iterdir():
                 kept.unlink()
-            console.result(checked.to_json(path, time.monotonic() - begun))
-            codes.append(checked.code)
+            console.result(checked.to_json(target.named, seconds))
+            done.append((target, checked, seconds))
             if checked.verdict is Verdict.VALID:
                 ahead.was_valid()
-            interpreted.foresee(ahead.reached / len(paths))
-    code = combined(codes)
-    if len(paths) > 1:
-        console.say(f"all       {code.name.replace('_', ' ')}", tone_of(code))
+            interpreted.foresee(ahead.reached / len(found))
+    code = combined([checked.code for _, checked, _ in done])
+    if len(found) > 1:
+        counted = f": {_counted(done)}" if any(target.is_within for target, _, _ in done) else ""
+        console.say(f"all       {code.name.replace('_', ' ')}{counted}", tone_of(code))
+    if junit is not None:
+        write(junit, [junit_xml("check", [checked.case(target.named, seconds) for target, checked, seconds in done])])
     return code
+
+
+def _check_target(
+    target: Target,
+    known: Known | None,
+    options: HistoryOptions,
+    judge: Judge,
+    console: Console,
+    scratch: Path,
+    reports: Path | None,
+) -> Checked:
+    """One of many within a directory gets a line; any other is told of at length."""
+    at_length = replace(console, says=not target.is_within)
+    at_length.say(f"history   {target.named}")
+    if known:
+        checked = _told(known, options, at_length)
+    else:
+        checked = _check(target.at, options, judge, at_length, scratch, reports)
+    if target.at != target.named:
+        checked = replace(checked, error=checked.error.replace(str(target.at), str(target.named)))
+    if checked.error and (not target.is_within or console.output is Output.JSON):
+        remark(checked.error)
+    if target.is_within:
+        console.say(f"{checked.word():<9} {target.named}{checked.in_few_words()}", tone_of(checked.code))
+    return checked
+
+
+def _counted(done: Sequence[tuple[Target, Checked, float]]) -> str:
+    """`3 valid, 1 invalid, 2 not judged`."""
+    words = Counter(checked.word().lower() for _, checked, _ in done)
+    return ", ".join(f"{words[word]} {word}" for word in ("valid", "invalid", "unknown", NOT_JUDGED) if words[word])
 
 
 def _check(
@@ -135,16 +207,22 @@ def _check(
     try:
         if is_there(path) and path.is_dir():
             options.require_no_run(path)
-            if not is_test_directory(path):
+            history = given_directory(path, scratch)
+            if history is None and not is_test_directory(path):
                 return _check_directory(path, judge, console)
+        if history is None and path.is_dir():
             test = JepsenTest.of(path)
             console.say(f"test      {test.name}" + (f", workload {test.workload}" if test.workload else ""))
         if test is None and not is_there(path):
             raise UsageError(_not_there(path, options))
-        history = given(path if test is None else test.history, scratch)
+        history = history or given(path if test is None else test.history, scratch)
         if reports is not None:
             require_writable_directory(reports)  # Before hours of work, not after them.
         return _check_history(history, test, options, judge, console, scratch, reports)
+    except NothingHappened as error:
+        console.say("verdict   UNKNOWN", tone_of(ExitCode.UNKNOWN))
+        console.say(f"          {error}")
+        return Checked(code=ExitCode.UNKNOWN, verdict=Verdict.UNKNOWN, reasons=(str(error),))
     except MalformedHistory as error:
         return _failed(ExitCode.WRONG_USAGE, placed(error, path, history))
     except (UsageError, TooLargeToCertify) as error:
@@ -169,15 +247,10 @@ def _no_judgement(path: Path) -> UsageError:
 
 
 def _failed(code: ExitCode, error: Exception) -> Checked:
-    words = shortened(str(error))
-    remark(words)
-    return Checked(code=code, error=words)
+    return Checked(code=code, error=shortened(str(error)))
 
 
 def _check_directory(path: Path, judge: Judge, console: Console) -> Checked:
-    latest = latest_within(path)
-    if latest is not None:
-        raise UsageError(f"{path} holds tests of Jepsen's: name one of them, such as {latest}")
     if not is_there(RunDirectory(path).scenario):
         raise UsageError(
             f"{path} is not a run directory: it has no {RunDirectory(path).scenario.name}; nor a test of Jepsen's, "
@@ -251,9 +324,24 @@ def _check_history(
         if problem:
             remark(problem)
     comparison = None if test is None else compared(test, judged.verdict, judged.results)
+    if comparison is not None and comparison.may_rest_on_null_reads and options.null_reads is None:
+        comparison = comparison.resting_on_null_reads(_is_valid_without_null_reads(given, options, judge, scratch))
     for line in () if comparison is None else comparison.lines():
         console.say(line)
     return replace(checked, judged_as=recognised, jepsen=None if comparison is None else comparison.to_json())
+
+
+def _is_valid_without_null_reads(given: GivenHistory, options: HistoryOptions, judge: Judge, scratch: Path) -> bool:
+    """Whether the history is valid once its reads of null say nothing."""
+    if options.model not in REGISTERS:
+        return False
+    judgement = replace(options, null_reads=NullReads.UNKNOWN.value, certify=None).judgement(1)
+    if judgement is None:
+        return False
+    again = judge_history(
+        given, judgement.without_figures(), judge, judged=options.judged_by(), scratch=scratch, progress=remarks_alone
+    )
+    return again.verdict is Verdict.VALID
 
 
 def _told(known: Known, said: HistoryOptions, console: Console) -> Checked:
@@ -277,6 +365,5 @@ def _say_judged(judged: JudgedHistory, console: Console) -> Checked:
     console.say(f"checked   {checked}")
     passed_over = judged.passed_over
     if passed_over:
-        console.say(f"passed over: {passed_over}")
-    told = _checked(judged.verdict, judged.reasons, judged.results, None, checked)
-    return replace(told, passed_over=passed_over)
+        console.say(f"passed over: {', '.join(passed_over)}")
+    return replace(_checked(judged.verdict, judged.reasons, judged.results, None, checked), passed_over=passed_over)

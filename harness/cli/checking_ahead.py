@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from harness.cli.check_options import HistoryOptions
+from harness.cli.check_options import HistoryOptions, NothingHappened
 from harness.errors import HarnessError, UsageError
 from harness.progress import Moment, Progress
 from harness.reading import is_stream
@@ -89,7 +89,7 @@ class Ahead:
             options = self.options.as_recorded(history)
             judgement = _judgement(options)
             short = short_history(history, judgement, judged=options.judged_by()) if judgement else None
-        except (OSError, ValueError, MalformedHistory, UsageError, HarnessError):
+        except (OSError, ValueError, MalformedHistory, UsageError, HarnessError, NothingHappened):
             return None
         return None if short is None else (short, options)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checkers.anomaly import Anomaly
+from checkers.linearizable.checker import OPEN_OBJECTS
 from checkers.verdict import CheckerResult, Verdict, merge
 from harness.jepsen.test_directory import JepsenTest, JepsenVerdict
 
@@ -21,6 +22,17 @@ class Comparison:
 
     test: JepsenTest
     differences: tuple[str, ...]
+    not_compared: tuple[str, ...] = ()
+    """Keys that were not searched here, or not to the end."""
+    may_rest_on_null_reads: bool = False
+    """Whether the history is valid to Jepsen and invalid here."""
+
+    def resting_on_null_reads(self, is_valid_without: bool) -> Comparison:
+        """The same, which names reads of null where the history is valid once these say nothing."""
+        if not is_valid_without or not self.differences:
+            return self
+        why = "a read of null is empty here and says nothing to Knossos, and with --null-reads unknown it is valid"
+        return replace(self, differences=(f"{self.differences[0]}: {why}", *self.differences[1:]))
 
     def lines(self) -> list[str]:
         """As they are printed."""
@@ -29,8 +41,15 @@ class Comparison:
             return [f"jepsen    {self.test.problem}; nothing to compare with"]
         lines = [f"jepsen    {results.valid}"]
         lines += [f"          {line}" for line in _checkers_in_words(results.checkers)]
-        shown = self.differences or ("nowhere",)
-        return [*lines, f"differs   {shown[0]}", *(f"          {line}" for line in shown[1:])]
+        judges = any(one.judges_history for one in results.checkers)
+        shown = self.differences or (
+            "nowhere" if judges else "in nothing that can be compared: none of these judges the history",
+        )
+        lines += [f"differs   {shown[0]}", *(f"          {line}" for line in shown[1:])]
+        if self.not_compared:
+            keys = ", ".join(self.not_compared)
+            lines.append(f"          not compared, for they were not searched to the end here: {keys}")
+        return lines
 
     def to_json(self) -> dict[str, Any]:
         test, results = self.test, self.test.results
@@ -43,7 +62,8 @@ class Comparison:
                 checkers[one.name] = one.valid
             else:
                 checkers.setdefault(one.name, {})[one.key] = one.valid
-        return {**data, "verdict": results.valid, "checkers": checkers, "differences": list(self.differences)}
+        data |= {"verdict": results.valid, "checkers": checkers, "differences": list(self.differences)}
+        return {**data, "not_compared": list(self.not_compared)} if self.not_compared else data
 
 
 def compared(test: JepsenTest, verdict: Verdict, results: Mapping[str, CheckerResult]) -> Comparison:
@@ -52,34 +72,55 @@ def compared(test: JepsenTest, verdict: Verdict, results: Mapping[str, CheckerRe
     judging = [one for one in test.results.checkers if one.judges_history]
     theirs = merge(_VERDICTS.get(one.valid, Verdict.UNKNOWN) for one in judging)
     differences = []
-    if verdict is not theirs:
+    if verdict is not theirs and judging:
         rejected_by = [one for one in judging if one.valid == "invalid"]
         by = f" ({', '.join(dict.fromkeys(one.name for one in rejected_by))})" if rejected_by else ""
-        said = f"is {theirs.value}{by}" if judging else "is not judged by Jepsen's checkers"
-        differences.append(f"the history {said} to Jepsen, and {verdict.value} here")
-    differences += _keys_that_differ(judging, results)
-    return Comparison(test=test, differences=tuple(differences))
+        differences.append(f"the history is {theirs.value}{by} to Jepsen, and {verdict.value} here")
+    by_key, not_compared = _keys_that_differ(judging, results)
+    return Comparison(
+        test=test,
+        differences=(*differences, *by_key),
+        not_compared=not_compared,
+        may_rest_on_null_reads=verdict is Verdict.INVALID and theirs is Verdict.VALID,
+    )
 
 
-def _keys_that_differ(judging: Sequence[JepsenVerdict], results: Mapping[str, CheckerResult]) -> list[str]:
-    """Of histories whose keys Jepsen judged one by one: where we found something and it did not, or the other way."""
+def _keys_that_differ(
+    judging: Sequence[JepsenVerdict], results: Mapping[str, CheckerResult]
+) -> tuple[list[str], tuple[str, ...]]:
+    """Of histories whose keys Jepsen judged one by one: where we found something and it did not, or the other way; and
+    keys of which nothing can be said, because they were not searched here."""
     by_key: dict[str, list[JepsenVerdict]] = {}
     for one in judging:
         if one.key is not None:
             by_key.setdefault(one.key, []).append(one)
     if not by_key:
-        return []
+        return [], ()
     ours, all_shown = _found_by_key(results)
-    lines = []
+    named, all_named = _open_keys(results)
+    lines, not_compared = [], []
     for key, verdicts in by_key.items():
         is_rejected = any(one.valid == "invalid" for one in verdicts)
-        if is_rejected and key not in ours and all_shown:
+        if key not in ours and (key in named or not all_named):
+            not_compared.append(key)
+        elif is_rejected and key not in ours and all_shown:
             lines.append(f"key {key} is invalid to Jepsen; here nothing was found on it")
         elif not is_rejected and key in ours:
             theirs = merge(_VERDICTS.get(one.valid, Verdict.UNKNOWN) for one in verdicts).value
             lines.append(f"key {key} is {theirs} to Jepsen; here {ours[key].name}: {ours[key].because}")
     more = len(lines) - KEYS_SHOWN
-    return lines if more <= 0 else [*lines[:KEYS_SHOWN], f"and {more} more keys"]
+    if more > 0:
+        lines[KEYS_SHOWN:] = [f"and {more} more keys"]
+    if len(not_compared) > KEYS_SHOWN:
+        not_compared[KEYS_SHOWN:] = [f"and {len(not_compared) - KEYS_SHOWN} more"]
+    return lines, tuple(not_compared)
+
+
+def _open_keys(results: Mapping[str, CheckerResult]) -> tuple[set[str], bool]:
+    """Keys that were not searched to the end, and whether these are all."""
+    left = [result.statistics[OPEN_OBJECTS] for result in results.values() if OPEN_OBJECTS in result.statistics]
+    named = {key for one in left for key in one["named"]}
+    return named, sum(one["count"] for one in left) <= len(named)
 
 
 def _found_by_key(results: Mapping[str, CheckerResult]) -> tuple[dict[str, Anomaly], bool]:

@@ -60,10 +60,14 @@ class Tone(Enum):
 class Console:
     output: Output = Output.TEXT
     watching: Watching = Watching.NO
+    says: bool = True
+    """Whether essential lines are printed: not those of one history of many, which get a line together."""
     started: float = field(default_factory=time.monotonic)
 
     def say(self, line: str, tone: Tone | None = None) -> None:
         """An essential line."""
+        if not self.says:
+            return
         settle()
         stream = sys.stdout if self.output is Output.TEXT else sys.stderr
         _print(line, stream, tone if self.output is not Output.JSON else None)

@@ -7,8 +7,9 @@ Read are EDN and JSON as Jepsen writes them (a vector, a list, or one map a line
 of them a file holds is seen from its first characters, not from its name. A file may be larger than memory.
 """
 
+from harness.jepsen.beside import Beside, NemesisAct
 from harness.jepsen.convert import convert, held, located
 from harness.jepsen.export import Format, exported
 from harness.jepsen.shape import Shape
 
-__all__ = ["Format", "Shape", "convert", "exported", "held", "located"]
+__all__ = ["Beside", "Format", "NemesisAct", "Shape", "convert", "exported", "held", "located"]

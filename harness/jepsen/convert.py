@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,11 @@ import pyarrow as pa
 from harness.errors import HarnessError
 from harness.jepsen import edn, json_text, scan, source
 from harness.jepsen.batches import Batches
+from harness.jepsen.beside import Beside
 from harness.jepsen.notations import FINAL_READ, renamed
 from harness.jepsen.operation_columns import MapReader, OperationColumns, Reader, Transactions
 from harness.jepsen.shape import Shape
-from harness.jepsen.source import LONGEST_BYTES, BrokenText
+from harness.jepsen.source import LONGEST_BYTES, BrokenText, Unfinished
 from harness.jepsen.textual import LineReader
 from harness.jepsen.time_order import by_time
 from harness.jepsen.transactions import MICRO_OPERATION, plain_transactions, plain_transactions_of_registers
@@ -50,24 +52,24 @@ def transactions_of(shape: Shape) -> Transactions | None:
     return plain_transactions if shows_lists else plain_transactions_of_registers
 
 
-def convert(path: Path, parquet: Path, shape: Shape) -> int:
-    """Write the history as Parquet; returns the number of its rows.
+def convert(path: Path, parquet: Path, shape: Shape, beside: Beside | None = None) -> int:
+    """Write the history as Parquet; returns the number of its rows. `beside` is filled with what else it holds.
 
     Raises MalformedHistory with place and reason, HarnessError where a file cannot be read or written.
     """
     batches = Batches(shape)
     with _converting(path), parquet_file(parquet, batches.schema) as writer:
-        for batch in _read(path, shape, batches):
+        for batch in _read(path, shape, batches, beside or Beside()):
             writer.write_batch(batch)
         writer.add_key_value_metadata(batches.metadata())
     return batches.rows
 
 
-def held(path: Path, shape: Shape) -> pa.Table:
+def held(path: Path, shape: Shape, beside: Beside | None = None) -> pa.Table:
     """The rows that `convert` writes, in memory. Raises as it does."""
     batches = Batches(shape)
     with _converting(path):
-        rows = pa.Table.from_batches(_read(path, shape, batches), batches.schema)
+        rows = pa.Table.from_batches(_read(path, shape, batches, beside or Beside()), batches.schema)
     return rows.unify_dictionaries().combine_chunks().replace_schema_metadata(batches.metadata())
 
 
@@ -80,15 +82,20 @@ def _converting(path: Path) -> Iterator[None]:
         raise HarnessError(f"history {path} cannot be converted: {error.strerror or error}") from error
 
 
-def _read(path: Path, shape: Shape, batches: Batches) -> Iterator[pa.RecordBatch]:
+def _read(path: Path, shape: Shape, batches: Batches, beside: Beside) -> Iterator[pa.RecordBatch]:
     """Raises MalformedHistory, OSError."""
     try:
         for recorded in _once_learnt(_by_its_names(recorded_in(path, transactions_of(shape)), shape), batches):
             before = batches.rows
             try:
-                yield batches.batch(recorded)
+                batch = batches.batch(recorded)
             except UnicodeEncodeError:
                 raise _no_text(path, before, recorded) from None
+            beside.take(recorded, batch.column("time").to_numpy())
+            if recorded.cut_off is not None:
+                where = source.place(path, recorded.cut_off.at)
+                beside.passed_over.append(f"what stands from {where} on ({recorded.cut_off.reason})")
+            yield batch
     except BrokenText as broken:
         raise malformed(path, batches.rows, broken) from None
     refused = batches.nothing_of_its_own()
@@ -141,27 +148,33 @@ def recorded_in(
     path: Path, transactions: Transactions | None = None, first_bytes: int = source.BLOCK_BYTES
 ) -> Iterator[OperationColumns]:
     """The operations of the file, a block at a time, of which each is twice as long as the one before, from
-    `first_bytes` up to BLOCK_BYTES. Raises OSError, BrokenText."""
-    with source.opened(path) as file:
-        at = source.after_mark(file)
-        head = source.read(file, source.SNIFFED_BYTES, at)
-        reader = _reader(head, transactions)
-        rest, final = head, False
+    `first_bytes` up to BLOCK_BYTES. Of a text that is cut off all before that. Raises OSError, BrokenText."""
+    with source.opened(path) as text:
+        head = text.read(source.SNIFFED_BYTES)
+        at = source.length_of_mark(head)
+        rest, final, whole = head[at:], False, 0
+        reader = _reader(rest, transactions)
         block_bytes = first_bytes
         while not final:
             size = max(block_bytes, len(rest))
             block_bytes = min(2 * block_bytes, source.BLOCK_BYTES)
-            more = source.read(file, size, at + len(rest))
+            more = text.read(size)
             final = len(more) < size
             block = rest + more
             recorded, used = reader.read(block, final=final)
-            yield recorded.from_byte(at)
+            if text.is_cut_off:
+                where = used if recorded.cut_off is None else recorded.cut_off.at
+                recorded = replace(recorded, cut_off=Unfinished(where, "the packed file is cut off"))
+            recorded = recorded.from_byte(at)
+            whole += len(recorded)
+            if recorded.cut_off is not None and not whole:
+                raise recorded.cut_off
+            yield recorded
             if recorded.broken is not None:
-                raise recorded.broken.from_byte(at)
+                raise recorded.broken
             at, rest = at + used, block[used:]
             if len(rest) > LONGEST_BYTES:
                 raise BrokenText(at, f"an operation is longer than {LONGEST_BYTES >> 20} MiB")
-        reader.end(at)
 
 
 def _reader(head: bytes, transactions: Transactions | None) -> Reader:

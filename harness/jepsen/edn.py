@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from harness.jepsen.source import BrokenText, CutOff, Row
+from harness.jepsen.source import BrokenText, CutOff, Row, Unfinished
 
 _TOKEN = re.compile(
     rb"""[\s,]+ | ;[^\n]* | \#_ | \#\{ | \#?"(?:[^"\\]|\\.)*" | [\[\](){}]
@@ -91,7 +91,7 @@ class Forms:
     def one(self, text: bytes, at: int, *, final: bool) -> tuple[int, Row | None]:
         """Read a comment, a bracket, a discarded form or an operation; where the text goes on, and the operation.
 
-        Raises BrokenText, and CutOff if that does not end in the text and the text is not `final`.
+        Raises BrokenText, and if that does not end in the text Unfinished where the text is `final`, CutOff otherwise.
         """
         blank = _BLANK.match(text, at)
         if blank is not None:
@@ -113,16 +113,18 @@ class Forms:
                 return cursor.at, operation
         except _End:
             if final:
-                raise BrokenText(at, "the text ends within an operation") from None
+                raise Unfinished(at, "the text ends within an operation") from None
             raise CutOff from None
         except BrokenText as broken:
+            if final and cursor.at == len(text) and text[-1] not in b"])}":
+                raise Unfinished(at, "the text ends within an operation") from None
             raise BrokenText(at, broken.reason, fault=broken.fault) from None
         return cursor.at, None
 
     def end(self, at: int) -> None:
-        """Raises BrokenText if something lacks its end."""
+        """Raises Unfinished if something lacks its end."""
         if self._closers:
-            raise BrokenText(at, f"the text ends before {self._closers[-1]!r}")
+            raise Unfinished(at, f"the text ends before {self._closers[-1]!r}")
 
 
 def parse(text: str | bytes) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from typing import Any
 
-from harness.jepsen.source import BrokenText, CutOff, Row
+from harness.jepsen.source import BrokenText, CutOff, Row, Unfinished
 
 DEEPEST = 200
 """Brackets within brackets, as in EDN."""
@@ -26,7 +27,7 @@ class Objects:
     def one(self, text: bytes, at: int, *, final: bool) -> tuple[int, Row | None]:
         """Read a bracket or an operation; where the text goes on, and the operation.
 
-        Raises BrokenText, and CutOff if that does not end in the text and the text is not `final`.
+        Raises BrokenText, and if that does not end in the text Unfinished where the text is `final`, CutOff otherwise.
         """
         if text[at : at + 1] in (b"[", b"]"):
             if self._opened is (text[at : at + 1] == b"["):
@@ -58,9 +59,9 @@ class Objects:
             return at + len(window[:end].encode()), value
 
     def end(self, at: int) -> None:
-        """Raises BrokenText if the array lacks its end."""
+        """Raises Unfinished if the array lacks its end."""
         if self._opened:
-            raise BrokenText(at, "the text ends before ']'")
+            raise Unfinished(at, "the text ends before ']'")
 
 
 def parse(text: bytes) -> Any:
@@ -89,6 +90,10 @@ def _is_too_deep(text: bytes, begin: int, end: int, value: Any) -> bool:
         inner = [one for one in level if isinstance(one, (list, dict))]
         level = [part for one in inner for part in (one.values() if isinstance(one, dict) else one)]
     return bool(level)
+
+
+_WORD_OR_ESCAPE_CUT_OFF = re.compile(r"[\w\\.+-]*\s*")
+"""What a text ends with that ends within a value."""
 
 
 class _Twice(Exception):
@@ -124,7 +129,7 @@ def _is_cut(error: ValueError, window: str) -> bool:
 def _broken(error: ValueError, at: int, window: str) -> BrokenText:
     if not isinstance(error, json.JSONDecodeError):
         return BrokenText(at, f"no JSON: {error}")
-    if error.msg.startswith("Unterminated string") or error.pos >= len(window.rstrip()):
-        return BrokenText(at, f"the text ends within {window[:60]!r}")
+    if error.msg.startswith("Unterminated string") or _WORD_OR_ESCAPE_CUT_OFF.fullmatch(window, error.pos):
+        return Unfinished(at, f"the text ends within {window[:60]!r}")
     fault = at + len(window[: error.pos].encode())
     return BrokenText(at, f"no JSON: {error.msg}: {window[:60]!r}", fault=fault)

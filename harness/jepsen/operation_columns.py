@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from harness.jepsen import scan
 from harness.jepsen.scan import ABSENT, NUMBERS, TEXTS, Int64, Spans
-from harness.jepsen.source import BrokenText, CutOff, Row
+from harness.jepsen.source import BrokenText, CutOff, Row, Unfinished
 from harness.jepsen.transactions import A_TRANSACTION
 
 DIGITS = 18
@@ -51,13 +51,20 @@ class OperationColumns:
     """What the operations do whose value is A_TRANSACTION; null for others. None where nobody asked."""
     broken: BrokenText | None = None
     """What came behind them."""
+    cut_off: Unfinished | None = None
+    """What the text ends within, behind all operations."""
 
     def __len__(self) -> int:
         return len(self.at)
 
     def from_byte(self, begin: int) -> OperationColumns:
         """The same, of a text that begins there."""
-        return replace(self, at=self.at + begin)
+        return replace(
+            self,
+            at=self.at + begin,
+            broken=None if self.broken is None else self.broken.from_byte(begin),
+            cut_off=None if self.cut_off is None else self.cut_off.from_byte(begin),
+        )
 
     def before_broken(self) -> OperationColumns:
         """Without operations behind what is broken."""
@@ -125,9 +132,6 @@ class Reader(Protocol):
     def read(self, block: bytes, *, final: bool) -> tuple[OperationColumns, int]:
         """The operations that end in the block, and where the text goes on behind them."""
 
-    def end(self, at: int) -> None:
-        """The text ends. Raises BrokenText if something lacks its end."""
-
 
 class Others(Protocol):
     """Reads what is no plain operation."""
@@ -135,7 +139,8 @@ class Others(Protocol):
     def one(self, text: bytes, at: int, *, final: bool) -> tuple[int, Row | None]:
         """One thing; where the text goes on, and the operation, if it was one. Raises BrokenText, CutOff."""
 
-    def end(self, at: int) -> None: ...
+    def end(self, at: int) -> None:
+        """The text ends. Raises Unfinished if something lacks its end."""
 
 
 class Values(dict[bytes, Any]):
@@ -168,7 +173,8 @@ class MapReader:
         spans = Spans.of(block.count(b"{") + 1)
         parsed: dict[int, Row] = {}
         at = rows = 0
-        broken = None
+        broken: BrokenText | None = None
+        cut_off: Unfinished | None = None
         try:
             while True:
                 at, rows = spans.scan(text, at, rows, self._syntax)
@@ -180,8 +186,13 @@ class MapReader:
                     parsed[rows] = row
                     rows += 1
                 at = went_to
+            if final:
+                self._others.end(at)
         except CutOff:
             pass
+        except Unfinished as error:
+            # Where another operation begins behind it, a bracket or a quote lacks its end, and not the text.
+            broken, cut_off = (error, None) if b"\n{" in block[error.at + 1 :] else (None, error)
         except BrokenText as error:
             broken = error
         value = TEXTS.index("value")
@@ -192,10 +203,7 @@ class MapReader:
             # Nobody is to read them again.
             end[transactions.is_valid()] = begin[transactions.is_valid()]
         recorded = _recorded(text, spans, rows, parsed, self._values, broken)
-        return _with_transactions(recorded, transactions), at
-
-    def end(self, at: int) -> None:
-        self._others.end(at)
+        return _with_transactions(replace(recorded, cut_off=cut_off), transactions), at
 
 
 def _recorded(

@@ -27,6 +27,8 @@ from harness.jepsen.scan import MARKED_FINAL
 from harness.jepsen.source import BrokenText
 from harness.record.history.schema import OPERATION_TYPES
 
+NOTHING = "nothing"
+"""What clients did in a history without operations of any, in words."""
 KAFKA = ("writes=interleaved",)
 """Kafka's transactions do not keep each other's sends apart."""
 FIRST_BYTES = 1 << 16
@@ -145,7 +147,7 @@ class _Seen:
     def words(self) -> str:
         """`add (integers), read (→ collections)`."""
         if not self.asked and not self.answered:
-            return "nothing"
+            return NOTHING
         shown = []
         for f in sorted(self.asked.keys() | self.answered.keys()):
             asked, answered = (" and ".join(sorted(of.get(f, ()))) for of in (self.asked, self.answered))

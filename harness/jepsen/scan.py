@@ -40,10 +40,12 @@ _FIELD_ENDS = np.cumsum([len(name) for name in TEXTS + NUMBERS])
 _TEXTS = len(TEXTS)
 _TYPES = np.frombuffer(b":invoke:ok:fail:info", dtype=np.uint8)
 _TYPE_ENDS = np.array([7, 10, 15, 20])
+_NEMESIS = np.frombuffer(b":nemesisnemesis", dtype=np.uint8)
+_NEMESIS_ENDS = np.array([8, 15])
 _DIGITS = 18
 """An integer of so many digits fits into 64 bits."""
 
-_NEWLINE, _COMMA, _OPEN_CURLY, _CLOSE_CURLY = map(ord, "\n,{}")
+_NEWLINE, _TAB, _COMMA, _OPEN_CURLY, _CLOSE_CURLY = map(ord, "\n\t,{}")
 _QUOTE, _BACKSLASH, _HASH, _UNDERSCORE, _COLON, _ZERO, _NINE, _MINUS = map(ord, '"\\#_:09-')
 
 
@@ -320,6 +322,17 @@ def _scan(
 
 
 @compiled
+def _names_process(text: Bytes, begin: int, end: int) -> bool:
+    """Whether it is a number, or the nemesis; in the prose of a log any word may stand before `:ok`."""
+    if _named(text, begin, end, _NEMESIS, _NEMESIS_ENDS) >= 0:
+        return True
+    digits = 0
+    for place in range(begin, end):
+        digits += _ZERO <= text[place] <= _NINE
+    return digits == end - begin
+
+
+@compiled
 def _holds_operation(text: Bytes, at: int, stop: int, begins: Int64, ends: Int64) -> bool:
     """Find in a line the words PROCESS :TYPE :F and what comes behind them."""
     before, before_end = -1, -1
@@ -328,7 +341,8 @@ def _holds_operation(text: Bytes, at: int, stop: int, begins: Int64, ends: Int64
         begin = at
         while at < stop and not _BLANK[text[at]]:
             at += 1
-        if before >= 0 and at < stop and _named(text, begin, at, _TYPES, _TYPE_ENDS) >= 0:
+        is_process = before >= 0 and (text[before_end] == _TAB or _names_process(text, before, before_end))
+        if is_process and at < stop and _named(text, begin, at, _TYPES, _TYPE_ENDS) >= 0:
             f = _past(text, at, _BLANK)
             f_end = f
             while f_end < stop and not _BLANK[text[f_end]]:

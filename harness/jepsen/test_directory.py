@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from harness.jepsen.source import BrokenText
 from harness.reading import TooLong, read_kept
 
 HISTORIES = ("history.edn", "history.edn.gz", "history.txt")
-"""From the one that says most: the text lacks times and all that operations have beside their values."""
+"""From the one that says most: the text lacks times and all that operations have beside their values, and is written
+when all operations have ended. Of a test that was killed before, its log has them."""
 RESULTS, LOG = "results.edn", "jepsen.log"
 _MARKS = (*HISTORIES, RESULTS, LOG, "test.jepsen", "test.fressian")
 LONGEST_RESULTS_BYTES = 1 << 26
@@ -31,12 +32,16 @@ MOST_KEYS = 1_000_000
 _NAME = re.compile(r':name\s+"((?:[^"\\]|\\.)+)"')
 _WORKLOAD = re.compile(r"(?:\s:workload\s+:?|--workload[ =]|\s-w )([\w-]+)")
 
+OPTIMISM = "unbridled-optimism"
+"""The checker to which everything is valid; in results it has no name, but the log shows it."""
+_OPTIMISM = re.compile(r":checker\s+#object\[jepsen\.checker\$(unbridled_optimism|noop)")
+
 BESIDE_THE_HISTORY = frozenset(
     (
         *("perf", "latency-graph", "rate-graph", "latency", "rate", "clock", "clock-plot", "plot", "op-color-plot"),
         *("timeline", "html", "stats", "exceptions", "unhandled-exceptions", "ex", "crash", "assert", "logs", "order"),
         *("log-file-pattern", "not-found", "timestamp-value-plot", "panic", "core-dump"),
-        *("net", "availability"),
+        *("net", "availability", OPTIMISM),
     )
 )
 """Names of checkers that draw, count, or look at logs: they do not judge what a history shows."""
@@ -87,14 +92,16 @@ class JepsenTest:
     def of(cls, path: Path) -> JepsenTest:
         """Raises UsageError where there is no history."""
         directory = path.resolve()
-        history = next((path / name for name in HISTORIES if (path / name).is_file()), None)
+        history = next((path / name for name in (*HISTORIES, LOG) if (path / name).is_file()), None)
         if history is None:
             raise UsageError(
                 f"{path} is a test of Jepsen's without its history: it has neither history.edn nor history.txt, which "
-                "Jepsen writes when all operations have ended; did the test end?"
+                "Jepsen writes when all operations have ended, nor jepsen.log; did the test end?"
             )
-        name, workload = _named(path / LOG)
+        name, workload, judges_nothing = _named(path / LOG)
         results, problem = _results(path / RESULTS)
+        if results is not None and judges_nothing and results.checkers[0].checker == ():
+            results = JepsenResults(valid=results.valid, checkers=(replace(results.checkers[0], checker=(OPTIMISM,)),))
         return cls(
             path=path,
             name=name or directory.parent.name,
@@ -109,21 +116,16 @@ def is_test_directory(path: Path) -> bool:
     return any((path / name).is_file() for name in _MARKS)
 
 
-def latest_within(path: Path) -> Path | None:
-    """The newest test, where the path is a store of tests."""
-    latest = path / "latest"
-    return latest if latest.is_dir() and is_test_directory(latest) else None
-
-
-def _named(log: Path) -> tuple[str, str]:
-    """(name, workload) as the log says; empty where it does not."""
+def _named(log: Path) -> tuple[str, str, bool]:
+    """(name, workload) as the log says, empty where it does not; and whether its checker is the one that judges
+    nothing."""
     try:
         with log.open("rb") as file:
             head = file.read(LOG_HEAD_BYTES).decode(errors="replace")
     except OSError:
-        return "", ""
+        return "", "", False
     name, workload = _NAME.search(head), _WORKLOAD.search(head)
-    return name[1] if name else "", workload[1] if workload else ""
+    return name[1] if name else "", workload[1] if workload else "", _OPTIMISM.search(head) is not None
 
 
 def _results(path: Path) -> tuple[JepsenResults | None, str]:

@@ -12,10 +12,13 @@ from pathlib import Path
 
 from harness import path_name
 from harness.errors import HarnessError, UsageError
+from harness.jepsen.source import BrokenText
+from harness.notations import Notation, recognised, write_rows
 from harness.reading import STANDARD_INPUT, is_stream, refuse_irregular, spool
 
 OWN_SUFFIXES = (".parquet", ".arrows")
 _SPOOLED = "given"
+_ROWS = "rows.json"
 
 
 class Form(Enum):
@@ -37,6 +40,8 @@ class GivenHistory:
     file: Path
     """A regular file with what it holds."""
     form: Form
+    notation: str = ""
+    """Of a history of sessions without times, whose notation it has."""
 
     @property
     def name(self) -> str:
@@ -75,7 +80,34 @@ def given(path: Path, scratch: Path) -> GivenHistory:
     if form is None:
         named = path.suffix.removeprefix(".")
         form = Form(named) if path.suffix in OWN_SUFFIXES else Form.TEXT
+    notation = recognised(file) if form is Form.TEXT else None
+    if notation is not None:
+        return _of_sessions(path, file, notation, scratch)
     return GivenHistory(path=path, file=file, form=form)
+
+
+def given_directory(path: Path, scratch: Path) -> GivenHistory | None:
+    """The history that a directory of another checker's logs holds; None where it is none.
+
+    Raises UsageError, HarnessError.
+    """
+    try:
+        notation = recognised(path)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return None if notation is None else _of_sessions(path, path, notation, scratch)
+
+
+def _of_sessions(path: Path, file: Path, notation: Notation, scratch: Path) -> GivenHistory:
+    """Rows that say the same, in `scratch`. Raises UsageError, HarnessError."""
+    rows = scratch / _ROWS
+    try:
+        write_rows(notation.read(file), rows)
+    except BrokenText as broken:
+        raise UsageError(f"{path} is no history in {notation.name}: byte {broken.at}: {broken.reason}") from None
+    except OSError as error:
+        raise HarnessError(f"{path} cannot be kept in {scratch}: {error.strerror or error}") from None
+    return GivenHistory(path=path, file=rows, form=Form.TEXT, notation=notation.name)
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> UsageError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,10 @@ from checkers.plan import CheckRequest
 from checkers.searching import TimeIsUp
 from checkers.verdict import CheckerResult, Verdict
 from harness.errors import HarnessError, UsageError
-from harness.jepsen import located
+from harness.jepsen import Beside, located
+from harness.jepsen.nemesis_faults import fault_rows
 from harness.progress import Moment, Progress
+from harness.record.fault_log import FaultLog
 from harness.record.history import MalformedHistory, close_torn
 from harness.record.history.parquet import parquet_file
 from harness.record.history.passed_over import passed_over
@@ -28,6 +31,7 @@ from harness.record.run_directory import HISTORY, RunDirectory
 from harness.session.decide import Decided, Judge, verdict_of
 from harness.session.given_history import Form, GivenHistory
 from harness.session.judgement import Judgement, read
+from harness.session.null_reads import NullReads, taken_for_nothing
 from harness.session.outcome import check_line, operations_of, vacuity_arguments, versions
 from harness.session.output_file import write
 from results.report import write_report
@@ -47,13 +51,14 @@ class JudgedHistory:
     verdict: Verdict
     reasons: tuple[str, ...]
     decided: Decided
+    beside: Beside = field(default_factory=Beside)
     certified: str = ""
     """What was proven, in few words; empty where no certificate was asked for."""
 
     @property
-    def passed_over(self) -> str:
-        """What of the history decides nothing, in few words; empty where all does."""
-        return passed_over(self.history).words()
+    def passed_over(self) -> tuple[str, ...]:
+        """What of the history decides nothing, or was not read, each in few words."""
+        return (*passed_over(self.history).words(), *self.beside.passed_over)
 
     @property
     def results(self) -> Mapping[str, CheckerResult]:
@@ -67,7 +72,9 @@ def judge_history(
 
     Raises MalformedHistory, TooLargeToCertify, UsageError, HarnessError.
     """
-    history, judgement, doubts = _rows(given, judgement, scratch, progress)
+    history, judgement, doubts, beside = _rows(given, judgement, scratch, progress)
+    if judgement.null_reads is NullReads.UNKNOWN:
+        history = taken_for_nothing(history, scratch / f"null-reads-{HISTORY}")
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
     request = CheckRequest(history=history, repeats=judgement.repeats)
@@ -88,22 +95,26 @@ def judge_history(
         reasons=reasons,
         decided=decided,
         certified=_certified(given, judgement, request, decided),
+        beside=beside,
     )
 
 
 def _rows(
     given: GivenHistory, judgement: Judgement, scratch: Path, progress: Progress
-) -> tuple[Source, Judgement, tuple[str, ...]]:
-    """The history, what it turned out to be judged by, and why a verdict of VALID could not be trusted."""
+) -> tuple[Source, Judgement, tuple[str, ...], Beside]:
+    """The history, what it turned out to be judged by, why a verdict of VALID could not be trusted, and what else the
+    history holds."""
     kept = scratch / HISTORY
     if given.form is Form.STREAM:
         recovered = close_torn(given.file, kept)
-        return recovered.parquet, judgement, (f"a torn history: {recovered}",) if recovered.dropped_bytes else ()
+        doubts = (f"a torn history: {recovered}",) if recovered.dropped_bytes else ()
+        return recovered.parquet, judgement, doubts, Beside()
     if given.form is Form.TEXT:
         progress(f"reading {given.path}")
         progress(Moment(f"reading {given.path.name}"))
-        return *read(given.file, kept, judgement), ()
-    return given.file, judgement, ()
+        rows, judgement, beside = read(given.file, kept, judgement)
+        return rows, judgement, (), beside
+    return given.file, judgement, (), Beside()
 
 
 def _certified(given: GivenHistory, judgement: Judgement, request: CheckRequest, decided: Decided) -> str:
@@ -132,17 +143,19 @@ def keep_verdict(
 ) -> tuple[RunDirectory, str | None]:
     """The verdict as data and as a page, in a fresh folder under `reports`, and what of the page failed, in words.
 
-    Beside them lies the history: a link to a file of ours, or what another one became. `judged_as`: the words of a
-    command line that judges it alike. Raises UsageError, HarnessError, OSError.
+    Beside them lies the history: a link to a file of ours, or what another one became; and what its nemesis did.
+    `judged_as`: the words of a command line that judges it alike. Raises UsageError, HarnessError, OSError.
     """
     given, engine = judged.given, judged.decided.engine.name
     directory = _folder_for(given.name, reports)
+    faults = fault_rows(judged.beside.acts)
     again = given.path if given.file == given.path else directory.history  # a pipe cannot be read again
     content = VerdictFile(
         verdict=judged.verdict,
         reasons=judged.reasons,
         checkers=judged.results,
         operations=operations_of(judged.results),
+        faults=FaultLog.of(faults).counts,
         versions=versions(),
         passed_over=judged.passed_over,
         checking=Checking(
@@ -160,6 +173,8 @@ def keep_verdict(
         directory.history.symlink_to(judged.history.resolve())
     else:
         shutil.move(judged.history, directory.history)
+    if faults:
+        write(directory.faults, (f"{json.dumps(row.to_json())}\n" for row in faults))
     write_verdict(directory.path, content)
     return directory, write_report(directory.path)
 

@@ -14,12 +14,14 @@ import pyarrow as pa
 
 from checkers.together import are_composable, judge_together
 from checkers.verdict import Verdict
+from harness.jepsen import Beside
 from harness.jepsen.source import is_short
 from harness.session import engines
 from harness.session.decide import Decided, Judge
 from harness.session.given_history import Form, GivenHistory
 from harness.session.judge_history import JudgedHistory
 from harness.session.judgement import Judgement, in_memory
+from harness.session.null_reads import NullReads
 
 AGAIN, MOST = 8, 256
 """How many are looked at before it is known whether most are valid again, and how many are judged together at most."""
@@ -38,6 +40,7 @@ class ShortHistory:
     judgement: Judgement
     judged: str
     """The name of the workload or model."""
+    beside: Beside
 
 
 def short_history(given: GivenHistory, judgement: Judgement, *, judged: str) -> ShortHistory | None:
@@ -47,10 +50,12 @@ def short_history(given: GivenHistory, judgement: Judgement, *, judged: str) -> 
     """
     if given.form is not Form.TEXT or given.file.stat().st_size > MOST_BYTES or not is_short(given.file):
         return None
-    if not are_composable(judgement.checkers.values()):
+    if not are_composable(judgement.checkers.values()) or judgement.null_reads is not NullReads.EMPTY:
         return None
-    rows, judgement = in_memory(given.file, judgement)
-    return ShortHistory(given=given, rows=rows, judgement=judgement, judged=judged) if rows.num_rows else None
+    rows, judgement, beside = in_memory(given.file, judgement)
+    if not rows.num_rows:
+        return None
+    return ShortHistory(given=given, rows=rows, judgement=judgement, judged=judged, beside=beside)
 
 
 def judged_together(histories: Sequence[ShortHistory], judge: Judge) -> list[JudgedHistory | None]:
@@ -84,6 +89,7 @@ def _alike(histories: Sequence[ShortHistory], judge: Judge) -> list[JudgedHistor
             verdict=Verdict.VALID,
             reasons=(),
             decided=Decided(results=together.results, chosen=chosen[place], engine=engine),
+            beside=history.beside,
         )
         if place in together.valid
         else None

@@ -25,11 +25,12 @@ from checkers.statistics import Statistics
 from checkers.transactions.model.lattice import ALIASES, ConsistencyModel, model_named
 from checkers.vacuity import Vacuity
 from harness.errors import UsageError
-from harness.jepsen import Shape, convert, held
+from harness.jepsen import Beside, Shape, convert, held
 from harness.jepsen.source import is_short
 from harness.nearest import unknown
 from harness.record.history import MalformedHistory
 from harness.session import resolve as registry
+from harness.session.null_reads import NullReads
 from harness.workload import Workload
 
 T = TypeVar("T")
@@ -66,6 +67,7 @@ class Judgement:
     repeats: tuple[Repeats, ...]
     otherwise: Judgement | None = None
     """For a history whose values are not of that shape."""
+    null_reads: NullReads = NullReads.EMPTY
     certifier: Certifier | None = None
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
@@ -88,39 +90,43 @@ class Judgement:
         return dataclasses.replace(self, checkers=judging, otherwise=otherwise)
 
 
-def converted(path: Path, history: Path, judgement: Judgement) -> Judgement:
-    """Write a foreign history as Parquet; returns what it turned out to be judged by.
+def converted(path: Path, history: Path, judgement: Judgement) -> tuple[Judgement, Beside]:
+    """Write a foreign history as Parquet; returns what it turned out to be judged by, and what else it holds.
 
     Raises MalformedHistory, HarnessError.
     """
-    return _of_its_shape(judgement, lambda shape: convert(path, history, shape))[1]
+    _, judgement, beside = _of_its_shape(judgement, lambda shape, beside: convert(path, history, shape, beside))
+    return judgement, beside
 
 
-def read(path: Path, history: Path, judgement: Judgement) -> tuple[Source, Judgement]:
-    """The rows of a foreign history, in memory if it is short, else at `history`; what it turned out to be judged by.
+def read(path: Path, history: Path, judgement: Judgement) -> tuple[Source, Judgement, Beside]:
+    """The rows of a foreign history, in memory if it is short, else at `history`; what it turned out to be judged by,
+    and what else it holds.
 
     Raises MalformedHistory, HarnessError.
     """
     if is_short(path):
         return in_memory(path, judgement)
-    return history, converted(path, history, judgement)
+    return history, *converted(path, history, judgement)
 
 
-def in_memory(path: Path, judgement: Judgement) -> tuple[pa.Table, Judgement]:
-    """The rows of a foreign history, and what it turned out to be judged by.
+def in_memory(path: Path, judgement: Judgement) -> tuple[pa.Table, Judgement, Beside]:
+    """The rows of a foreign history, what it turned out to be judged by, and what else it holds.
 
     Raises MalformedHistory, HarnessError.
     """
-    return _of_its_shape(judgement, lambda shape: held(path, shape))
+    return _of_its_shape(judgement, lambda shape, beside: held(path, shape, beside))
 
 
-def _of_its_shape(judgement: Judgement, read: Callable[[Shape], T]) -> tuple[T, Judgement]:
+def _of_its_shape(judgement: Judgement, read: Callable[[Shape, Beside], T]) -> tuple[T, Judgement, Beside]:
     try:
-        return read(judgement.shape), judgement
+        beside = Beside()
+        return read(judgement.shape, beside), judgement, beside
     except MalformedHistory:
         if judgement.otherwise is None:
             raise
-        return read(judgement.otherwise.shape), judgement.otherwise
+        beside = Beside()
+        return read(judgement.otherwise.shape, beside), judgement.otherwise, beside
 
 
 def transactional() -> tuple[str, ...]:
@@ -200,8 +206,17 @@ def _settings_of(workload: Workload) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(workload.settings_type))
 
 
-def of_model(name: str, *, initial: str | None, failed_cas: str | None, certificate: Path | None = None) -> Judgement:
+def of_model(
+    name: str,
+    *,
+    initial: str | None,
+    failed_cas: str | None,
+    null_reads: str | None = None,
+    certificate: Path | None = None,
+) -> Judgement:
     """`initial` is JSON; None for what the model begins with. Raises UsageError."""
+    if null_reads is not None and name not in REGISTERS:
+        raise UsageError(f"--null-reads is for --model {' or '.join(REGISTERS)}, not for {name}")
     if failed_cas is not None and name != "cas-register":
         raise UsageError(f"--failed-cas is for --model cas-register, {name} has no cas")
     what_failed = FailedCas(failed_cas or FailedCas.IGNORED.value)
@@ -221,6 +236,7 @@ def of_model(name: str, *, initial: str | None, failed_cas: str | None, certific
         checkers={checker.name: checker, enough.name: enough},
         shape=shape,
         repeats=repeats_of(model),
+        null_reads=NullReads(null_reads or NullReads.EMPTY.value),
         certifier=checker,
         certificate=certificate,
     )

@@ -48,6 +48,7 @@ def head(run: RunFiles, measured: Measurements | None) -> str:
         f"<h1>{escape(_title(run))}</h1></div>"
         f'<div class="muted small">{escape(_circumstances(run))}</div>'
         + (f'<ul class="reasons">{listed}</ul>' if listed else "")
+        + _passed_over(run)
         + _facts(run, measured)
         + _commands(run)
         + "</header>"
@@ -67,14 +68,17 @@ def _found(results: Mapping[str, CheckerResult]) -> list[str]:
     return [*broken, *legal]
 
 
+def _passed_over(run: RunFiles) -> str:
+    parts = run.verdict.passed_over if run.verdict else ()
+    return f'<p class="muted small">Passed over: {escape(", ".join(parts))}.</p>' if parts else ""
+
+
 def _circumstances(run: RunFiles) -> str:
     scenario = run.record.scenario if run.record else None
     parts = [scenario.environment, f"seed {scenario.seed}"] if scenario else []
     checking = run.verdict.checking if run.verdict else None
     if checking and checking.judged_as:
         parts += [checking.judged_as, checking.history]
-    if run.verdict and run.verdict.passed_over:
-        parts.append(f"passed over: {run.verdict.passed_over}")
     if checking:
         parts.append(f"checked by engine {checking.engine}")
     return " · ".join([*parts, run.directory.resolve().name])

@@ -57,7 +57,7 @@ def test_each_path_is_judged_whatever_stands_beside_it(stormproof: Stormproof, e
     )
     parquet(Path("torn.parquet"), (0, "invoke", "write", 1), (0, "invoke", "write", 1))
     expected = [
-        ("cut.edn", None, 254, "line 4, row 3: the text ends within an operation (byte 144, column 1)"),
+        ("cut.edn", "unknown", 2, ""),
         ("good.edn", "valid", 0, ""),
         ("noise", None, 254, "line 1, row 0: neither EDN, nor JSON, nor a line of Jepsen's log"),
         ("stale.log", "invalid", 1, ""),
@@ -76,6 +76,7 @@ def test_each_path_is_judged_whatever_stands_beside_it(stormproof: Stormproof, e
         assert words in line.get("error", "")
         assert line["seconds"] >= 0
     assert printed[3]["anomalies"] == {"nonlinearizable": 1}
+    assert printed[0]["passed_over"] == ["what stands from line 4, column 1 on (the text ends within an operation)"]
     assert printed[8]["reasons"] == ["nothing happened: the history is empty"]
 
 
@@ -94,7 +95,7 @@ def test_each_path_is_judged_whatever_stands_beside_it(stormproof: Stormproof, e
         ('{"process":0,"type":"ok"\n', "line 1, row 0", "the text ends within"),
         ('[{"process":0,"type":"info","f":"read","value":tru}]', "line 1, row 0", "no JSON"),
         ('{"process":0,"process":1}', "line 1, row 0", 'an object has the key "process" twice'),
-        ("\ufeff; a mark\r\n" + WRITE + "{:process 0, :type", "line 4, row 2", "the text ends within an operation"),
+        ("\ufeff; a mark\r\n{:process 0, :type", "line 2, row 0", "the text ends within an operation"),
     ],
 )
 def test_what_is_no_history_is_refused_with_place_and_reason(
@@ -168,3 +169,25 @@ def test_help_lists_formats_and_exit_codes(stormproof: Stormproof) -> None:
     printed = " ".join(stormproof("check", "--help").out.split())
     for words in ("EDN", "JSON", "gzip", ".parquet", ".arrows", "0 valid, 1 invalid, 2 unknown, 254", "255"):
         assert words in printed
+
+
+def test_faults_of_a_nemesis_are_drawn_like_ours(stormproof: Stormproof) -> None:
+    times = iter(range(1_000_000, 99_000_000, 1_000_000))
+    timed = (WRITE + READ).replace("}\n", ", :time TIME}\n").splitlines()
+    acts = [
+        "{:process :nemesis, :type :info, :f :start-partition, :value :majority, :time TIME}",
+        '{:process :nemesis, :type :info, :f :start-partition, :value {"n1" ["n2"]}, :time TIME}',
+        "{:process :nemesis, :type :info, :f :stop-partition, :value nil, :time TIME}",
+        "{:process :nemesis, :type :info, :f :stop-partition, :value :healed, :time TIME}",
+    ]
+    lines = [*timed[:1], *acts[:2], *timed[1:3], *acts[2:], *timed[3:]]
+    Path("h.edn").write_text("\n".join(line.replace("TIME", str(next(times))) for line in lines))
+    answer = stormproof("check", "h.edn", "--model", "register", "--engine", "inprocess")
+    assert answer.code == 0
+    (directory,) = Path("runs/checked").iterdir()
+    page = (directory / "report.html").read_text()
+    assert "<h2>Faults</h2>" in page
+    assert "start-partition :majority<br>n1" in page
+    assert '"partition"' in page.split('id="figure">')[1].split("</script>")[0]
+    verdict = json.loads((directory / "verdict.json").read_text())
+    assert verdict["faults"] == {"partition": {"applied": 1, "with_effect": 1}}

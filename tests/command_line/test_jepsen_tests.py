@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -164,16 +167,20 @@ def test_options_say_what_a_test_is_judged_as(stormproof: Stormproof) -> None:
     assert "judged as" not in answer.out
 
 
-def test_a_test_without_a_history_a_store_and_a_broken_link_are_refused(stormproof: Stormproof) -> None:
+def test_a_test_without_a_history_and_a_broken_link_are_refused(stormproof: Stormproof) -> None:
     laid_out([], None)
+    Path("store/latest/jepsen.log").unlink()
     Path("old").symlink_to("nowhere")
+    Path("notes").write_text("no history")
+    with tarfile.open("notes.tar", "w") as archive:
+        archive.add("notes")
     for path, says in (
         ("store/latest", "store/latest is a test of Jepsen's without its history: it has neither history.edn nor"),
-        ("store", "store holds tests of Jepsen's: name one of them, such as store/latest"),
         ("old", "old is a link to nowhere, which is not there"),
+        ("notes.tar", "notes.tar is an archive without a test of Jepsen's: none of its directories has a history.edn"),
     ):
         answer = stormproof("check", path)
-        assert (answer.code, answer.out.count("\n")) == (254, 1)
+        assert (answer.code, answer.out.count("\n")) == (254, 0 if path == "notes.tar" else 1)
         (line,) = answer.err.splitlines()
         assert line.startswith(f"stormproof: {says}")
 
@@ -186,3 +193,147 @@ def test_several_tests_are_judged_each_as_what_it_is(stormproof: Stormproof) -> 
     first, second = (json.loads(line) for line in answer.out.splitlines())
     assert (first["judged_as"], first["verdict"]) == ("--workload set", "valid")
     assert "h.edn does not say what it is a history of: its clients did frob, which is nothing" in second["error"]
+
+
+def as_log(rows: list[tuple[str, str, str, str]]) -> str:
+    entry = "2026-01-01 10:00:02,000\tINFO\t[jepsen worker 0] jepsen.util: "
+    return LOG + "".join(f"{entry}{process}\t:{kind}\t:{f}\t{value}\n" for process, kind, f, value in rows)
+
+
+def test_of_a_test_that_was_killed_the_log_is_read(stormproof: Stormproof) -> None:
+    laid_out([], None, log=as_log(LOST))
+    answer = stormproof(*CHECK)
+    assert answer.code == 1
+    assert "judged as --workload set\n" in answer.out
+
+
+def test_a_test_in_which_no_client_did_anything_is_unknown(stormproof: Stormproof) -> None:
+    laid_out([], None)
+    answer = stormproof(*CHECK)
+    assert answer.code == 2
+    assert "nothing happened: store/latest/jepsen.log holds no operation of a client\n" in answer.out
+
+
+def several() -> None:
+    """Three tests in `store`, with a link to one of them."""
+    laid_out(SET, RESULTS % ("true", "true", 0, "true"))
+    for name, text in (("b/1", as_log(LOST)), ("b/2", as_log(LOST).replace(":add", ":frob"))):
+        Path("store", name).mkdir(parents=True)
+        Path("store", name, "jepsen.log").write_text(text)
+
+
+TABLE = [
+    ("INVALID", "b/1", "--workload set  lost × 1"),
+    ("not judged", "b/2", "its clients did frob"),
+    ("VALID", "etcd 3.5 set/20260101T100000.000Z", "--workload set"),
+]
+
+
+@pytest.mark.parametrize("archive", ["", "w", "w:gz"])
+def test_a_store_is_a_table_with_a_line_for_each_test(stormproof: Stormproof, archive: str) -> None:
+    several()
+    Path("runs").mkdir()
+    path = "store"
+    if archive:
+        path = "store.tar"
+        with tarfile.open(path, archive) as written:
+            written.add("store")
+            written.addfile(tarfile.TarInfo("../history.edn"), io.BytesIO())
+    answer = stormproof("check", path, "--engine", "inprocess", "--junit", "junit.xml")
+    assert answer.code == 1
+    assert answer.err == ""
+    *lines, last = answer.out.splitlines()
+    below = "store.tar/store" if archive else "store"
+    for line, (verdict, test, says) in zip(lines, TABLE, strict=True):
+        assert line.startswith(f"{verdict:<9} {below}/{test}  ")
+        assert says in line
+    assert last == "all       INVALID: 1 valid, 1 invalid, 1 not judged"
+    assert not any(Path("runs").iterdir())
+    cases = ElementTree.parse("junit.xml").getroot().findall("testsuite/testcase")
+    assert [[child.tag for child in case if child.tag != "properties"] for case in cases] == [
+        ["failure"],
+        ["error"],
+        [],
+    ]
+    assert [case.get("name") for case in cases] == [f"{below}/{test}" for _, test, _ in TABLE]
+
+
+def test_a_store_as_json_is_an_object_for_each_test(stormproof: Stormproof) -> None:
+    several()
+    answer = stormproof("check", "store", "--engine", "inprocess", "--json")
+    found = [json.loads(line) for line in answer.out.splitlines()]
+    assert [(one["path"], one["exit_code"]) for one in found] == [
+        ("store/b/1", 1),
+        ("store/b/2", 254),
+        ("store/etcd 3.5 set/20260101T100000.000Z", 0),
+    ]
+    assert found[2]["jepsen"]["differences"] == []
+
+
+TWO_BROKEN = [
+    row
+    for key in "012"
+    for row in [
+        ("0", "invoke", "write", f"[{key} 1]"),
+        ("0", "ok", "write", f"[{key} 1]"),
+        ("0", "invoke", "write", f"[{key} 2]"),
+        ("0", "ok", "write", f"[{key} 2]"),
+        ("0", "invoke", "write", f"[{key} 1]"),
+        ("0", "ok", "write", f"[{key} 1]"),
+        ("0", "invoke", "cas", f"[{key} [1 2]]"),
+        ("0", "ok", "cas", f"[{key} [1 2]]"),
+        ("0", "invoke", "read", f"[{key} nil]"),
+        ("0", "ok", "read", f"[{key} {2 if key == '2' else 1}]"),
+    ]
+]
+
+
+def test_keys_that_were_not_searched_are_no_difference(stormproof: Stormproof) -> None:
+    of_keys = "{0 {:valid? false}, 1 {:valid? false}, 2 {:valid? true}}"
+    laid_out(TWO_BROKEN, f"{{:linear {{:valid? false, :results {of_keys}}}, :valid? false}}")
+    answer = stormproof(*CHECK)
+    assert answer.code == 1
+    assert answer.out.endswith(
+        "differs   nowhere\n          not compared, for they were not searched to the end here: 1, 2\n"
+    )
+    answer = stormproof(*CHECK, "--all-findings", "--json")
+    assert "not_compared" not in json.loads(answer.out)["jepsen"]
+    assert json.loads(answer.out)["jepsen"]["differences"] == []
+
+
+NULL_READ = [
+    ("0", "invoke", "write", "5"),
+    ("0", "ok", "write", "5"),
+    ("0", "invoke", "read", "nil"),
+    ("0", "ok", "read", "nil"),
+    ("0", "invoke", "read", "nil"),
+    ("0", "ok", "read", "5"),
+]
+
+
+def test_a_difference_that_rests_on_reads_of_null_names_them(stormproof: Stormproof) -> None:
+    laid_out(NULL_READ, "{:linear {:valid? true}, :valid? true}")
+    answer = stormproof(*CHECK)
+    assert answer.code == 1
+    assert (
+        "and invalid here: a read of null is empty here and says nothing to Knossos, and with --null-reads"
+        in answer.out
+    )
+    answer = stormproof(*CHECK, "--model", "cas-register", "--null-reads", "unknown")
+    assert answer.code == 0
+    assert answer.out.endswith("differs   nowhere\n")
+
+
+def test_a_difference_that_rests_on_something_else_does_not_name_them(stormproof: Stormproof) -> None:
+    laid_out([*NULL_READ[:-1], ("0", "ok", "read", "6")], "{:linear {:valid? true}, :valid? true}")
+    answer = stormproof(*CHECK)
+    assert answer.code == 1
+    assert "differs   the history is valid to Jepsen, and invalid here\n" in answer.out
+
+
+def test_the_checker_to_which_everything_is_valid_judges_nothing(stormproof: Stormproof) -> None:
+    log = ':checker\n #object[jepsen.checker$unbridled_optimism$reify__1 0x1 "x"]'
+    laid_out(LOST, "{:valid? true}", log=LOG.replace(":concurrency 5", log))
+    answer = stormproof(*CHECK)
+    assert answer.code == 1
+    assert "differs   in nothing that can be compared: none of these judges the history\n" in answer.out

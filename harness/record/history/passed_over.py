@@ -36,8 +36,8 @@ class PassedOver:
         counted = [self.notes, dict(self.functions), self.times, self.by_ns, self.odd_times]
         return {METADATA: json.dumps(counted).encode()}
 
-    def words(self) -> str:
-        """`42 notes of clients, 3 times that run back by up to 5.0 s`; empty where nothing was passed over."""
+    def words(self) -> tuple[str, ...]:
+        """`42 notes of clients`, `3 times that run back by up to 5.0 s`; empty where nothing was passed over."""
         parts = [_counted(self.notes, "note of clients", "notes of clients")]
         named = sorted(self.functions.items(), key=lambda pair: (-pair[1], pair[0]))
         parts += [_counted(rows, f"row of {f[:40]}", f"rows of {f[:40]}") for f, rows in named[:NAMES_SHOWN]]
@@ -47,7 +47,7 @@ class PassedOver:
         worst = _span(self.by_ns)
         parts.append(_counted(self.times, f"time that runs back by {worst}", f"times that run back by up to {worst}"))
         parts.append(_counted(self.odd_times, "time that is no number", "times that are no numbers"))
-        return ", ".join(filter(None, parts))
+        return tuple(filter(None, parts))
 
 
 def _counted(number: int, one: str, several: str) -> str:

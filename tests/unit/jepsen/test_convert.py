@@ -161,7 +161,8 @@ OK = "{:process 1, :type :ok, :f :write, :value 3, :time 1001}"
             "process must be a number of at least 0, a name, or nemesis",
         ),
         ([INVOKE.replace("write", "cas")], 0, "must be [expected new]"),
-        ([INVOKE, "{:process 2,"], 1, "the text ends"),
+        (["{:process 2,"], 0, "the text ends"),
+        ([INVOKE, '{:process 2, :value "a', OK], 1, "the text ends within an operation"),
     ],
 )
 def test_what_is_no_history_is_refused_with_row_line_and_reason(
@@ -183,7 +184,7 @@ def test_broken_json_is_refused_with_its_line(tmp_path: Path, broken: str) -> No
 
 
 def test_a_broken_log_line_is_refused_with_its_line(tmp_path: Path) -> None:
-    for broken in ("INFO jepsen.util - 0 :invoke", "neither a log line nor an operation", "0\t:ok\t:read\t[1"):
+    for broken in ("INFO jepsen.util - 0 :invoke", "0 :ok", "0\t:ok\t:read\t[1"):
         with pytest.raises(MalformedHistory) as caught:
             converted(tmp_path, TEXTUAL + broken + "\n")
         assert caught.value.line == 8

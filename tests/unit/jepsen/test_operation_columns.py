@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from harness.jepsen import source
 from harness.jepsen.convert import recorded_in
 from harness.jepsen.edn import parse
 from harness.jepsen.scan import ABSENT
@@ -117,9 +120,32 @@ def test_broken_text_is_refused_with_the_place_of_its_operation(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("text", [f"[{LINES}", LINES + "{:process 1,", LINES + '{:value "abc', LINES + "{:process :"])
-def test_a_file_that_was_cut_off_is_broken(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BrokenText, match="ends"):
-        read(tmp_path, text)
+def test_of_a_file_that_was_cut_off_all_before_that_is_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "h").write_text(text)
+    blocks = list(recorded_in(tmp_path / "h"))
+    assert sum(len(block) for block in blocks) == 2
+    cut_off = blocks[-1].cut_off
+    assert cut_off is not None
+    assert "ends" in cut_off.reason
+
+
+@pytest.mark.parametrize("packed", [gzip.compress, lambda text: pa.Codec("zstd").compress(text, asbytes=True)])
+def test_a_packed_file_is_read_to_the_byte_at_which_it_was_cut_off(
+    tmp_path: Path, packed: Callable[[bytes], bytes]
+) -> None:
+    whole = "".join(f"{{:process 0, :f :read, :value {number * 7919 % 10_007}}}\n" for number in range(60_000)).encode()
+    coded, seen = packed(whole), set()
+    for size in (40, len(coded) // 2, len(coded) - 900, len(coded)):
+        (tmp_path / "h").write_bytes(coded[:size])
+        with source.opened(tmp_path / "h") as text:
+            unpacked = text.read(len(whole) + 1)
+            assert text.is_cut_off == (size < len(coded))
+        assert whole.startswith(unpacked)
+        if unpacked.count(b"\n"):
+            rows = sum(len(block) for block in recorded_in(tmp_path / "h"))
+            assert rows == unpacked.count(b"}")
+            seen.add(rows)
+    assert len(seen) >= 2
 
 
 @pytest.mark.parametrize(
@@ -127,13 +153,14 @@ def test_a_file_that_was_cut_off_is_broken(tmp_path: Path, text: str) -> None:
     [
         (LINES.encode() + b'{:value "\xff"}\n', len(LINES), "not UTF-8"),
         (LINES.encode("utf-16"), 0, "UTF-16; write it as UTF-8"),
-        (gzip.compress(LINES.encode())[:-4], 0, "the gzip file is broken or cut off"),
-        (b"\x1f\x8b" + b"junk" * 10, 0, "the gzip file is broken or cut off"),
+        (gzip.compress(LINES.encode())[:12], 0, "the packed file is cut off"),
+        (b"\x1f\x8b" + b"junk" * 10, 0, "the gzip file is broken"),
+        (b"\xfd7zXZ\0" + b"junk", 0, "xz -dc FILE | stormproof check -"),
         (b"\x00\x01\x02\xfe" * 100, 0, "neither EDN, nor JSON, nor a line of Jepsen's log"),
         (b"process,type,f\n0,ok,read\n", 0, "neither EDN, nor JSON, nor a line of Jepsen's log"),
         (b"[[" + LINES.encode() + b"]]", 1, "an operation must be a map"),
     ],
-    ids=["not-utf-8", "utf-16", "gzip-cut", "gzip-junk", "junk", "csv", "nested"],
+    ids=["not-utf-8", "utf-16", "gzip-cut", "gzip-junk", "xz", "junk", "csv", "nested"],
 )
 def test_what_is_no_text_of_operations_is_broken_where_it_is_none(
     tmp_path: Path, text: bytes, at: int, reason: str

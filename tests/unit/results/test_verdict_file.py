@@ -27,6 +27,7 @@ def test_the_keys_are_the_documented_ones(tmp_path: Path) -> None:
         "accepted_as_vacuous",
         "excused",
         "checkers",
+        "passed_over",
         "operations",
         "faults",
         "points",

@@ -176,13 +176,11 @@ def _parts_left_out(rows: pa.Table, asked: Int64, completed: Int64, *, of: _Of) 
         return np.zeros(len(asked), dtype=np.bool_)
     said = _Said.of(lists, of)
     sizes = np.diff(said.first)
-    row = np.repeat(np.arange(len(sizes)), sizes)
-    is_silent = np.bincount(row[said.is_written[said.f] & (said.value == NONE)], minlength=len(sizes)) > 0
     is_given = lists.is_valid().to_numpy(zero_copy_only=False)[completed]
     is_ok = codes(rows["type"], TYPES)[completed] == OK
     is_other = ~is_ok & is_given
     is_other[is_other] = _differing(said, asked[is_other], completed[is_other])
-    return np.asarray((sizes[asked] > 0) & (~is_given | is_silent[completed] | is_other), dtype=np.bool_)
+    return np.asarray((sizes[asked] > 0) & (~is_given | is_other), dtype=np.bool_)
 
 
 def _parts_filled(value: pa.Array, source: Int64, is_ok: Bool, *, of: _Of) -> pa.Array:
@@ -205,15 +203,7 @@ def _told(asked: list[Part] | None, said: list[Part] | None, is_ok: bool, *, of:
     it read, nobody knows."""
     if asked is None or not is_ok:
         return asked
-    if said is None:
-        return [part for part in asked if part["f"] in of.written]
-    looked_at = iter([part for part in asked if of.looks_at(part["f"])])
-    full = []
-    for part in said:
-        one = next(looked_at) if of.looks_at(part["f"]) else part
-        is_silent = part["f"] in of.written and part[of.value] is None
-        full.append({**part, of.value: one[of.value]} if is_silent else part)
-    return full
+    return said if said is not None else [part for part in asked if part["f"] in of.written]
 
 
 class _Said(NamedTuple):
@@ -260,7 +250,7 @@ def _differing(said: _Said, asked: Int64, completed: Int64) -> Bool:
                 c += 1
             if a == a_end or c == c_end or said.f[a] != said.f[c] or said.key[a] != said.key[c]:
                 break
-            if said.is_written[said.f[a]] and said.value[a] != said.value[c] and said.value[c] != NONE:
+            if said.is_written[said.f[a]] and said.value[a] != said.value[c]:
                 break
             a += 1
             c += 1

@@ -25,7 +25,7 @@ What the mode allows is in the statistics: `lost` where at most once, `duplicate
 Where a drain is missing, absence proves nothing: UNKNOWN. Where nothing is acked, an indefinite dequeue may have taken
 an element that no operation saw, an indefinite drain any number: exactly-once then counts as broken only by more
 losses, and the order of at-least-once only by more elements that came late, for each may have been delivered in its
-turn before.
+turn before. What it took comes again at least once, and is lost if it does not: nobody has acknowledged it.
 
 Where elements come out only by what the system does once they are in, what is missing is lost only if it served again.
 

@@ -6,13 +6,14 @@ import json
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
+from checkers.asked import in_full
 from checkers.certified import CertifiedHistory, fingerprint
 from checkers.history_batches import Source
 from checkers.linearizable import require_certifiable
@@ -124,7 +125,9 @@ def _certified(given: GivenHistory, judgement: Judgement, request: CheckRequest,
         return ""
     history = CertifiedHistory(name=str(given.path), sha256=fingerprint(given.file))
     try:
-        return certifier.certify(request, decided.engine, partial(write, certificate), history)
+        with in_full(request.history, request.repeats) as rows:
+            asked = replace(request, history=rows)
+            return certifier.certify(asked, decided.engine, partial(write, certificate), history)
     except TimeIsUp:
         return "no proof  the time of --give-up-after was up, nothing"
 

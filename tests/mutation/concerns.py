@@ -238,6 +238,7 @@ CONCERNS = (
             "checkers/liveness.py",
             "checkers/invariants.py",
             "checkers/repeats.py",
+            "checkers/asked.py",
             "checkers/excuses.py",
             "checkers/verdict.py",
             "checkers/conjunction.py",

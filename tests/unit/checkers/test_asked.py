@@ -43,7 +43,7 @@ SILENT = [
     row(3, "invoke", "txn", value(txn=[("w", 4), ("r", None)])),
     row(4, "invoke", "read", value(7)),
     row(1, "fail", "write", value(503, "sorry"), "r"),
-    row(2, "ok", "txn", value(txn=[("w", None), ("r", 9)])),
+    row(2, "fail", "txn", value(txn=[("w", 5)])),
     row(3, "ok", "txn"),
     row(4, "ok", "read", value()),
     row(-1, "info", "write", value(6)),
@@ -51,7 +51,7 @@ SILENT = [
 IN_FULL = {
     3: (value(1, "a"), "q"),
     6: (value(2, "b"), "r"),
-    7: (value(txn=[("w", 3), ("r", 9)]), None),
+    7: (value(txn=[("w", 3), ("r", None)]), None),
     # Nobody knows what it read.
     8: (value(txn=[("w", 4)]), None),
 }

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from harness.reading import LONGEST_LINES_BYTES, json_kept, read_kept
 from harness.record.event_lines import node_events
-from harness.record.run_directory import ABOUT_LOGS, EVENTS, NODE_LOGS, OBSERVED
+from harness.record.run_directory import ABOUT_LOGS, EVENTS, NODE_LOG, NODE_LOGS, OBSERVED
 
 Event = Mapping[str, Any]
 """As a node of ours would write it: `event`, its fields, and `time` in ns since the run began."""
@@ -30,6 +30,8 @@ class Account:
     """What `Reporting.observe` reported of it, in order."""
     logs: Mapping[str, Sequence[str]]
     """Path below its directory of logs -> its lines."""
+    console: Sequence[str]
+    """The lines that it wrote to its output."""
     wall_at_zero_ns: int | None
     """The node's wall clock at second 0 of the run; None where that is not known, or a fault made the clock wrong."""
 
@@ -42,6 +44,10 @@ class Reporting(Protocol):
 
     def events(self, node: str, account: Account) -> Iterable[Event]:
         """The events of the node, in order."""
+
+    def doubts(self, account: Account) -> Sequence[str]:
+        """What befell the node that was neither a fault of the storm nor its program's own doing: no run in which there
+        is any is VALID. Each as the end of a sentence that begins with the node's name."""
 
 
 class Reported(Protocol):
@@ -57,16 +63,22 @@ def reporting_of(system: Any, settings: Any) -> Reporting | None:
     return reporting
 
 
-def write_events(reporting: Reporting, nodes: Path, names: Iterable[str], *, misdated: frozenset[str]) -> None:
+def write_events(
+    reporting: Reporting, nodes: Path, names: Iterable[str], *, misdated: frozenset[str]
+) -> tuple[str, ...]:
     """In the folder of each of these nodes: its events, from what it answered and from its logs, if there are any.
 
-    `misdated`: nodes by whose clocks nothing can be dated. Raises OSError, ValueError.
+    `misdated`: nodes by whose clocks nothing can be dated. Returns the doubts of all nodes. Raises OSError, ValueError.
     """
+    doubts: list[str] = []
     for name in names:
-        events = list(reporting.events(name, _account(nodes / name, is_dated=name not in misdated)))
+        account = _account(nodes / name, is_dated=name not in misdated)
+        doubts += (f"{name} {doubt}" for doubt in reporting.doubts(account))
+        events = list(reporting.events(name, account))
         if events:
             text = "".join(json.dumps(event) + "\n" for event in events)
             (nodes / name / EVENTS).write_text(text, encoding="utf-8")
+    return tuple(doubts)
 
 
 def _account(folder: Path, *, is_dated: bool) -> Account:
@@ -75,6 +87,7 @@ def _account(folder: Path, *, is_dated: bool) -> Account:
     return Account(
         observed=[event for _, event in node_events(observed)] if observed.exists() else [],
         logs=dict(_logs(folder / NODE_LOGS)),
+        console=_lines(folder / NODE_LOG) if (folder / NODE_LOG).exists() else (),
         wall_at_zero_ns=json_kept(about)["wall_at_zero_ns"] if is_dated and about.exists() else None,
     )
 
@@ -82,5 +95,8 @@ def _account(folder: Path, *, is_dated: bool) -> Account:
 def _logs(folder: Path) -> Iterator[tuple[str, list[str]]]:
     for path in sorted(folder.rglob("*.log")):
         if path.is_file():
-            text = read_kept(path, LONGEST_LINES_BYTES).decode(errors="replace")
-            yield path.relative_to(folder).as_posix(), text.splitlines()
+            yield path.relative_to(folder).as_posix(), _lines(path)
+
+
+def _lines(path: Path) -> list[str]:
+    return read_kept(path, LONGEST_LINES_BYTES).decode(errors="replace").splitlines()

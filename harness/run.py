@@ -225,7 +225,7 @@ class _Course:
             return
         misdated = nodes_struck(FaultLog.of(self.faults).struck, OF_CLOCKS)
         try:
-            write_events(self.reporting, self.recorder.nodes, nodes, misdated=misdated)
+            self.facts.reasons += write_events(self.reporting, self.recorder.nodes, nodes, misdated=misdated)
         except (OSError, ValueError, LookupError, TypeError) as error:
             self.progress(f"what nodes logged could not be read: {error!r}")
 

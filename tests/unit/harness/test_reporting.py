@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from harness.record.event_lines import node_events
 from harness.record.recorder import DirectoryRecorder
-from harness.record.run_directory import ABOUT_LOGS, EVENTS, NODE_LOGS, RunDirectory
+from harness.record.run_directory import ABOUT_LOGS, EVENTS, NODE_LOG, NODE_LOGS, RunDirectory
 from harness.reporting import Account, Event, Report, reporting_of, write_events
 
 
@@ -26,6 +26,9 @@ class LinesAsEvents:
         if account.wall_at_zero_ns is not None:
             for path, lines in account.logs.items():
                 yield from ({"event": line, "in": path, "time": 5 - account.wall_at_zero_ns} for line in lines)
+
+    def doubts(self, account: Account) -> list[str]:
+        return [f"wrote {line!r}" for line in account.console]
 
 
 def run_of(tmp_path: Path) -> RunDirectory:
@@ -56,6 +59,13 @@ def test_where_a_clock_was_made_wrong_logs_are_not_dated(tmp_path: Path) -> None
     write_events(LinesAsEvents(), directory.nodes, ["a"], misdated=frozenset({"a"}))
     events = [event["event"] for _, event in node_events(directory.nodes / "a" / EVENTS)]
     assert events == ["role", "follower"]
+
+
+def test_doubts_are_told_with_the_name_of_their_node(tmp_path: Path) -> None:
+    directory = run_of(tmp_path)
+    (directory.nodes / "a" / NODE_LOG).write_text("no memory\n", encoding="utf-8")
+    doubts = write_events(LinesAsEvents(), directory.nodes, ["a", "b"], misdated=frozenset())
+    assert doubts == ("a wrote 'no memory'",)
 
 
 def test_a_system_need_not_bring_any() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from harness.reporting import Account
 from system_under_test.rocketmq.client.admin_client import BrokerEpochs, EpochEntry
 from system_under_test.rocketmq.controller.protocol import GroupState, ReplicaInfo, ReplicaState, SyncStateSet
-from workloads.systems.rocketmq.original_reporting import _Asking
+from workloads.systems.rocketmq.original_reporting import OriginalReporting, _Asking
 from workloads.systems.rocketmq.roles import newest_master
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
@@ -62,3 +63,14 @@ def test_a_master_that_is_called_0_goes_by_the_id_it_had_before() -> None:
     assert [(one["master"], one["master_epoch"]) for one in reports.named("elected")] == [(2, 2)]
     assert reports.named("set_agreed")[1]["members"] == [1, 2]
     assert [one["broker_id"] for one in reports.named("identity")] == [2, 1]
+
+
+def test_a_node_that_ran_out_of_its_memory_casts_doubt_on_its_run() -> None:
+    reporting = OriginalReporting(RocketmqSettings(release="5.4.0"))
+    line = 'Exception in thread "NettyServerNIOSelector" java.lang.OutOfMemoryError: Direct buffer memory'
+    said = Account(observed=(), logs={"broker.log": ["started"]}, console=["started", line], wall_at_zero_ns=None)
+    logged = Account(observed=(), logs={"broker.log": [line]}, console=(), wall_at_zero_ns=None)
+    quiet = Account(observed=(), logs={"broker.log": ["started"]}, console=["started"], wall_at_zero_ns=None)
+    assert len(reporting.doubts(said)) == 1
+    assert "broker.log: Exception" in reporting.doubts(logged)[0]
+    assert reporting.doubts(quiet) == []

@@ -62,6 +62,12 @@ def otherwise(name: str, way: str) -> tuple[WrittenHistory, WrittenHistory] | No
 
 
 def is_same(before: Told, after: Told, way: str) -> bool:
+    """Of lists of which two reads contradict each other one is believed, so that cycles may have other names."""
+    contradictory = "incompatible-order" in before.anomalies & after.anomalies
+    if contradictory:
+        return before.verdict == after.verdict and not any(
+            name[0] != "G" and not weakest(name) for name in before.anomalies ^ after.anomalies
+        )
     if way in GIVES_EVIDENCE and before.verdict == "unknown":
         return after.verdict in ("unknown", "valid") and before.anomalies == after.anomalies
     return before == after

@@ -18,19 +18,16 @@ from typing import Any
 import pyarrow as pa
 
 from checkers.consumption.rows import RETRY_PREFIX
-from checkers.evidence import Evidence
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS
-from checkers.linearizable.history.repeats import repeats_of
-from checkers.plan import Checker, CheckRequest
+from checkers.plan import CheckRequest
 from checkers.repeats import Repeats
 from checkers.run import check_history
 from checkers.transactions.meanings import NO_ORDER
 from checkers.vacuity import Vacuity
 from checkers.verdict import merge
 from harness.record.history import MalformedHistory, history_schema
-from harness.session.resolve import workload as workload_named
 from tests.references.history_language import VALUE_TYPES, WrittenHistory
+from tests.references.written_judgement import checker_of, evidence_of, repeats_of
 
 Row = dict[str, Any]
 Way = Callable[[WrittenHistory, random.Random], WrittenHistory | None]
@@ -171,7 +168,7 @@ def operations_in(rows: Sequence[Row]) -> Iterator[tuple[int, int | None]]:
 def without_what_was_asked(history: WrittenHistory, rng: random.Random) -> WrittenHistory | None:
     """Completions leave out what they may only repeat. Answers stay."""
     rows = list(history.rows)
-    repeats = repeats_in(history)
+    repeats = repeats_of(history)
     for invoked, completed in operations_in(rows):
         if completed is None or rows[completed]["value"] is None:
             continue
@@ -210,9 +207,10 @@ def without_keys_in_completions(history: WrittenHistory, rng: random.Random) -> 
     said = without_what_was_asked(history, rng) or history
     rows = list(said.rows)
     for _, completed in operations_in(rows):
-        if completed is not None and rows[completed]["key"] is not None and not _tells(None, rows[completed]["value"]):
-            if rows[completed]["type"] != "ok" or history.rows[completed]["f"] in CHANGING:
-                rows[completed] = rows[completed] | {"key": None}
+        if completed is None or rows[completed]["key"] is None or _tells(None, rows[completed]["value"]):
+            continue
+        if rows[completed]["type"] != "ok" or rows[completed]["f"] in CHANGING:
+            rows[completed] = rows[completed] | {"key": None}
     return None if rows == said.rows else replace(history, rows=rows)
 
 
@@ -502,7 +500,7 @@ def together(one: WrittenHistory, other: WrittenHistory, rng: random.Random) -> 
 
     Where times mean something, each row keeps its time.
     """
-    apart = _renamed_apart(other, one)
+    apart = renamed_apart(other, one)
     mine, others = timed(one.rows), timed(apart.rows)
     if one.checker in TIMED:
         return replace(one, rows=sorted([*mine, *others], key=lambda row: row["time"]))
@@ -513,7 +511,7 @@ def together(one: WrittenHistory, other: WrittenHistory, rng: random.Random) -> 
     return replace(one, rows=rows)
 
 
-def _renamed_apart(history: WrittenHistory, other: WrittenHistory) -> WrittenHistory:
+def renamed_apart(history: WrittenHistory, other: WrittenHistory) -> WrittenHistory:
     """Under keys, processes and values that the other has not. Values that are alone in their key may stay."""
     process = _new_process(other)
 
@@ -573,31 +571,13 @@ class Told:
     anomalies: frozenset[str]
 
 
-def checker_of(history: WrittenHistory) -> Checker:
-    from tests.histories.test_history_files import checker_of as of_file
-
-    return of_file(history)
-
-
-def evidence_of(history: WrittenHistory) -> tuple[Evidence, ...]:
-    from tests.histories.test_history_files import evidence_of as of_file
-
-    return of_file(history)
-
-
-def repeats_in(history: WrittenHistory) -> tuple[Repeats, ...]:
-    if history.checker == "object":
-        return repeats_of(MODELS[history.model])
-    return workload_named("log" if history.checker == "availability" else history.checker).repeats
-
-
 def table_of(history: WrittenHistory) -> pa.Table:
     rows = [row | {"index": index} for index, row in enumerate(timed(history.rows))]
     return pa.Table.from_pylist(rows, schema=history_schema(VALUE_TYPES[history.checker]))
 
 
 def told(history: WrittenHistory) -> Told:
-    request = CheckRequest(history=table_of(history), repeats=repeats_in(history), run=history.run)
+    request = CheckRequest(history=table_of(history), repeats=repeats_of(history), run=history.run)
     checkers = {"it": checker_of(history), "vacuity": Vacuity(subject="x", evidence=evidence_of(history))}
     try:
         results = check_history(request, checkers, InProcessEngine())

@@ -53,6 +53,7 @@ class Values:
         self._after = self.none[(self._single or 0) + 1 :]
         kind = None if self._single is None else value_type.field(self._single).type
         self._is_text = kind is not None and pa.types.is_string(kind)
+        self._lists = {number for number, field in enumerate(value_type) if pa.types.is_list(field.type)}
         self._sequence = self._position.get("values")
         self._balances = self._position.get("balances")
         self._txn = self._position.get("txn")
@@ -124,6 +125,9 @@ class Values:
                 if name not in self._position:
                     known = ", ".join(self._position)
                     raise Malformed(f"value has a field {edn.written(name)}; known are {known}")
+                if isinstance(cell, str) and self._position[name] in self._lists:
+                    # Arrow takes a text for the list of its characters.
+                    raise Malformed(f"{name} must be a list, it is {edn.written(cell)}")
                 cells[self._position[name]] = cell
         elif self._sequence is not None and isinstance(value, tuple | list):
             cells[self._sequence] = value

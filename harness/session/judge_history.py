@@ -62,6 +62,8 @@ def judge_history(
     Raises MalformedHistory, TooLargeToCertify, UsageError, HarnessError.
     """
     history, judgement, doubts = _rows(given, judgement, scratch, progress)
+    if given.form is not Form.TEXT:
+        judgement.require_values(history)
     if judgement.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
     request = CheckRequest(history=history, repeats=judgement.repeats)

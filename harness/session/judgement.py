@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import pyarrow as pa
 
 from checkers.certified import CertifiedHistory
-from checkers.history_batches import Source
+from checkers.history_batches import Source, batch_schema
 from checkers.kernels.columns import NONE
 from checkers.linearizable import FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.history.repeats import repeats_of
@@ -28,6 +28,7 @@ from harness.jepsen import Shape, convert, held
 from harness.jepsen.source import is_short
 from harness.nearest import unknown
 from harness.record.history import MalformedHistory
+from harness.record.history.value_types import require_json, require_values
 from harness.session import resolve as registry
 from harness.workload import Workload
 
@@ -65,9 +66,20 @@ class Judgement:
     repeats: tuple[Repeats, ...]
     otherwise: Judgement | None = None
     """For a history whose values are not of that shape."""
+    value_type: pa.StructType | None = None
+    """Of the values of a table; None: whatever JSON has."""
     certifier: Certifier | None = None
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
+
+    def require_values(self, history: Source) -> None:
+        """Of a table that was not read by `shape`. Raises MalformedHistory where its values are of other types."""
+        came = batch_schema(history, ("value",)).field("value").type
+        path = history if isinstance(history, Path) else None
+        if self.value_type is None:
+            require_json(came, path=path)
+        else:
+            require_values(came, self.value_type, path=path)
 
     def without_figures(self) -> Judgement:
         """The same verdict and findings, without what only a report shows."""
@@ -145,6 +157,7 @@ def of_workload(name: str, settings: Sequence[str], certificate: Path | None = N
         checkers={**checkers, "statistics": Statistics(), enough.name: enough},
         shape=Shape(value_type=workload.value_type, functions=workload.functions),
         repeats=workload.repeats,
+        value_type=workload.value_type,
         certifier=next((checker for checker in checkers.values() if isinstance(checker, Certifier)), None),
         certificate=certificate,
     )

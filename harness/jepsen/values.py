@@ -54,6 +54,7 @@ class Values:
         kind = None if self._single is None else value_type.field(self._single).type
         self._is_text = kind is not None and pa.types.is_string(kind)
         self._lists = {number for number, field in enumerate(value_type) if pa.types.is_list(field.type)}
+        self._structs = {at for at in self._lists if pa.types.is_struct(value_type.field(at).type.value_type)}
         self._sequence = self._position.get("values")
         self._balances = self._position.get("balances")
         self._txn = self._position.get("txn")
@@ -128,6 +129,8 @@ class Values:
                 if isinstance(cell, str) and self._position[name] in self._lists:
                     # Arrow takes a text for the list of its characters.
                     raise Malformed(f"{name} must be a list, it is {edn.written(cell)}")
+                if self._position[name] in self._structs and isinstance(cell, tuple | list) and None in cell:
+                    raise Malformed(f"{name} must be a list of maps, it is {edn.written(cell)}")
                 cells[self._position[name]] = cell
         elif self._sequence is not None and isinstance(value, tuple | list):
             cells[self._sequence] = value

@@ -546,14 +546,26 @@ def may_be_together(one: WrittenHistory, other: WrittenHistory) -> bool:
     those of a system. Where a log has transactions, its other operations are some as well."""
     if one.checker in ("availability", "consumption", "pop") or one.demands:
         return False
+    if _counts_takers(one) or _counts_takers(other):
+        return False
     has_transactions = [any((row["value"] or {}).get("txn") for row in history.rows) for history in (one, other)]
     return one.checker != "log" or has_transactions[0] == has_transactions[1]
+
+
+def _counts_takers(history: WrittenHistory) -> bool:
+    """Whether what is gone of a queue is counted against dequeues and drains of unknown outcome, which are counted over
+    all queues, and only where nobody acknowledges anything."""
+    taking = ("dequeue", "drain")
+    definite = sum(row["type"] in ("ok", "fail") for row in history.rows if row["f"] in taking)
+    begun = sum(row["type"] == "invoke" for row in history.rows if row["f"] in taking)
+    return history.checker in ("queue", "transactional") and begun > definite
 
 
 def by_key(history: WrittenHistory) -> dict[str, WrittenHistory]:
     """A history of each key; none where something belongs to several of them, or to none."""
     rows = timed(history.rows)
-    if history.checker in (*WITH_MESSAGES, "availability") or any(row["key"] is None for row in rows):
+    is_whole = history.checker in (*WITH_MESSAGES, "availability") or _counts_takers(history)
+    if is_whole or any(row["key"] is None for row in rows):
         return {}
     keys = dict.fromkeys(row["key"] for row in rows)
     return {key: replace(history, rows=[row for row in rows if row["key"] == key]) for key in keys}

@@ -1,10 +1,11 @@
 """The bank checker: money moves between accounts; none is made, none is lost.
 
-Operations, with a value {from, to, amount, balances: [{account, amount}]}:
+Operations, with the table as key and a value {from, to, amount, balances: [{account, amount}]}:
   transfer {from, to, amount}
-  read {} -> {balances}   ok: all accounts at one moment
+  read {} -> {balances}   ok: all accounts of the table at one moment
 
-Every read shows the same total: that of the option `total`, or else of the first whole ok read.
+Every read of a table shows the same total: that of the option `total`, or else of the table's first whole ok read.
+Totals are exact, also where they need more than 64 bits.
 What breaks the promise:
   wrong-total         a read whose balances have another sum
   negative-balance    an account below zero, unless that is allowed
@@ -16,8 +17,8 @@ It does not establish that any single transfer happened, nor that reads are curr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from typing import ClassVar
@@ -27,13 +28,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.anomaly import Meaning
+from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
-from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int64, codes, integers, member
+from checkers.history_batches import history_rows
+from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int64, codes, integers, member, run_starts, whole
+from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.kernels.wide import Wide, summed
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
 
-COLUMNS = ("index", "type", "f", "value")
+COLUMNS = ("index", "type", "f", "key", "value")
 TRANSFER_AND_BALANCES = pa.struct(
     [
         pa.field("from", pa.int64()),
@@ -42,8 +46,12 @@ TRANSFER_AND_BALANCES = pa.struct(
         pa.field("balances", pa.list_(pa.struct([pa.field("account", pa.int64()), pa.field("amount", pa.int64())]))),
     ]
 )
-FIRST = pa.schema([pa.field("one", pa.int8())] + [pa.field(name, pa.int64()) for name in ("index", "high", "low")])
-"""The total of the read that `index` completes, in two halves."""
+FIRST = pa.schema(
+    [pa.field("bucket", pa.int32()), pa.field("key", pa.string())]
+    + [pa.field(name, pa.int64()) for name in ("index", "high", "low")]
+)
+"""A whole read of a table, and the halves of its total."""
+TABLES_LIMIT = 1_000_000
 READS = "reads"
 
 
@@ -86,13 +94,12 @@ class BankChecker:
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         history = engine.history(request.history, COLUMNS)
-        total = self.total
-        if total is None:
-            firsts = engine.mapped(history, first_total, FIRST)
-            first = engine.gather(engine.grouped(firsts, ("one",), earliest, FIRST), 1)
-            halves = Wide(first["high"].to_numpy(), first["low"].to_numpy())
-            total = halves.integers()[0] if first.num_rows else None
-        kernel = partial(bank_findings, total=total, accounts=self.accounts, overdraft=self.overdraft)
+        totals = Expected(default=self.total)
+        if self.total is None:
+            firsts = engine.mapped(history, partial(first_totals, buckets=_buckets(request)), FIRST)
+            gathered = engine.gather(engine.grouped(firsts, ("bucket",), earliest, FIRST), TABLES_LIMIT)
+            totals = Expected.shown_by(gathered)
+        kernel = partial(bank_findings, totals=totals, accounts=self.accounts, overdraft=self.overdraft)
         findings = engine.mapped(history, kernel, FINDINGS)
         found = dict(gathered_findings(engine, findings))
         reads = found.pop(READS, None)
@@ -100,9 +107,41 @@ class BankChecker:
             found,
             legal=request.legal,
             undecided=(),
-            vacuous=[] if reads and total is not None else ["no read shows all balances"],
-            statistics={READS: reads.count if reads else 0, "total": total},
+            vacuous=[] if reads and totals.are_known else ["no read shows all balances"],
+            statistics={READS: reads.count if reads else 0, "total": totals.only},
         )
+
+
+def _buckets(request: CheckRequest) -> int:
+    return bucket_count(history_rows(request.history))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """Which total the reads of a table show."""
+
+    default: int | None = None
+    """That of all tables, if that was said;"""
+    by_table: Mapping[str | None, int] = field(default_factory=dict)
+    """else of each one what its first whole read shows."""
+
+    @classmethod
+    def shown_by(cls, firsts: pa.Table) -> Expected:
+        totals = Wide(firsts["high"].to_numpy(), firsts["low"].to_numpy()).integers()
+        return cls(by_table=dict(zip(firsts["key"].to_pylist(), totals, strict=True)))
+
+    @property
+    def are_known(self) -> bool:
+        return self.default is not None or bool(self.by_table)
+
+    @property
+    def only(self) -> int | None:
+        """The total, if all tables have one."""
+        found = {self.default} if self.default is not None else set(self.by_table.values())
+        return found.pop() if len(found) == 1 else None
+
+    def of(self, table: str | None) -> int | None:
+        return self.by_table.get(table) if self.default is None else self.default
 
 
 @dataclass(frozen=True)
@@ -110,6 +149,7 @@ class Balances:
     """The ok reads of a batch, and their balances, one an element."""
 
     index: Int64
+    key: pa.Array
     read: Int64
     account: Int64
     amount: Int64
@@ -124,57 +164,77 @@ def balances(batch: pa.Table) -> Balances:
     is_read = np.flatnonzero((codes(batch["f"], ("read",)) == 0) & (codes(batch["type"], TYPES) == OK))
     lists = member(batch["value"].take(pa.array(is_read)), "balances")
     shown = np.flatnonzero(pc.is_valid(lists).to_numpy(zero_copy_only=False))
-    index = batch["index"].to_numpy()[is_read[shown]].astype(np.int64)
+    read = is_read[shown]
+    index = batch["index"].to_numpy()[read].astype(np.int64)
+    key = whole(batch["key"].take(pa.array(read))).cast(pa.string())
     if not len(shown):
         empty = np.empty(0, dtype=np.int64)
-        return Balances(index, empty, empty, empty)
+        return Balances(index, key, empty, empty, empty)
     lists = lists.take(pa.array(shown))
     elements = pc.list_flatten(lists)
     parents = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
-    return Balances(index, parents, integers(member(elements, "account")), integers(member(elements, "amount")))
+    return Balances(index, key, parents, integers(member(elements, "account")), integers(member(elements, "amount")))
 
 
-def first_total(batch: pa.Table) -> pa.Table:
-    """Kernel: the total of the first ok read of a batch that shows all balances."""
+def first_totals(batch: pa.Table, *, buckets: int) -> pa.Table:
+    """Kernel: of each table the first ok read of a batch that shows all balances."""
     reads = balances(batch)
-    whole = np.setdiff1d(np.arange(len(reads.index)), reads.read[reads.amount == NONE])
-    if not len(whole):
-        return FIRST.empty_table()
-    first = int(whole[np.argmin(reads.index[whole])])
-    high, low = reads.totals.at(np.array([first]))
-    return pa.table({"one": [0], "index": [reads.index[first]], "high": high, "low": low}, schema=FIRST)
+    complete = np.setdiff1d(np.arange(len(reads.index)), reads.read[reads.amount == NONE])
+    totals = reads.totals
+    key = reads.key.take(pa.array(complete))
+    rows = [
+        pa.array(bucket_of(mixed_column(key), buckets)),
+        key,
+        *(pa.array(column[complete]) for column in (reads.index, *totals)),
+    ]
+    return earliest(pa.Table.from_arrays(rows, schema=FIRST))
 
 
 def earliest(firsts: pa.Table) -> pa.Table:
-    """Kernel: the row with the smallest index."""
-    return firsts.slice(int(np.argmin(firsts["index"].to_numpy())), 1)
+    """Kernel: of each table the row with the smallest index."""
+    number = whole(firsts["key"]).dictionary_encode("encode").indices.to_numpy()
+    order = np.lexsort((firsts["index"].to_numpy(), number))
+    return firsts.take(pa.array(order[run_starts(number[order].astype(np.int64))]))
 
 
-def bank_findings(batch: pa.Table, *, total: int | None, accounts: int | None = None, overdraft: Overdraft) -> pa.Table:
+def bank_findings(batch: pa.Table, *, totals: Expected, accounts: int | None = None, overdraft: Overdraft) -> pa.Table:
     """Kernel: what is wrong in the reads of a batch."""
     reads = balances(batch)
     findings = Findings()
     findings.add(READS, len(reads.index), ())
     null = np.zeros(len(reads.index), dtype=np.bool_)
     null[reads.read[reads.amount == NONE]] = True
-    totals = reads.totals
-    shown = [f"shows a total of {sum_}, which must be {total}" for sum_ in totals.integers()]
-    if total is not None:
-        _add(findings, "wrong-total", reads, ~null & totals.differs(Wide.integer(total)), shown)
-    _add(findings, "null-balance", reads, null, ["shows an account without a balance"] * len(shown))
+    _add_totals(findings, reads, ~null, totals)
+    _add(findings, "null-balance", reads, null, lambda number: "shows an account without a balance")
     if accounts is not None:
         unexpected = np.zeros(len(reads.index), dtype=np.bool_)
         unexpected[reads.read[(reads.account < 0) | (reads.account >= accounts)]] = True
-        _add(findings, "unexpected-account", reads, unexpected, ["shows an account that there is not"] * len(shown))
+        _add(findings, "unexpected-account", reads, unexpected, lambda number: "shows an account that there is not")
     if overdraft is Overdraft.FORBIDDEN:
         below = reads.read[(reads.amount < 0) & (reads.amount != NONE)]
         negative = np.zeros(len(reads.index), dtype=np.bool_)
         negative[below] = True
-        _add(findings, "negative-balance", reads, negative, ["shows an account below zero"] * len(shown))
+        _add(findings, "negative-balance", reads, negative, lambda number: "shows an account below zero")
     return findings.table()
 
 
-def _add(findings: Findings, name: str, reads: Balances, which: Bool, sentences: list[str]) -> None:
+def _add_totals(findings: Findings, reads: Balances, is_whole: Bool, expected: Expected) -> None:
+    tables = reads.key.dictionary_encode("encode")
+    of_table = [expected.of(key) for key in tables.dictionary.to_pylist()]
+    table = tables.indices.to_numpy()
+    is_known = np.array([total is not None for total in of_table], dtype=np.bool_)[table]
+    known = [Wide.integer(total or 0) for total in of_table] or [Wide.integer(0)]
+    must = Wide(*(np.concatenate(halves) for halves in zip(*known, strict=True))).at(table)
+    totals = reads.totals
+
+    def sentence(number: int) -> str:
+        (shown,) = totals.at(np.array([number])).integers()
+        return f"shows a total of {shown}, which must be {of_table[table[number]]}"
+
+    _add(findings, "wrong-total", reads, is_whole & is_known & totals.differs(must), sentence)
+
+
+def _add(findings: Findings, name: str, reads: Balances, which: Bool, sentence: Callable[[int], str]) -> None:
     wrong = np.flatnonzero(which)
     chosen = wrong[np.argsort(reads.index[wrong])][:EXAMPLES]
     examples = []
@@ -183,7 +243,7 @@ def _add(findings: Findings, name: str, reads: Balances, which: Bool, sentences:
         pairs = zip(reads.account[mine].tolist(), reads.amount[mine].tolist(), strict=True)
         amounts = {str(account): None if amount == NONE else amount for account, amount in pairs}
         operation = int(reads.index[number])
-        because = f"the read completed by {operation} {sentences[number]}"
+        because = f"the read completed by {operation} {sentence(number)}"
         examples.append(
             Example(
                 key=None,

@@ -61,6 +61,8 @@ class Values:
         self._after = self.none[(self._single or 0) + 1 :]
         kind = None if self._single is None else value_type.field(self._single).type
         self._is_text = kind is not None and pa.types.is_string(kind)
+        self._lists = {number for number, field in enumerate(value_type) if pa.types.is_list(field.type)}
+        self._structs = {at for at in self._lists if pa.types.is_struct(value_type.field(at).type.value_type)}
         self._sequence = self._position.get("values")
         self._balances = self._position.get("balances")
         self._txn = self._position.get("txn")
@@ -92,9 +94,9 @@ class Values:
             key, value = self.split(f, value)
         return Meaning(None if key is None else text(key), self.fields(f, value), None)
 
-    def learn(self, f: str, value: Any, *, is_invoked: bool, has_key: bool) -> None:
+    def learn(self, f: Any, value: Any, *, is_invoked: bool, has_key: bool) -> None:
         """Decide from an operation whether values are lifted, where none has decided it before."""
-        if has_key or (self.of_log and f in POSITIONING):
+        if has_key or not isinstance(f, str) or (self.of_log and f in POSITIONING):
             return
         if not is_invoked:
             # Of an answer to what was invoked without a value.
@@ -194,6 +196,11 @@ class Values:
                 if name not in self._position:
                     known = ", ".join(self._position)
                     raise Malformed(f"value has a field {edn.written(name)}; known are {known}")
+                if isinstance(cell, str) and self._position[name] in self._lists:
+                    # Arrow takes a text for the list of its characters.
+                    raise Malformed(f"{name} must be a list, it is {edn.written(cell)}")
+                if self._position[name] in self._structs and isinstance(cell, tuple | list) and None in cell:
+                    raise Malformed(f"{name} must be a list of maps, it is {edn.written(cell)}")
                 if self._shape.any_values and name in ("value", "expected"):
                     cell = self._one(cell)
                 elif self._shape.any_values and name == "values" and cell is not None:

@@ -74,6 +74,8 @@ def judge_history(
     Raises MalformedHistory, TooLargeToCertify, UsageError, HarnessError.
     """
     history, judgement, doubts, beside = _rows(given, judgement, scratch, progress)
+    if given.form is not Form.TEXT:
+        judgement.require_values(history)
     if judgement.null_reads is NullReads.UNKNOWN:
         history = taken_for_nothing(history, scratch / f"null-reads-{HISTORY}")
     if judgement.certificate is not None:

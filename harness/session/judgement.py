@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import pyarrow as pa
 
 from checkers.certified import CertifiedHistory
-from checkers.history_batches import Source
+from checkers.history_batches import Source, batch_schema
 from checkers.kernels.columns import NONE
 from checkers.linearizable import FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.history.repeats import repeats_of
@@ -29,6 +29,7 @@ from harness.jepsen import Beside, Shape, convert, held
 from harness.jepsen.source import is_short
 from harness.nearest import unknown
 from harness.record.history import MalformedHistory
+from harness.record.history.value_types import require_json, require_values
 from harness.session import resolve as registry
 from harness.session.null_reads import NullReads
 from harness.workload import Workload
@@ -68,6 +69,8 @@ class Judgement:
     otherwise: Judgement | None = None
     """For a history whose values are not of that shape."""
     null_reads: NullReads = NullReads.EMPTY
+    value_type: pa.StructType | None = None
+    """Of the values of a table; None: whatever JSON has."""
     certifier: Certifier | None = None
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
@@ -82,6 +85,15 @@ class Judgement:
         """The same of a history whose rows are to be put in the order of their times."""
         otherwise = None if self.otherwise is None else self.otherwise.by_time()
         return dataclasses.replace(self, shape=dataclasses.replace(self.shape, by_time=True), otherwise=otherwise)
+
+    def require_values(self, history: Source) -> None:
+        """Of a table that was not read by `shape`. Raises MalformedHistory where its values are of other types."""
+        came = batch_schema(history, ("value",)).field("value").type
+        path = history if isinstance(history, Path) else None
+        if self.value_type is None:
+            require_json(came, path=path)
+        else:
+            require_values(came, self.value_type, path=path)
 
     def without_figures(self) -> Judgement:
         """The same verdict and findings, without what only a report shows."""
@@ -163,6 +175,7 @@ def of_workload(name: str, settings: Sequence[str], certificate: Path | None = N
         checkers={**checkers, "statistics": Statistics(), enough.name: enough},
         shape=shape_of(workload),
         repeats=workload.repeats,
+        value_type=workload.value_type,
         certifier=next((checker for checker in checkers.values() if isinstance(checker, Certifier)), None),
         certificate=certificate,
     )

@@ -9,15 +9,12 @@ from typing import Any
 import pytest
 
 from checkers.availability import Availability
-from checkers.evidence import Evidence
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS, Linearizable
-from checkers.linearizable.history.repeats import repeats_of
+from checkers.linearizable import MODELS
 from checkers.liveness import Liveness
 from checkers.log import LogChecker
 from checkers.plan import Checker, CheckRequest
 from checkers.recovery import Recovery
-from checkers.repeats import Repeats
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.statistics import Statistics
@@ -27,11 +24,11 @@ from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Verdict, merge
 from harness.compiled import Kernel, interpreted
-from harness.session.judgement import checker_for
 from harness.session.resolve import names
 from harness.session.resolve import workload as workload_named
 from tests.histories.test_node_event_files import ANOMALIES as CLUSTER_ANOMALIES
 from tests.references.history_language import WrittenHistory, parse_history
+from tests.references.written_judgement import checker_of, evidence_of, repeats_of
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*/*.history"))
@@ -76,34 +73,9 @@ SHOWN_BY_OTHER_NAMES = {
 OBJECTS = sorted(set(MODELS) - {"register"})
 
 
-def checker_of(written: WrittenHistory) -> Checker:
-    if written.checker == "register":
-        return Linearizable(MODELS["cas-register"], written.max_configurations)
-    if written.checker == "availability":
-        return Availability()
-    if written.checker == "object":
-        return Linearizable(MODELS[written.model], written.max_configurations)
-    return checker_for(written.checker, written.options)
-
-
-def evidence_of(written: WrittenHistory) -> tuple[Evidence, ...]:
-    if written.checker in names("workloads"):
-        return workload_named(written.checker).evidence
-    if written.checker == "availability":
-        return ()
-    model = MODELS[written.model or "cas-register"]
-    return model.evidence(model.initial)
-
-
-def repeats_in(written: WrittenHistory) -> tuple[Repeats, ...]:
-    if written.checker in names("workloads"):
-        return workload_named(written.checker).repeats
-    return repeats_of(MODELS[written.model]) if written.model else ()
-
-
 def judged(written: WrittenHistory, path: Path) -> tuple[Verdict, CheckerResult, tuple[str, ...]]:
     """The verdict, what the checker says, and all reasons."""
-    request = CheckRequest(history=written.write(path), repeats=repeats_in(written), run=written.run)
+    request = CheckRequest(history=written.write(path), repeats=repeats_of(written), run=written.run)
     checkers = {"it": checker_of(written), "vacuity": Vacuity(subject="x", evidence=evidence_of(written))}
     results = check_history(request, checkers, InProcessEngine())
     reasons = tuple(reason for result in results.values() for reason in result.reasons)

@@ -24,11 +24,12 @@ from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, history_schema
 from harness.session.resolve import workload as workload_named
-from tests.histories.test_history_files import FILES, checker_of, evidence_of
+from tests.histories.test_history_files import FILES
 from tests.references.history_language import REGISTER_VALUE, VALUE_TYPES, parse_history
 from tests.references.list_histories import random_lists
 from tests.references.register_histories import random_register_rows
 from tests.references.transaction_histories import history_rows, random_registers
+from tests.references.written_judgement import checker_of, evidence_of
 
 ENGINE = InProcessEngine()
 OF_TRANSACTIONS = ("ruled_out", "strongest", "undecided")

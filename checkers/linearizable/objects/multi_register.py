@@ -41,8 +41,8 @@ def _micro_operations(value: Hashable) -> list[tuple[str, Hashable, Hashable]]:
 
 
 def _known_operations(call: Call) -> list[tuple[str, Hashable, Hashable]]:
-    """Without what an indefinite call read, which is unknown."""
-    if call.result is not INDEFINITE:
+    """Without what a call read that is indefinite, or whose completion left it out: it is unknown."""
+    if call.result not in (INDEFINITE, None):
         return _micro_operations(call.result)
     return [one for one in _micro_operations(call.argument) if one[0] in WRITES]
 

@@ -46,10 +46,11 @@ def multi_register(initial: Any) -> Run:
     values = {written(name): value for name, value in (initial or {}).items()}
 
     def run(f: str, argument: Any, result: Any, known: bool) -> bool:
-        for what, name, value in result if known else argument:
+        is_shown = known and result is not None
+        for what, name, value in result if is_shown else argument:
             if what in ("w", "write"):
                 values[written(name)] = value
-            elif known and not same(values.get(written(name)), value):
+            elif is_shown and not same(values.get(written(name)), value):
                 return False
         return True
 

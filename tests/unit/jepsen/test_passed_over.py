@@ -27,7 +27,7 @@ READ = "{:process 1 :type :invoke :f :read :value nil :time 70}\n{:process 1 :ty
 def words(tmp_path: Path, text: str, workload: str = "set") -> tuple[str, pa.Table]:
     (tmp_path / "h").write_text(text)
     rows, _ = in_memory(tmp_path / "h", of_workload(workload, ()))
-    return passed_over(rows).words(), rows
+    return ", ".join(passed_over(rows).words()), rows
 
 
 @pytest.mark.parametrize(

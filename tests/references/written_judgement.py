@@ -1,0 +1,40 @@
+"""By what a written history is judged."""
+
+from __future__ import annotations
+
+from checkers.availability import Availability
+from checkers.evidence import Evidence
+from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.history import repeats as of_objects
+from checkers.log.rows import REPEATS as OF_LOGS
+from checkers.plan import Checker
+from checkers.repeats import Repeats
+from harness.session.judgement import checker_for
+from harness.session.resolve import names
+from harness.session.resolve import workload as workload_named
+from tests.references.history_language import WrittenHistory
+
+
+def checker_of(written: WrittenHistory) -> Checker:
+    if written.checker == "register":
+        return Linearizable(MODELS["cas-register"], written.max_configurations)
+    if written.checker == "availability":
+        return Availability()
+    if written.checker == "object":
+        return Linearizable(MODELS[written.model], written.max_configurations)
+    return checker_for(written.checker, written.options)
+
+
+def evidence_of(written: WrittenHistory) -> tuple[Evidence, ...]:
+    if written.checker in names("workloads"):
+        return workload_named(written.checker).evidence
+    if written.checker == "availability":
+        return ()
+    model = MODELS[written.model or "cas-register"]
+    return model.evidence(model.initial)
+
+
+def repeats_of(written: WrittenHistory) -> tuple[Repeats, ...]:
+    if written.checker in names("workloads"):
+        return workload_named(written.checker).repeats
+    return OF_LOGS if written.checker == "availability" else of_objects.repeats_of(MODELS[written.model])

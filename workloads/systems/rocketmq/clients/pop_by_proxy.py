@@ -57,8 +57,9 @@ from workloads.systems.rocketmq.settings import PROXY_PORT, RocketmqSettings, pr
 
 ANY_QUEUE = -1
 _GROUP = Resource(name=GROUP)
-VANISHING_SHARE = 0.02
-"""Of the pops, where values are bordering."""
+VANISHING_SHARE = 0.1
+"""Of the pops soon after a send, where values are bordering: in the end nothing is sent, and nobody vanishes."""
+SOON_NS = 2_000_000_000
 
 
 class PopByProxyClient(PopWorkloadClient):
@@ -75,6 +76,7 @@ class PopByProxyClient(PopWorkloadClient):
         self._handles: dict[int, str] = {}
         self._settings = settings
         self._vanished: list[GrpcClient] = []
+        self._sent_ns: int | None = None
 
     async def close(self) -> None:
         self._grpc.close()
@@ -82,6 +84,7 @@ class PopByProxyClient(PopWorkloadClient):
 
     async def _send(self, operation: Operation) -> Operation:
         number = message_of(operation)
+        self._sent_ns = self._host.clock.monotonic_ns()
         system = SystemProperties(message_id=f"message-{number}", message_type=MessageType.NORMAL)
         message = UserMessage(topic=Resource(name=self._topic), body=self._body(number), system_properties=system)
         (answer,) = await self._ask("SendMessage", SendMessageRequest(messages=[message]), SendMessageResponse)
@@ -97,11 +100,7 @@ class PopByProxyClient(PopWorkloadClient):
 
     async def _pop(self, operation: Operation) -> Operation:
         assert operation.value is not None
-        if (
-            operation.f == "pop"
-            and self._settings.values == "bordering"
-            and self._host.random.random() < VANISHING_SHARE
-        ):
+        if operation.f == "pop" and self._may_vanish() and self._host.random.random() < VANISHING_SHARE:
             await self._vanish()
         invisible_ms = operation.value["invisible_ms"]
         waits = operation.f == "pop" and self._host.random.random() < POLL_SHARE
@@ -111,6 +110,11 @@ class PopByProxyClient(PopWorkloadClient):
             if deliveries:
                 break
         return operation._replace(type="ok", value={**operation.value, "deliveries": deliveries}, node=self._proxy)
+
+    def _may_vanish(self) -> bool:
+        if self._settings.values == "ordinary" or self._sent_ns is None:
+            return False
+        return bool(self._host.clock.monotonic_ns() < self._sent_ns + SOON_NS)
 
     async def _vanish(self) -> None:
         """As a client that takes messages for as long as it lives, and then is heard of no more. Raises

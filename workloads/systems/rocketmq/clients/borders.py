@@ -51,7 +51,7 @@ ASIDE_SHARE = 0.04
 """Of the operations that send: those beside which something else is asked."""
 SENDING = ("send", "enqueue", "send-batch")
 GROUP = "borderers"
-POLLS, POLL_MS = 12, 15_000
+POLLS, POLL_MS = 24, 25_000
 UNKNOWN_COMPRESSION = 1 | 7 << 8
 _FAILURES = (ClientError, ConnectFailed, ConnectionClosed, TimeoutError, RemotingError, GrpcError, StreamEnded)
 
@@ -127,7 +127,10 @@ class BorderingClient:
         if operation.f in SENDING and self._host.random.random() < ASIDE_SHARE:
             self._tasks = [task for task in self._tasks if not task.done()]
             asked: Callable[[], Awaitable[None]] = self._host.random.choice(
-                (self._send_back, self._send_later, self._half, self._flags, self._properties, self._poll, self._names)
+                (
+                    *(self._send_back, self._send_later, self._half, self._flags, self._properties, self._names),
+                    *(self._poll, self._poll),
+                )
             )
             self._tasks.append(self._host.spawn(self._beside(asked), "at the borders"))
         return await self._inner.invoke(operation)

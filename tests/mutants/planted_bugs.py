@@ -470,11 +470,4 @@ PLANTED_BUGS = (
         workload="pop",
         settings={"client": "grpc", "values": "bordering"},
     ),
-    PlantedBug(
-        mutant="waiting-counts",
-        guarantee="a majority that is well serves",
-        anomalies=frozenset({"no-progress", "unavailable"}),
-        nemesis=("kill one of brokers every 12 for 3",),
-        settings={"request_places": 32, "values": "bordering"},
-    ),
 )

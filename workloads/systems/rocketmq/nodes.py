@@ -36,7 +36,7 @@ TIMERS: Mapping[str, int] = {"timerPrecisionMs": 100, "timerWheelSlots": 160, "t
 
 CLUSTER = "stormproof"
 CHECK_MAX = 1_000
-VANISHED_MS, RENEWED_MS = 2_000, 1_000
+VANISHED_MS, RENEWED_MS = 2_000, 4_000
 """A client of a proxy is taken for gone after this time, and what it holds is renewed for that long."""
 """Transactions are asked about as long as a run lasts: what was put aside would be missed."""
 

@@ -47,11 +47,11 @@ PADDED_SHARE = 0.06
 """Of the messages of a workload."""
 NEAR_BYTES = 1_024
 """So far below the greatest size most of these are: there something is added to them that may have no room."""
-ASIDE_SHARE = 0.04
+ASIDE_SHARE = 0.05
 """Of the operations that send: those beside which something else is asked."""
 SENDING = ("send", "enqueue", "send-batch")
 GROUP = "borderers"
-POLLS, POLL_MS = 24, 25_000
+POLLS, POLL_MS, POLL_AGAIN_S = 24, 25_000, 1.0
 UNKNOWN_COMPRESSION = 1 | 7 << 8
 _FAILURES = (ClientError, ConnectFailed, ConnectionClosed, TimeoutError, RemotingError, GrpcError, StreamEnded)
 
@@ -111,6 +111,7 @@ class BorderingClient:
         self._greatest = greatest_bytes(settings)
         self._tasks: list[asyncio.Task[None]] = []
         self._is_told = False
+        self._is_polling = False
 
     async def open(self) -> None:
         await self._inner.open()
@@ -129,7 +130,7 @@ class BorderingClient:
             asked: Callable[[], Awaitable[None]] = self._host.random.choice(
                 (
                     *(self._send_back, self._send_later, self._half, self._flags, self._properties, self._names),
-                    *(self._poll, self._poll),
+                    *[self._poll] * 2,
                 )
             )
             self._tasks.append(self._host.spawn(self._beside(asked), "at the borders"))
@@ -191,13 +192,19 @@ class BorderingClient:
         await self._sent(b"long", {"k": "v" * (length - self._host.random.randrange(3))})
 
     async def _poll(self) -> None:
-        """Many that wait for what never comes."""
-        master = await self._master()
-        polls = [
-            self._remoting.invoke(master, _waiting(1 + self._host.random.randrange(7)).encode(), POLL_MS / 1000 + 3)
-            for _ in range(POLLS)
-        ]
-        await asyncio.gather(*polls, return_exceptions=True)
+        """From now on so many wait for what never comes, as consumers do."""
+        if self._is_polling:
+            return
+        self._is_polling = True
+        while True:
+            with suppress(*_FAILURES):
+                master = await self._master()
+                polls = [
+                    self._remoting.invoke(master, _waiting(queue_id % 7 + 1).encode(), POLL_MS / 1000 + 3)
+                    for queue_id in range(POLLS)
+                ]
+                await asyncio.gather(*polls, return_exceptions=True)
+            await self._host.clock.sleep(POLL_AGAIN_S)
 
     async def _names(self) -> None:
         name = "n" * self._host.random.choice((127, 128, 255, 256, 40_000))

@@ -25,9 +25,10 @@ from system_under_test.rocketmq.controller.protocol import GroupState
 from system_under_test.rocketmq.mutants import mutant as find_mutant
 from system_under_test.rocketmq.mutants import mutant_names
 from system_under_test.rocketmq.nameserver.route import GroupRoute
+from system_under_test.runtime.host import ConnectFailed
 from system_under_test.runtime.real import RealHost
 from workloads.systems.rocketmq.clients.borders import BorderingClient
-from workloads.systems.rocketmq.clients.connect import message_client
+from workloads.systems.rocketmq.clients.connect import message_client, request_timeout_s
 from workloads.systems.rocketmq.clients.consumption import ConsumptionClient
 from workloads.systems.rocketmq.clients.delayed import DelayedClient
 from workloads.systems.rocketmq.clients.log import LogClient
@@ -54,6 +55,7 @@ from workloads.systems.rocketmq.roles import dispensable_broker, original_roles
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
     CONTROLLER_PORT,
+    NAMESERVER_PORT,
     ON_BROKERS,
     TOPIC,
     BrokerGroup,
@@ -62,6 +64,7 @@ from workloads.systems.rocketmq.settings import (
     broker_groups,
     controller_names,
     lone_name_servers,
+    name_server_names,
     node_of,
     proxy_names,
 )
@@ -371,25 +374,47 @@ async def _until_serving(settings: RocketmqSettings, host: Any, without: frozens
 
 
 async def _until_routed(settings: RocketmqSettings, host: Any, without: frozenset[str] = frozenset()) -> None:
-    """Clients are led to every group, and configured slaves follow their masters, or are parted from them for good;
-    nothing is asked of brokers that are left out."""
+    """Every NameServer that takes connections leads clients to every group, for brokers register with one that started
+    again only after a while; and configured slaves follow their masters, or are parted from them for good. Nothing is
+    asked of brokers that are left out."""
+    limit_s = request_timeout_s(settings)
+    for address in addresses(name_server_names(settings), NAMESERVER_PORT):
+        client = MessageClient(host, [address], limit_s)
+        try:
+            while not await _is_routed(settings, client, without) and await _is_reached(host, address, limit_s):
+                client.forget_routes()
+                await host.clock.sleep(0.1)
+        finally:
+            client.close()
     client = message_client(host, settings)
     try:
-        while True:
-            try:
-                found = await client.route(TOPIC)
-                route = {group.broker_name: group for group in found.groups}
-                has_masters = all(route[g.name].master for g in broker_groups(settings) if g.name in route)
-                is_whole = has_masters and len(route) == len(broker_groups(settings))
-                is_whole = is_whole and len(found.leaders()) == settings.static_queues
-                if is_whole and (not settings.has_slaves or await _slaves_follow(settings, client, route, without)):
-                    return
-            except ClientError:
-                pass
+        while not await _is_routed(settings, client, without):
             client.forget_routes()
             await host.clock.sleep(0.1)
     finally:
         client.close()
+
+
+async def _is_reached(host: Any, address: str, limit_s: float) -> bool:
+    try:
+        connection = await host.network.connect(address, limit_s)
+    except ConnectFailed:
+        return False
+    connection.close()
+    return True
+
+
+async def _is_routed(settings: RocketmqSettings, client: MessageClient, without: frozenset[str]) -> bool:
+    try:
+        found = await client.route(TOPIC)
+        route = {group.broker_name: group for group in found.groups}
+        if not all(group.name in route and route[group.name].master for group in broker_groups(settings)):
+            return False
+        if len(route) != len(broker_groups(settings)) or len(found.leaders()) != settings.static_queues:
+            return False
+        return not settings.has_slaves or await _slaves_follow(settings, client, route, without)
+    except ClientError:
+        return False
 
 
 def _is_needed(settings: RocketmqSettings, damaged: frozenset[str]) -> bool:

@@ -9,7 +9,9 @@ are passed over, and so is a line that was torn:
   elected      group, master, master_epoch, in_sync, unclean_allowed       it had this master elected; who was in sync
   leader       group, term                                                 it leads those that elect
   follower     group, term                                                 it does no longer
-  voted_in     term, by, needed                                            whose votes it got; how many make a majority
+  voted_in     term, by, needed, last                                      whose votes it got; how many make a majority;
+                                                                           term and index of the last entry it had
+  raft_committed  term, index                                              as leader: all up to this entry is decided
   written      start, end, checksum                                        its log holds bytes with this checksum there
   confirmed    offset, master_epoch                                        all before this offset is safe; newest epoch
   truncated    to                                                          its log was cut
@@ -72,7 +74,8 @@ COLUMNS = {
     },
     "leader": {"group": "group", "epoch": "term"},
     "follower": {"group": "group", "epoch": "term"},
-    "voted_in": {"epoch": "term", "names": "by", "start": "needed"},
+    "voted_in": {"epoch": "term", "names": "by", "start": "needed", "members": "last"},
+    "raft_committed": {"epoch": "term", "end": "index"},
     "written": {"start": "start", "end": "end", "checksum": "checksum"},
     "confirmed": {"end": "offset", "epoch": "master_epoch"},
     "truncated": {"end": "to"},

@@ -110,6 +110,8 @@ class Raft:
         self._votes: set[str] = set()
         self.elected_by: tuple[str, ...] = ()
         """Whose votes made this node the leader last."""
+        self.elected_with = (0, 0)
+        """Term and index of the last entry that it had then."""
         """For this node, in the current term; empty if it does not stand, or not any more."""
         self._incoming = Incoming()
         self._replication = Replication(node, self.term, self.log, self.chunk_bytes)
@@ -267,6 +269,7 @@ class Raft:
         self.role = Role.LEADER
         self.leader = self.node
         self.elected_by = tuple(voter for voter in sorted(self.membership.voters) if voter in self._votes)
+        self.elected_with = (self.log.last_term, self.last_index)
         self._votes.clear()
         self._replication = Replication(self.node, self.term, self.log, self.chunk_bytes)
         self._replication.sent = self._effects.appends

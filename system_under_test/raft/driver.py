@@ -114,6 +114,8 @@ class RaftNode:
         self._core = core
         self._raft: Raft | None = None
         self._membership = Membership(voters=config.members)
+        self._committed = 0
+        """What this node has told as the leader."""
         self._transport = transport.join(config.group, self._deliver)
         self._was_active = False
         self._stopped = False
@@ -347,7 +349,16 @@ class RaftNode:
             self._was_leader = not self._was_leader
             self._host.reached("became-leader" if self._was_leader else "lost-leadership")
             if self._was_leader:
-                self._host.log("voted_in", term=raft.term, by=list(raft.elected_by), needed=raft.membership.majority)
+                self._host.log(
+                    "voted_in",
+                    term=raft.term,
+                    by=list(raft.elected_by),
+                    needed=raft.membership.majority,
+                    last=list(raft.elected_with),
+                )
+        if raft.role is Role.LEADER and raft.commit > self._committed:
+            self._committed = raft.commit
+            self._host.log("raft_committed", term=raft.log.term_at(raft.commit), index=raft.commit)
         if effects.must_persist:
             self._note_write(effects, last_index)
             self._storage.write(effects.hard_state, effects.entries, effects.snapshot)

@@ -39,11 +39,12 @@ def reports(
     *,
     members: Sequence[tuple[float, list[int]]] = ((0.0, [1, 2, 3]),),
     elected: Sequence[tuple[float, int]] = (),
-    votes: Sequence[tuple[float, str]] = (),
+    votes: Sequence[tuple[float, str, int]] = (),
     roles: Sequence[tuple[float, str, str]] = (),
 ) -> TableOfReports:
     """`recovered`: broker -> up to which time what it wrote was there again after its start at 2 s. `elected`: when
-    which broker. `votes`: when c3 became leader of the controllers, and by whose votes."""
+    which broker. `votes`: when c3 became leader of the controllers, by whose votes, and with
+    which last entry; 7 are decided."""
     events: dict[str, list[Event]] = {}
     for broker_id in (1, 2, 3):
         of = [{"time": 0, "event": "identity", "group": "g", "broker_id": broker_id}]
@@ -66,8 +67,10 @@ def reports(
         for at_s, number in elected
     ]
     events["c3"] = [
-        {"time": ns(at_s), "event": "voted_in", "term": 2, "by": by.split(), "needed": 2} for at_s, by in votes
+        {"time": ns(at_s), "event": "voted_in", "term": 2, "by": by.split(), "needed": 2, "last": [1, last]}
+        for at_s, by, last in votes
     ]
+    events["c1"].append({"time": ns(0.4), "event": "raft_committed", "term": 1, "index": 7})
     return TableOfReports(node_events_table(events, {}))
 
 
@@ -332,14 +335,15 @@ def test_a_controller_that_lost_what_it_had_synced_voids_every_promise(kind: str
     ("votes", "from_s"),
     [
         ([], 1.01),
-        ([(0.5, "c2 c3")], None),
-        ([(1.5, "c1 c3")], None),
-        ([(1.5, "c1 c2 c3")], None),
-        ([(0.5, "c2 c3"), (1.5, "c1 c3"), (4, "c2 c3"), (5, "c2 c3")], 4),
+        ([(0.5, "c2 c3", 6)], None),
+        ([(1.5, "c1 c3", 6)], None),
+        ([(1.5, "c1 c2 c3", 6)], None),
+        ([(1.5, "c2 c3", 7)], None),
+        ([(0.5, "c2 c3", 6), (1.5, "c1 c3", 6), (3, "c2 c3", 7), (4, "c2 c3", 6), (5, "c2 c3", 6)], 4),
     ],
 )
 def test_a_controller_that_lost_what_it_had_synced_voids_nothing_until_somebody_needs_its_vote(
-    votes: list[tuple[float, str]], from_s: float | None
+    votes: list[tuple[float, str, int]], from_s: float | None
 ) -> None:
     legal = legal_loss(ALL_ACK_2, struck(("bit-rot", 1.01, 2, ("c2",))), reports({}, votes=votes))
     assert (legal.anything_from_ns if legal.anything else None) == (None if from_s is None else ns(from_s))

@@ -11,9 +11,9 @@ owes its election to such a vote, nothing is promised.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
@@ -91,10 +91,12 @@ class _Forgotten:
 
 
 def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> _Forgotten | None:
-    """The first election of a leader of the controllers that needed the vote of one which had lost what it had synced.
+    """The first election of a leader of the controllers that needed the vote of one which had lost what it had synced,
+    and lacked what was decided, or was the second one of its term.
 
     As long as every leader has a majority without such votes, each of them had, among those who voted for it, somebody
-    who still holds what was decided. Where controllers do not say who voted, each election may be the one.
+    who still holds what was decided. A leader whose last entry is not before the last one decided has it as well. Where
+    controllers do not say who voted, each election may be the one.
     """
     damaged = [
         (
@@ -110,20 +112,31 @@ def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow], report
     ]
     if not damaged:
         return None
-    elections = sorted(
-        (event["time"], node, event["names"] or (), event["start"] or 0)
-        for node, events in reports.of("voted_in").items()
-        for event in events
-    )
-    if not elections:
+    events = reports.of("voted_in", "raft_committed")
+    told = sorted((event["time"], node, event) for node, of in events.items() for event in of if _is_whole(event))
+    if not any(event["event"] == "voted_in" for _, _, event in told):
         from_ns, _, words = min(damaged)
         return _Forgotten(words=words, from_ns=from_ns)
-    for at_ns, leader, voters, needed in elections:
-        lost = [(node, words) for from_ns, node, words in damaged if from_ns <= at_ns and node in voters]
-        if lost and len(set(voters) - {node for node, _ in lost}) < needed:
-            reason = f"{lost[0][1]}, and {leader} was elected with its vote at {seconds(at_ns)}"
+    decided, leaders = (0, 0), dict[int, str]()
+    for at_ns, node, event in told:
+        if event["event"] == "raft_committed":
+            decided = max(decided, (event["epoch"], event["end"]))
+            continue
+        voters = event["names"]
+        lost = [(voter, words) for from_ns, voter, words in damaged if from_ns <= at_ns and voter in voters]
+        is_needed = bool(lost) and len(set(voters) - {voter for voter, _ in lost}) < event["start"]
+        if is_needed and (tuple(event["members"]) < decided or leaders.get(event["epoch"], node) != node):
+            reason = (
+                f"{lost[0][1]}, and {node} was elected with its vote at {seconds(at_ns)}, and lacked what was decided"
+            )
             return _Forgotten(words=reason, from_ns=at_ns)
+        leaders[event["epoch"]] = node
     return None
+
+
+def _is_whole(event: Mapping[str, Any]) -> bool:
+    needed = ("epoch", "end") if event["event"] == "raft_committed" else ("epoch", "names", "start", "members")
+    return all(event[column] is not None for column in needed)
 
 
 @dataclass(frozen=True)

@@ -347,7 +347,6 @@ class RaftNode:
         effects = raft.step(event, now_ns)
         if (raft.role is Role.LEADER) is not self._was_leader:
             self._was_leader = not self._was_leader
-            self._host.reached("became-leader" if self._was_leader else "lost-leadership")
             if self._was_leader:
                 self._host.log(
                     "voted_in",
@@ -356,9 +355,7 @@ class RaftNode:
                     needed=raft.membership.majority,
                     last=list(raft.elected_with),
                 )
-        if raft.role is Role.LEADER and raft.commit > self._committed:
-            self._committed = raft.commit
-            self._host.log("raft_committed", term=raft.log.term_at(raft.commit), index=raft.commit)
+            self._host.reached("became-leader" if self._was_leader else "lost-leadership")
         if effects.must_persist:
             self._note_write(effects, last_index)
             self._storage.write(effects.hard_state, effects.entries, effects.snapshot)
@@ -375,6 +372,9 @@ class RaftNode:
             else:
                 for message in effects.messages:
                     self._transport.send(message, now_ns)
+        if raft.role is Role.LEADER and raft.commit > self._committed:
+            self._committed = raft.commit
+            self._host.log("raft_committed", term=raft.log.term_at(raft.commit), index=raft.commit)
         self._answer(effects)
         if raft.is_active is not self._was_active or (self._pending and raft.role is not Role.LEADER):
             self._change_leadership(raft.is_active)

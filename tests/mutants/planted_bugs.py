@@ -78,6 +78,15 @@ PLANTED_BUGS = (
         nemesis=("isolate primary and restart brokers every 15 for 8",),
     ),
     PlantedBug(
+        mutant="unheard-is-dead",
+        guarantee="acknowledged messages survive (LA)",
+        anomalies=LOST,
+        shown_by_nodes=frozenset({"confirmed-lost", "rewritten-log"}),
+        first_seed=2,
+        nemesis=("power off controllers and power off primary every 25 for 2",),
+        settings={"flush": "async", "time_scale": 1.0},
+    ),
+    PlantedBug(
         mutant="dispatch-to-max",
         guarantee="no uncommitted message is read (DR)",
         anomalies=DIRTY,

@@ -6,7 +6,7 @@ and nothing may go that was written less than the retention time before. Where f
 asked for, or an election may be unclean, what was acknowledged around a fault that took a broker away may be lost.
 Slow disks and clocks excuse nothing, nor does a full disk, nor do links where all had to acknowledge. A controller
 whose disk loses what was synced may vote twice, or for one that lacks what was decided: once a leader of controllers
-owes its election to such a vote, nothing is promised.
+that owes its election to such a vote does, nothing is promised.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow], report
     if not damaged:
         return None
     events = reports.of("voted_in", "raft_committed")
-    told = sorted((event["time"], node, event) for node, of in events.items() for event in of if _is_whole(event))
+    told = [(event["time"], node, event) for node, of in events.items() for event in of if _is_whole(event)]
+    told.sort(key=lambda one: one[:2])
     if not any(event["event"] == "voted_in" for _, _, event in told):
         from_ns, _, words = min(damaged)
         return _Forgotten(words=words, from_ns=from_ns)

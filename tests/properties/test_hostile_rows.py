@@ -50,7 +50,7 @@ def fate(one: Hostile, judgement: Judgement, folder: Path) -> str:
     path = folder / "hostile.json"
     one.write(path)
     try:
-        rows, judgement = in_memory(path, judgement)
+        rows, judgement, *_ = in_memory(path, judgement)
         failed = failures(judged(rows, judgement))
     except (MalformedHistory, HarnessError):
         return "refused"

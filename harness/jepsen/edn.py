@@ -116,7 +116,7 @@ class Forms:
                 raise Unfinished(at, "the text ends within an operation") from None
             raise CutOff from None
         except BrokenText as broken:
-            if final and cursor.at == len(text) and text[-1] not in b"])}":
+            if final and cursor.at == len(text) and text[-1] not in b'])}"':
                 raise Unfinished(at, "the text ends within an operation") from None
             raise BrokenText(at, broken.reason, fault=broken.fault) from None
         return cursor.at, None

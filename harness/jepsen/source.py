@@ -91,7 +91,8 @@ class Text:
         """Whether the packed file ended before what was packed did; known once that was reached."""
 
     def _opened(self) -> pa.NativeFile:
-        file = pa.OSFile(str(self._path))
+        # Arrow itself opens no path that is not UTF-8.
+        file = pa.PythonFile(self._path.open("rb", buffering=0), mode="r")
         return file if self._codec is None else pa.CompressedInputStream(file, self._codec)
 
     def read(self, size: int) -> bytes:

@@ -29,9 +29,9 @@ def looks_so(head: bytes) -> bool:
 
 
 def is_directory(path: Path) -> bool:
-    """Whether there are logs, and all look so. Raises OSError."""
-    logs = _logs(path)
-    return bool(logs) and all(looks_so(_head(log)) for log in logs if log.stat().st_size)
+    """Whether there are logs with something in them, and all of these look so. Raises OSError."""
+    written = [log for log in _logs(path) if log.stat().st_size]
+    return bool(written) and all(looks_so(_head(log)) for log in written)
 
 
 def _logs(path: Path) -> list[Path]:

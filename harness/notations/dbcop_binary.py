@@ -21,9 +21,12 @@ _SMALL = 1 << 32
 
 
 def looks_so(head: bytes) -> bool:
-    """Whether it begins with five small numbers and a text."""
+    """Whether it begins with five small numbers, of which all but the first count something, and a text."""
     at = _PARAMETERS.size
-    if len(head) < at + _LENGTH.size or any(number >= _SMALL for number in _PARAMETERS.unpack_from(head)):
+    if len(head) < at + _LENGTH.size:
+        return False
+    identity, *counts = _PARAMETERS.unpack_from(head)
+    if identity >= _SMALL or not all(0 < count < _SMALL for count in counts):
         return False
     (length,) = _LENGTH.unpack_from(head, at)
     info = head[at + _LENGTH.size :][:length]

@@ -48,8 +48,8 @@ def test_options_for_histories_are_refused_for_a_run_by_name(
         (("--initial", "0"), "--initial is for --model, not for --workload or a run"),
         (("--failed-cas", "answer"), "--failed-cas is for --model, not for --workload or a run"),
         (("--set", "total=3"), "--set is for --workload, not for --model or a run"),
-        (("--consistency-model", "serializable"), "--consistency-model is for --workload list-append or rw-register"),
-        (("--assume", "wfr-keys"), "--assume is for --workload list-append or rw-register"),
+        (("--consistency-model", "serializable"), "name the history in it"),
+        (("--assume", "wfr-keys"), "name the history in it"),
         (("--certify", "orders"), "--certify is for a single history with --model, or --workload list-append or rw"),
     ],
 )

@@ -87,7 +87,6 @@ def test_each_path_is_judged_whatever_stands_beside_it(stormproof: Stormproof, e
         (WRITE + WRITE[:49] + READ, "line 4, row 3", "process 0 invokes read while its write is still open"),
         (WRITE.replace(":ok", ":okay"), "line 2, row 1", "type must be one of invoke, ok, fail, info, it is :okay"),
         (LOG.replace(":ok", ":okay"), "line 2, row 1", "type must be one of invoke, ok, fail, info, it is :okay"),
-        ("[" + WRITE.replace("1}\n", "1, :time 9}\n", 1) + READ, "line 5, row 4", "the text ends before ']'"),
         (WRITE.replace("1}", "1, :index 4}", 1).replace("1}", "1, :index 3}"), "line 2, row 1", "index runs back"),
         (WRITE.replace(":process 0", ":process nil"), "line 1, row 0", "process must be a number of at least 0"),
         ('{"process": 0.5, "type": "ok", "f": "read"}', "line 1, row 0", "process must be a number of at least 0"),

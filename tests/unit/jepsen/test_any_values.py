@@ -53,7 +53,7 @@ def history(*operations: str) -> str:
 
 def judged(tmp_path: Path, text: str, judgement: Judgement) -> tuple[Verdict, dict[str, int]]:
     (tmp_path / "h").write_text(text)
-    rows, judgement = in_memory(tmp_path / "h", judgement)
+    rows, judgement, _ = in_memory(tmp_path / "h", judgement)
     checkers = {name: one for name, one in judgement.checkers.items() if name != "statistics"}
     results = check_history(CheckRequest(history=rows, repeats=judgement.repeats), checkers, InProcessEngine())
     return merge(result.verdict for result in results.values()), broken(results)

@@ -26,7 +26,7 @@ READ = "{:process 1 :type :invoke :f :read :value nil :time 70}\n{:process 1 :ty
 
 def words(tmp_path: Path, text: str, workload: str = "set") -> tuple[str, pa.Table]:
     (tmp_path / "h").write_text(text)
-    rows, _ = in_memory(tmp_path / "h", of_workload(workload, ()))
+    rows, *_ = in_memory(tmp_path / "h", of_workload(workload, ()))
     return ", ".join(passed_over(rows).words()), rows
 
 
@@ -188,7 +188,7 @@ def test_a_model_says_whether_a_pair_is_a_key(tmp_path: Path) -> None:
 
 def test_a_cas_to_null_has_no_key(tmp_path: Path) -> None:
     (tmp_path / "h").write_text(history("cas [1 nil] => ok [1 nil]", "read => ok nil"))
-    rows, _ = in_memory(tmp_path / "h", of_model("cas-register", initial="1", failed_cas=None))
+    rows, *_ = in_memory(tmp_path / "h", of_model("cas-register", initial="1", failed_cas=None))
     assert rows["key"].to_pylist() == [None] * 4
     assert rows["value"].to_pylist()[0] == {"value": None, "expected": 1}
 
@@ -205,7 +205,7 @@ def test_no_finding_is_longer_than_two_kilobytes(f: str, tmp_path: Path) -> None
     value = '"' + "é" * 100_000 + '"'
     workload, read = {"add": ("set", "read"), "enqueue": ("queue", "drain")}[f]
     (tmp_path / "h.edn").write_text(history(f"{f} {value} => ok {value}", f"{read} => ok []"))
-    rows, judgement = in_memory(tmp_path / "h.edn", of_workload(workload, ()))
+    rows, judgement, _ = in_memory(tmp_path / "h.edn", of_workload(workload, ()))
     request = CheckRequest(history=rows, repeats=judgement.repeats)
     decided = Judge(engine="inprocess").decide(
         request, judgement.checkers, judged=workload, named="h.edn", progress=quiet

@@ -189,7 +189,7 @@ def test_loss_is_legal_exactly_where_the_table_says_and_of_what_was_gone_from_th
 
 def test_traces_of_a_loss_are_legal_until_its_faults_are_over_and_caught_up_with() -> None:
     after_s = 2.5 + catch_up_ns(ALL_ACK_2) / 1e9
-    for anomaly in ("inconsistent-offsets", "nonmonotonic-poll", "confirmed-lost"):
+    for anomaly in ("inconsistent-offsets", "nonmonotonic-poll", "confirmed-lost", "delivered-again"):
         assert is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s - 0.1, anomaly)
         assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s + 0.1, anomaly)
         assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, EARLY_S, anomaly)

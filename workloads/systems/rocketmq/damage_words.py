@@ -52,6 +52,7 @@ READ = ("dirty-read",)
 UNREAD_TRACES = (
     *("inconsistent-offsets", "nonmonotonic-send"),
     *("redelivered-early", "redelivered-after-ack", "times-not-risen"),
+    "delivered-again",
 )
 GIVEN_AGAIN = ("unconsumed", "lost-retry")
 """What becomes of messages that get offsets which a group had read already: its members learn at their next pull that

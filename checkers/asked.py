@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ import pyarrow.compute as pc
 from checkers.history_batches import Source, batches, encoded, history_rows, nulls_in
 from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, whole
 from checkers.repeats import Repeats
+from harness.lifetime import scratch
 from harness.operation import NEMESIS
 from harness.record.history import COLUMNS, MalformedHistory, by_process
 from harness.record.history.parquet import parquet_file
@@ -51,8 +51,8 @@ def in_full(history: Source, repeats: Sequence[Repeats]) -> Iterator[Source]:
     else:
         # Beside the history, where workers of Spark can read it as well.
         beside = history.parent if os.access(history.parent, os.W_OK) else None
-        with TemporaryDirectory(dir=beside, prefix=".in-full-") as folder:
-            path = Path(folder) / history.name
+        with scratch.directory(beside=beside) as folder:
+            path = folder / history.name
             found = _batches_in_full(history, repeats)
             first = next(found)
             with parquet_file(path, first.schema) as writer:

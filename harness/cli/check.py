@@ -158,20 +158,19 @@ def command(
 
     Histories are ours (.parquet, .arrows), or Jepsen's: EDN or JSON (a vector, a list, an array, or one map a
     line; keys as :key or lifted into values, [k v]), or lines of its log; in UTF-8, plain, gzip or zstd, of any length.
-    Which of them it is is seen from its bytes, not from its name, and what it is a history of from its operations,
-    unless --workload or --model say it. PATH may be a pipe, such as <(xz -dc h.edn.xz), or - for standard input; or a
-    directory of a test of Jepsen's (store/latest), whose results.edn is compared with our verdict. A directory of
-    tests or runs (store), or a tar archive of tests, stands for all that lie in it: each gets a line.
-
+    Which it is is seen from its bytes, and what it is a history of from its operations, unless --workload or --model
+    say it. PATH may be a pipe, such as <(xz -dc h.edn.xz), or - for standard input; or a directory of a test of Jepsen's
+    (store/latest), whose results.edn is compared with our verdict. A directory of tests or runs (store), or a tar
+    archive of tests, stands for all that lie in it: each gets a line.
     A run directory is judged as its scenario says: options that say what a history is one of are refused for it.
 
     --json prints one object a line for each PATH, in that order: path, verdict (null if there is none), anomalies,
-    seconds, exit_code, reasons, and for bad input error; of transactions also the model that was demanded, and of all
-    models ruled_out, strongest and undecided. Only a history that is checked alone gets a report.
-
+    seconds, exit_code, reasons, and for bad input error; of transactions also model, and of all models ruled_out,
+    strongest and undecided. Only a history that is checked alone gets a report.
     Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong usage or a malformed history, 255 the harness failed. Over
     several: invalid outranks all, then a failed harness, then bad input, then unknown.
     """
+    _require_apart(certify, junit)
     keep_freed_memory()
     start_arrow()
     # Not before: help, completion and a misspelt option need nothing of what reads and judges.
@@ -192,6 +191,10 @@ def command(
         order=order,
     )
     execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, effort=effort)
+    return check_all(paths, options, execution, console_of(as_json, progress, file=certify or junit), junit)
+
+
+def _require_apart(certify: Path | None, junit: Path | None) -> None:
+    """Raises UsageError for two files that would both be standard output."""
     if STANDARD_OUTPUT in (certify, junit) and certify == junit:
         raise UsageError("--certify and --junit cannot both be written to standard output")
-    return check_all(paths, options, execution, console_of(as_json, progress, file=certify or junit), junit)

@@ -183,7 +183,9 @@ def of_workload(name: str, settings: Sequence[str], certificate: Path | None = N
 
 def shape_of(workload: Workload) -> Shape:
     """Of a history of it that others recorded."""
-    repeated = {f for one in workload.repeats for f in one.functions}
+    # A position or a link beside an answer makes no question of it.
+    asked_for = [one for one in workload.repeats if set(one.columns) != {"value.link"}]
+    repeated = {f for one in asked_for for f in one.functions}
     in_parts = {f for one in workload.repeats if any(".txn." in name for name in one.columns) for f in one.functions}
     return Shape(
         value_type=workload.value_type,

@@ -17,6 +17,7 @@ from checkers.consumption.rows import RETRY_PREFIX
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.run import check_history
+from checkers.searching import Searches
 from harness.record.history import history_schema
 from harness.session.judgement import checker_for
 from harness.session.resolve import names
@@ -164,7 +165,9 @@ def verdict(rows: list[Row], workload: str, options: dict[str, str], path: Path,
     table = pa.Table.from_pylist(numbered, schema=history_schema(workload_named(workload).value_type))
     pq.write_table(table, path, row_group_size=97)
     checker = checker_for(workload, options)
-    result = check_history(CheckRequest(history=path), {"checker": checker}, InProcessEngine())["checker"]
+    # Which objects are searched first, before one is found that is broken, names may decide.
+    request = CheckRequest(history=path, searches=Searches.ALL)
+    result = check_history(request, {"checker": checker}, InProcessEngine())["checker"]
     counts = {name: summary.count for name, summary in result.anomalies.items()}
     return result.verdict, counts, len(result.reasons), result.statistics
 

@@ -50,14 +50,11 @@ class Deliveries:
                 return None
             self._host.reached("about-to-deliver")
             pending = self._puts.put(mastership, self.readable(due))
-        except RemotingError as error:
-            if error.code == ResponseCode.MESSAGE_ILLEGAL:
+        except (RemotingError, DiskFull) as error:
+            if isinstance(error, RemotingError) and error.code == ResponseCode.MESSAGE_ILLEGAL:
                 # It will never be taken: it stays where it waited, and those behind it have their turn.
                 self._host.log("undelivered", topic=due.topic, offset=waited.physical_offset, reason=error.remark)
                 return 0
-            self._host.reached("delivery-refused")
-            return None
-        except DiskFull:
             self._host.reached("delivery-refused")
             return None
         return pending.put.end_offset if await self._puts.confirmed(pending) else None

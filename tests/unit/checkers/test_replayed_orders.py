@@ -89,6 +89,7 @@ IMPOSSIBLE: list[tuple[str, Any, tuple[Step, ...]]] = [
     ("append-log", None, (("append", 1, [1, 1]),)),
     ("append-log", None, (("append", 1, [0, 2]),)),
     ("append-log", [5], (("append", 1, [0, 1]),)),
+    ("echo", None, (("echo", "a", "b"),)),
 ]
 """Model, the value it begins with, and what is asked of it: all of it can happen but the last."""
 
@@ -148,6 +149,7 @@ POSSIBLE: list[tuple[str, Any, tuple[Step, ...]]] = [
     ("stack", None, (("pop", None), ("push", 2, 2), ("pop", None, 2))),
     ("append-log", [5], (("append", 1, [1, 1]), ("append", 2, 2), ("append", 3), ("read", None, [5, 1, 2, 3]))),
     ("append-log", None, (("append", [0, 7], [0, 7]), ("append", 1, None), ("read", None))),
+    ("echo", None, (("echo", "a", "a"), ("echo", [1], [1]))),
 ]
 
 

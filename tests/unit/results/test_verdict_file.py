@@ -33,7 +33,6 @@ def test_the_keys_are_the_documented_ones(tmp_path: Path) -> None:
         "points",
         "usage",
         "versions",
-        "passed_over",
         "checked",
     ]
     assert data["verdict"] == "invalid"

@@ -165,7 +165,7 @@ def test_a_set_may_be_stale_where_reads_do_not_wait_for_other_members(settings: 
 
 
 def test_where_standbys_answer_reads_snapshots_are_promised_and_they_may_be_behind() -> None:
-    settings = PostgresqlSettings(deployment=Servers.PATRONI, reads=Reads.STANDBY)
+    settings = PostgresqlSettings(deployment=Servers.PATRONI, reads_at=Reads.STANDBY)
     assert POSTGRESQL.advised(settings, "list-append")["model"] == "snapshot-isolation"
     assert POSTGRESQL.legal_loss(settings, (), None).in_workloads == {"set": ("stale",)}
 
@@ -182,16 +182,16 @@ def test_a_commit_that_was_given_up_may_be_lost_in_a_failover_and_not_otherwise(
 
 def test_settings_without_the_servers_that_they_are_about_are_refused() -> None:
     for refused in (
-        lambda: PostgresqlSettings(reads=Reads.STANDBY),
+        lambda: PostgresqlSettings(reads_at=Reads.STANDBY),
         lambda: PostgresqlSettings(deployment=Servers.PATRONI, cancels=True),
-        lambda: demanded_settings(reads="replica"),
+        lambda: demanded_settings(reads_at="replica"),
     ):
         with pytest.raises(UsageError, match="as well"):
             refused()
 
 
 def test_replicas_of_mariadb_follow_one_primary_and_may_be_behind_it() -> None:
-    settings = demanded_settings(deployment="replicas", reads="replica")
+    settings = demanded_settings(deployment="replicas", reads_at="replica")
     programs: list[Any] = [node.program for node in MARIADB.nodes(settings, None)]
     assert ["/etc/follow.sql" in program.files for program in programs] == [False, True, True]
     assert MARIADB.legal_loss(settings, (), None).in_workloads["set"] == ("stale",)

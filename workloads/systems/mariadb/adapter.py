@@ -69,7 +69,7 @@ class MariadbSettings:
     deployment: Deployment = Deployment.ALONE
     """One server; three of a Galera cluster, to all of which clients write; or a primary and two replicas that follow
     it asynchronously, and never take its place."""
-    reads: Reads = Reads.PRIMARY
+    reads_at: Reads = Reads.PRIMARY
     """Where there are replicas."""
     isolation: Isolation = Isolation.REPEATABLE_READ
     """The level of every transaction. The workload demands what the vendor promises for it, unless `model` is set."""
@@ -85,8 +85,8 @@ class MariadbSettings:
     """Judge as if nothing could be lost, and no level allowed more than another, beside what `model` says."""
 
     def __post_init__(self) -> None:
-        if self.reads is Reads.REPLICA and self.deployment is not Deployment.REPLICAS:
-            raise UsageError("reads=replica needs servers that replicate: set deployment=replicas as well")
+        if self.reads_at is Reads.REPLICA and self.deployment is not Deployment.REPLICAS:
+            raise UsageError("reads_at=replica needs servers that replicate: set deployment=replicas as well")
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -184,7 +184,7 @@ class Mariadb:
             return LegalLoss()
         flush = settings.flush_log_at_trx_commit
         cluster = settings.members if settings.deployment is Deployment.GALERA else ()
-        may_be_stale = (bool(cluster) and not settings.sync_wait) or settings.reads is Reads.REPLICA
+        may_be_stale = (bool(cluster) and not settings.sync_wait) or settings.reads_at is Reads.REPLICA
         return legal_loss(
             model=settings.promised,
             flush_log_at_trx_commit=flush,
@@ -207,7 +207,7 @@ async def _session(host: Any, settings: MariadbSettings, name: str) -> MariadbSe
 
 
 def _reads_replica(settings: MariadbSettings, process: int) -> bool:
-    return settings.reads is Reads.REPLICA and process % 2 == 1
+    return settings.reads_at is Reads.REPLICA and process % 2 == 1
 
 
 async def _at_replica(host: Any, settings: MariadbSettings, process: int) -> MariadbSession:

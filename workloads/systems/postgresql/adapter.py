@@ -122,7 +122,7 @@ class Postgresql:
             struck,
             replication,
             cancels=settings.cancels,
-            reads_standbys=settings.reads is Reads.STANDBY,
+            reads_standbys=settings.reads_at is Reads.STANDBY,
         )
 
 
@@ -134,7 +134,7 @@ async def _session(host: Any, settings: PostgresqlSettings) -> PostgresqlSession
 
 
 def _reads_standby(settings: PostgresqlSettings, process: int) -> bool:
-    return settings.reads is Reads.STANDBY and process % 2 == 1
+    return settings.reads_at is Reads.STANDBY and process % 2 == 1
 
 
 async def _at_standby(host: Any, settings: PostgresqlSettings, process: int) -> PostgresqlSession:

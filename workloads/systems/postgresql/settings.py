@@ -40,7 +40,7 @@ class PostgresqlSettings:
     """The level of every transaction. The workload demands what the vendor promises for it, unless `model` is set."""
     synchronous_commit: bool = True
     """Answer once a commit is on the disk and, where replication is synchronous, on that of a standby."""
-    reads: Reads = Reads.PRIMARY
+    reads_at: Reads = Reads.PRIMARY
     """Under Patroni. A standby knows no serializable transactions: they are of repeatable read there."""
     cancels: bool = False
     """Where replication is synchronous: clients give a COMMIT up that waits for a second, as impatient programs do."""
@@ -56,8 +56,8 @@ class PostgresqlSettings:
             raise UsageError(
                 f"replication={self.replication.value} needs servers that replicate: set deployment=patroni as well"
             )
-        if self.reads is Reads.STANDBY and not self.in_cluster:
-            raise UsageError("reads=standby needs servers that replicate: set deployment=patroni as well")
+        if self.reads_at is Reads.STANDBY and not self.in_cluster:
+            raise UsageError("reads_at=standby needs servers that replicate: set deployment=patroni as well")
         if self.cancels and self.replication is Replication.ASYNCHRONOUS:
             raise UsageError("cancels is about a COMMIT that waits for a standby: set replication=synchronous as well")
 
@@ -67,7 +67,7 @@ class PostgresqlSettings:
 
     @property
     def promised(self) -> ConsistencyModel:
-        return promised(self.isolation, reads_standbys=self.reads is Reads.STANDBY)
+        return promised(self.isolation, reads_standbys=self.reads_at is Reads.STANDBY)
 
     @property
     def servers(self) -> tuple[str, ...]:

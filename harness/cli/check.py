@@ -159,9 +159,9 @@ def command(
     Histories are ours (.parquet, .arrows), or Jepsen's: EDN or JSON (a vector, a list, an array, or one map a
     line; keys as :key or lifted into values, [k v]), or lines of its log; in UTF-8, plain, gzip or zstd, of any length.
     Which it is is seen from its bytes, and what it is a history of from its operations, unless --workload or --model
-    say it. PATH may be a pipe, such as <(xz -dc h.edn.xz), or - for standard input; or a directory of a test of Jepsen's
-    (store/latest), whose results.edn is compared with our verdict. A directory of tests or runs (store), or a tar
-    archive of tests, stands for all that lie in it: each gets a line.
+    say it. PATH may be a pipe, such as <(xz -dc h.edn.xz), or - for standard input; or a directory of a test of
+    Jepsen's (store/latest), whose results.edn is compared with our verdict. A directory of tests or runs (store), or a
+    tar archive of tests, stands for all that lie in it: each gets a line.
     A run directory is judged as its scenario says: options that say what a history is one of are refused for it.
 
     --json prints one object a line for each PATH, in that order: path, verdict (null if there is none), anomalies,

@@ -22,10 +22,11 @@ Elements are counted as multisets, by queue. The promises, and what breaks them:
 What the mode allows is in the statistics: `lost` where at most once, `duplicated` where at least once, and in any mode
 `recovered`, elements of indefinite enqueues that were delivered.
 
-Where a drain is missing, absence proves nothing: UNKNOWN. Where nothing is acked, an indefinite dequeue may have taken
-an element that no operation saw, an indefinite drain any number: exactly-once then counts as broken only by more
-losses, and the order of at-least-once only by more elements that came late, for each may have been delivered in its
-turn before. What it took comes again at least once, and is lost if it does not: nobody has acknowledged it.
+Where a drain is missing, absence proves nothing: UNKNOWN. Of a queue in which nothing is acked an indefinite dequeue
+may have taken an element that no operation saw, an indefinite drain any number: exactly-once then counts as broken only
+by more losses of that queue, and the order of at-least-once only by more elements that came late than all such dequeues
+may have delivered in their turn before. What it took comes again at least once, and is lost if it does not: nobody has
+acknowledged it.
 
 Where elements come out only by what the system does once they are in, what is missing is lost only if it served again.
 
@@ -48,10 +49,19 @@ from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
-from checkers.kernels.columns import FAIL, INFO, NONE, OK
+from checkers.kernels.columns import FAIL, INFO, NONE, OK, Bool, Int64
 from checkers.multiset.order import SENT, Order, late_elements, sent_elements
-from checkers.multiset.rows import COLUMNS, NEVER, ROWS, SPANS, element_groups, is_ok, process_rows, spans_with_heads
-from checkers.plan import CheckRequest, Engine
+from checkers.multiset.rows import (
+    COLUMNS,
+    ROWS,
+    SPANS,
+    ElementGroups,
+    element_groups,
+    is_ok,
+    process_rows,
+    spans_with_heads,
+)
+from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.verdict import CheckerResult
 
 FUNCTIONS = ("enqueue", "dequeue", "ack", "drain")
@@ -67,7 +77,9 @@ class Delivery(Enum):
 
 
 COUNTED = ("attempted", "acked", "delivered", "recovered")
-TAKEN = ("acks", "indefinite dequeues", "indefinite drains")
+MAY_BE_TAKEN, DEQUEUES, DRAINS = TAKEN = ("may be taken", "indefinite dequeues", "indefinite drains")
+"""Of queues in which nothing is acked."""
+TALLIES = pa.schema([("queue", pa.string()), *((name, pa.int64()) for name in ("lost", "acks", "dequeues", "drains"))])
 UNDRAINED = "undrained"
 """Counts that travel with the findings, without examples."""
 
@@ -129,7 +141,7 @@ class QueueChecker:
             late = engine.grouped(sent, ("bucket",), late_elements, FINDINGS)
             findings = engine.union(findings, late)
         found = dict(gathered_findings(engine, findings, request.excuses))
-        counts = {name: found.pop(name).count if name in found else 0 for name in (*COUNTED, *TAKEN, UNDRAINED)}
+        counts = {name: found.pop(name).count if name in found else 0 for name in (*COUNTED, UNDRAINED)}
         statistics = {name: counts[name] for name in COUNTED}
         undecided = []
         if counts[UNDRAINED] and self.delivery is not Delivery.AT_MOST_ONCE:
@@ -146,19 +158,82 @@ class QueueChecker:
             statistics["lost"] = found.pop("lost").count
         if self.delivery is Delivery.AT_LEAST_ONCE and "duplicated" in found:
             statistics["duplicated"] = found.pop("duplicated").count
-        if self.delivery is Delivery.EXACTLY_ONCE and "lost" in found and not counts["acks"]:
+        if self.delivery is Delivery.EXACTLY_ONCE and "lost" in found:
+            taken = _taken(operations, excuses, request, engine)
             lost = found["lost"].count
-            if counts["indefinite drains"] or lost <= counts["indefinite dequeues"]:
+            if taken[MAY_BE_TAKEN] >= lost:
                 del found["lost"]
                 undecided.append(f"{lost} elements are gone, which indefinite dequeues or drains may have taken")
-        if self.delivery is Delivery.AT_LEAST_ONCE and "out-of-order" in found and not counts["acks"]:
+        if self.delivery is Delivery.AT_LEAST_ONCE and "out-of-order" in found:
+            taken = _taken(operations, excuses, request, engine)
             late_count = found["out-of-order"].count
-            if counts["indefinite drains"] or late_count <= counts["indefinite dequeues"]:
+            if taken[DRAINS] or late_count <= taken[DEQUEUES]:
                 del found["out-of-order"]
                 undecided.append(
                     f"{late_count} elements came late, unless indefinite dequeues or drains delivered them before"
                 )
         return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
+
+
+def _taken(operations: Dataset, excuses: Excuses, request: CheckRequest, engine: Engine) -> Mapping[str, int]:
+    """What operations of unknown outcome may have taken without telling: counts by the names in TAKEN."""
+    tallies = engine.grouped(operations, ("bucket",), partial(queue_tallies, excuses=excuses), TALLIES)
+    counted = engine.grouped(tallies, ("queue",), taken_findings, FINDINGS)
+    found = dict(gathered_findings(engine, counted, request.excuses))
+    return {name: found[name].count if name in found else 0 for name in TAKEN}
+
+
+def queue_tallies(table: pa.Table, *, excuses: Excuses) -> pa.Table:
+    """Kernel over all operations on a bucket of elements: a row of TALLIES for each queue in it."""
+    groups = element_groups(table)
+    named = groups.element != NONE
+    acked = (groups.f == ENQUEUE) & named & (groups.type == OK)
+    lost = np.flatnonzero(_missing(groups, named) & _decided(groups, acked))
+    spans = groups.smallest(acked, groups.start)[lost], groups.largest(acked, groups.end)[lost]
+    unexcused = [lost[some] for excuse, some in excuses.split("lost", *spans) if excuse is None]
+    indefinite = groups.type == INFO
+
+    def by_queue(keys: Int64) -> pa.Array:
+        return pa.array(np.bincount(keys, minlength=len(groups.names)))
+
+    return pa.table(
+        {
+            "queue": ["" if name is None else f":{name}" for name in groups.names],
+            "lost": by_queue(groups.key[groups.first[np.concatenate([*unexcused, lost[:0]])]]),
+            "acks": by_queue(groups.key[is_ok(groups, ACK) & named]),
+            "dequeues": by_queue(groups.key[indefinite & (groups.f == DEQUEUE)]),
+            "drains": by_queue(groups.key[indefinite & (groups.f == DRAIN)]),
+        },
+        schema=TALLIES,
+    )
+
+
+def taken_findings(tallies: pa.Table) -> pa.Table:
+    """Kernel over all tallies of one queue."""
+    lost, acks, dequeues, drains = (int(np.sum(tallies[name].to_numpy())) for name in TALLIES.names[1:])
+    findings = Findings()
+    if not acks:
+        findings.add(MAY_BE_TAKEN, lost if drains or lost <= dequeues else 0, ())
+        findings.add(DEQUEUES, dequeues, ())
+        findings.add(DRAINS, drains, ())
+    return findings.table()
+
+
+def _missing(groups: ElementGroups, named: Bool) -> Bool:
+    """Of which elements fewer came out than are in for certain."""
+    kept = groups.sizes((groups.f == ENQUEUE) & named & (groups.type == OK))
+    delivered = groups.sizes(is_ok(groups, DEQUEUE, DRAIN) & named)
+    withdrawn = groups.sizes((groups.f == WITHDRAW) & named & (groups.type != FAIL)) > 0
+    shown = groups.sizes(np.isin(groups.f, (DEQUEUE, DRAIN)) & named & (groups.type == INFO))
+    return np.asarray((kept > delivered + shown) & ~withdrawn)
+
+
+def _decided(groups: ElementGroups, acked: Bool) -> Bool:
+    """Of which elements a drain that began after they were acked says whether they are still there."""
+    drains = is_ok(groups, DRAIN)
+    drained = np.full(len(groups.names), -1, dtype=np.int64)
+    np.maximum.at(drained, groups.key[drains], groups.start[drains])
+    return np.asarray(groups.largest(acked, groups.end) < drained[groups.key[groups.first]])
 
 
 def queue_findings(table: pa.Table, *, excuses: Excuses) -> pa.Table:
@@ -169,7 +244,6 @@ def queue_findings(table: pa.Table, *, excuses: Excuses) -> pa.Table:
     possible = enqueues & (groups.type != FAIL)
     acked = enqueues & (groups.type == OK)
     deliveries = is_ok(groups, DEQUEUE, DRAIN) & named
-    drains = is_ok(groups, DRAIN)
 
     tried = groups.sizes(enqueues)
     attempts, kept, delivered = groups.sizes(possible), groups.sizes(acked), groups.sizes(deliveries)
@@ -179,12 +253,7 @@ def queue_findings(table: pa.Table, *, excuses: Excuses) -> pa.Table:
     aborted = out & ~unexpected & (attempts == 0)
     duplicated = (delivered > attempts) & (attempts > 0)
 
-    drained = np.full(len(groups.names), -1, dtype=np.int64)
-    np.maximum.at(drained, groups.key[drains], groups.start[drains])
-    withdrawn = groups.sizes((groups.f == WITHDRAW) & named & (groups.type != FAIL)) > 0
-    shown = groups.sizes(np.isin(groups.f, (DEQUEUE, DRAIN)) & named & (groups.type == INFO))
-    missing = (kept > delivered + shown) & ~withdrawn
-    decided = groups.largest(acked, groups.end) < drained[groups.key[groups.first]]
+    missing, decided = _missing(groups, named), _decided(groups, acked)
     ack = groups.smallest(is_ok(groups, ACK) & named, groups.end)
     again = (groups.largest(deliveries, groups.start) > ack) & (attempts == 1)
 
@@ -200,15 +269,11 @@ def queue_findings(table: pa.Table, *, excuses: Excuses) -> pa.Table:
     groups.report(findings, "unexpected", unexpected, "was delivered before anybody had tried to enqueue it")
     groups.report(findings, "aborted-read", aborted, "was delivered, although its enqueue had certainly failed")
     groups.report(findings, "redelivered-after-ack", again, "was delivered again after its ack had completed")
-    indefinite = groups.type == INFO
     counts = {
         "attempted": int(tried.sum()),
         "acked": int(kept.sum()),
         "delivered": int(delivered.sum()),
         "recovered": int((out & (kept == 0) & (attempts > 0)).sum()),
-        "acks": int((ack != NEVER).sum()),
-        "indefinite dequeues": int((indefinite & (groups.f == DEQUEUE)).sum()),
-        "indefinite drains": int((indefinite & (groups.f == DRAIN)).sum()),
         UNDRAINED: int((missing & ~decided).sum()),
     }
     for name, count in counts.items():

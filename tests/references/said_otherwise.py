@@ -553,12 +553,13 @@ def may_be_together(one: WrittenHistory, other: WrittenHistory) -> bool:
 
 
 def _counts_takers(history: WrittenHistory) -> bool:
-    """Whether what is gone of a queue is counted against dequeues and drains of unknown outcome, which are counted over
-    all queues, and only where nobody acknowledges anything."""
+    """Whether what comes late of a queue is counted against dequeues and drains of unknown outcome: over all queues in
+    which nobody acknowledges anything."""
     taking = ("dequeue", "drain")
     definite = sum(row["type"] in ("ok", "fail") for row in history.rows if row["f"] in taking)
     begun = sum(row["type"] == "invoke" for row in history.rows if row["f"] in taking)
-    return history.checker in ("queue", "transactional") and begun > definite
+    is_ordered = history.options.get("order", "none") != "none" if history.checker == "queue" else True
+    return history.checker in ("queue", "transactional") and is_ordered and begun > definite
 
 
 def by_key(history: WrittenHistory) -> dict[str, WrittenHistory]:

@@ -34,7 +34,7 @@ def renamed(recorded: OperationColumns, functions: Mapping[str, str], *, has_fin
     f = recorded.fields["f"]
     marked = recorded.fields[MARKED_FINAL]
     fields = dict(recorded.fields)
-    taking = [number for number, name in enumerate(f.values) if str(functions.get(name, "")).startswith(MINUS)]
+    taking = [number for number, name in enumerate(f.values) if _taken_by(name, functions)]
     if taking:
         fields["value"] = _negated(recorded.fields["value"], np.isin(f.codes, taking))
     if functions:
@@ -48,6 +48,10 @@ def renamed(recorded: OperationColumns, functions: Mapping[str, str], *, has_fin
         codes = np.where(is_invoked & is_read & is_final, len(f.values), f.codes).astype(np.int32)
         fields["f"] = Column([*f.values, Keyword(FINAL_READ)], codes)
     return replace(recorded, fields=fields)
+
+
+def _taken_by(name: Any, functions: Mapping[str, str]) -> bool:
+    return isinstance(name, str) and functions.get(name, "").startswith(MINUS)
 
 
 def _renamed(name: Any, functions: Mapping[str, str]) -> Any:

@@ -196,7 +196,8 @@ def _left_out(history: WrittenHistory, asked: Row, completion: Row, repeats: Seq
 def _members_left_out(asked: Row, value: Row, ended: str, repeats: Repeats) -> Row:
     members = {column.split(".")[1] for column in repeats.columns}
     if "txn" not in members:
-        return dict.fromkeys(members & value.keys())
+        # What the invocation does not say, or says otherwise, is an answer.
+        return {name: None for name in members & value.keys() if asked.get(name) == value[name]}
     parts = value.get("txn") or []
     is_answered = ended == "ok" and any(part["f"] in ANSWERING for part in parts)
     return {"txn": None} if parts and not is_answered and parts == asked.get("txn") else {}

@@ -11,9 +11,9 @@ another one in the other. What breaks the promise:
   aborted-read  a value was read, although its write had certainly failed
 
 Reads are all those of any ok transaction, of registers that it does not write itself. Where a register may have been
-written more than once, being shown says nothing of order: forks are not reported then, UNKNOWN. If no read ever showed
-one register and not another, nothing was tried: UNKNOWN. The statistics count reads of several registers: early ones
-showed none, late ones all of them, the telling ones some.
+written more than once, being shown says nothing of order: forks of it and another one are not reported, UNKNOWN. If no
+read ever showed one register and not another, nothing was tried: UNKNOWN. The statistics count reads of several
+registers: early ones showed none, late ones all of them, the telling ones some.
 
 Cost: the number of pairs of registers that a read shows and does not show, so reads of many registers are dear.
 
@@ -34,12 +34,20 @@ import pyarrow.compute as pc
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.causal.spans import transactions
-from checkers.causal.uses import REWRITTEN, USES, unexplained_reads, uses_of_registers
+from checkers.causal.uses import (
+    REGISTERS,
+    REWRITTEN,
+    USES,
+    registers,
+    rewritten_registers,
+    unexplained_reads,
+    uses_of_registers,
+)
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
 from checkers.history_batches import history_rows
-from checkers.kernels.columns import OK, TYPES, Bool, Int64, codes, run_starts
+from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int32, Int64, codes, run_starts
 from checkers.kernels.hashing import bucket_of, mixed_column
-from checkers.plan import CheckRequest, Engine
+from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.transactions.history.micro_operations import R, W, micro_operations
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.compiled import compiled
@@ -102,11 +110,60 @@ class LongForkChecker:
         undecided = []
         rewritten = found.pop(REWRITTEN, None)
         if rewritten is not None:
-            found.pop("long-fork", None)
+            if "long-fork" in found:
+                del found["long-fork"]
+                sights = _of_registers_written_once(engine, sights, uses, buckets)
+                found |= gathered_findings(engine, engine.grouped(sights, ("bucket",), forks, FINDINGS))
             first = rewritten.examples[0]
             undecided.append(f"{rewritten.count} registers may have been written more than once: {first.because}")
         vacuous = [] if statistics["telling reads"] else ["no read showed one register and not another"]
         return judged(found, legal=request.legal, undecided=undecided, vacuous=vacuous, statistics=statistics)
+
+
+def _of_registers_written_once(engine: Engine, sights: Dataset, uses: Dataset, buckets: int) -> Dataset:
+    rewritten = engine.grouped(uses, ("bucket",), rewritten_registers, REGISTERS)
+    markers = engine.mapped(rewritten, rewritten_as_sights, SIGHTS)
+    for end in ("shown", "missing"):
+        placed = engine.mapped(sights, partial(by_register, end=end, buckets=buckets), SIGHTS)
+        sights = engine.grouped(
+            engine.union(placed, markers), ("bucket",), partial(written_once, end=end, buckets=buckets), SIGHTS
+        )
+    return sights
+
+
+def rewritten_as_sights(rewritten: pa.Table) -> pa.Table:
+    """Kernel: registers written more than once as rows of SIGHTS, whose `shown` is the register and `read` NONE."""
+    nothing = pa.nulls(len(rewritten), pa.string())
+    none = pa.array(np.full(len(rewritten), NONE))
+    register = rewritten["register"].combine_chunks()
+    return pa.Table.from_arrays([rewritten["bucket"], nothing, register, nothing, none], schema=SIGHTS)
+
+
+def by_register(sights: pa.Table, *, end: str, buckets: int) -> pa.Table:
+    """Kernel: the same in buckets of the registers that are at that end."""
+    bucket = pa.array(bucket_of(mixed_column(_registers_at(sights, end)), buckets))
+    return sights.set_column(0, SIGHTS.field("bucket"), bucket)
+
+
+def written_once(sights: pa.Table, *, end: str, buckets: int) -> pa.Table:
+    """Kernel over all sights of a bucket of registers: those whose register at that end is none of the rewritten ones
+    among them, in buckets of pairs."""
+    is_marker = pc.equal(sights["read"], NONE)
+    rewritten = sights["shown"].filter(is_marker)
+    kept = sights.filter(pc.invert(is_marker))
+    kept = kept.filter(pc.invert(pc.is_in(_registers_at(kept, end), value_set=rewritten.combine_chunks())))
+    shown, missing, keys = (kept[name].combine_chunks() for name in ("shown", "missing", "key"))
+    bucket = pa.array(_bucket_of_pairs(keys, shown, missing, buckets))
+    return kept.set_column(0, SIGHTS.field("bucket"), bucket)
+
+
+def _registers_at(sights: pa.Table, end: str) -> pa.Array:
+    return registers(sights["key"].combine_chunks(), sights[end].combine_chunks())
+
+
+def _bucket_of_pairs(keys: pa.Array, one: pa.Array, other: pa.Array, buckets: int) -> Int32:
+    """Both orders of a pair meet in one bucket."""
+    return bucket_of(mixed_column(keys, mixed_column(one) ^ mixed_column(other)), buckets)
 
 
 @dataclass(frozen=True)
@@ -158,12 +215,8 @@ def sights_of_reads(batch: pa.Table, *, buckets: int) -> pa.Table:
     first = order[run_starts(key[order], number[shown][order], number[missing][order])]
     keys = batch["key"].combine_chunks().cast(pa.string()).take(pa.array(row[first]))
     one, other = (reads.register.take(pa.array(at[first])) for at in (shown, missing))
-    # Both orders of a pair meet in one bucket.
-    pair = mixed_column(one) ^ mixed_column(other)
-    return pa.Table.from_arrays(
-        [pa.array(bucket_of(mixed_column(keys, pair), buckets)), keys, one, other, pa.array(index[first])],
-        schema=SIGHTS,
-    )
+    bucket = pa.array(_bucket_of_pairs(keys, one, other, buckets))
+    return pa.Table.from_arrays([bucket, keys, one, other, pa.array(index[first])], schema=SIGHTS)
 
 
 @compiled

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.findings import Example, Findings
-from checkers.kernels.columns import FAIL, NONE, OK
+from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
 from checkers.kernels.hashing import bucket_of, mixed_column
-from checkers.multiset.rows import KEY, SPANS, element_groups
+from checkers.multiset.rows import KEY, SPANS, ElementGroups, element_groups
 from checkers.transactions.history.micro_operations import R, W, micro_operations
 from checkers.verdict import EXAMPLES
 
@@ -18,6 +18,8 @@ USES = SPANS.set(SPANS.get_field_index("key"), pa.field("key", pa.string()))
 value. Registers may be as many as operations, so that their names are no dictionary on the way."""
 
 WRITE, READ = range(2)
+
+REGISTERS = pa.schema([USES.field("bucket"), pa.field("register", pa.string())])
 
 REWRITTEN = "rewritten"
 """Counts registers that may have been written more than once."""
@@ -66,11 +68,7 @@ def unexplained_reads(uses: pa.Table) -> pa.Table:
     findings = Findings()
     groups.report(findings, "unexpected", unexpected, "was read before anybody had tried to write it")
     groups.report(findings, "aborted-read", aborted, "was read, although its write had certainly failed")
-    rows = np.flatnonzero(possible)
-    rows = rows[np.lexsort((groups.start[rows], groups.key[rows]))]
-    second = np.flatnonzero(groups.key[rows[1:]] == groups.key[rows[:-1]]) + 1
-    second = second[np.unique(groups.key[rows[second]], return_index=True)[1]]
-    first, second = rows[second - 1], rows[second]
+    first, second = _rewritten(groups, possible)
     examples = [
         Example(
             key=None,
@@ -82,3 +80,22 @@ def unexplained_reads(uses: pa.Table) -> pa.Table:
     examples.sort(key=lambda example: (example.operations, example.because))
     findings.add(REWRITTEN, len(examples), examples[:EXAMPLES])
     return findings.table()
+
+
+def rewritten_registers(uses: pa.Table) -> pa.Table:
+    """Kernel over all uses of a bucket of registers: those that may have been written more than once, as REGISTERS."""
+    at = uses.schema.get_field_index("key")
+    groups = element_groups(uses.set_column(at, SPANS.field("key"), uses["key"].cast(KEY)))
+    first, _ = _rewritten(groups, (groups.f == WRITE) & (groups.type != FAIL))
+    names = pa.array([groups.names[i] for i in groups.key[first].tolist()], pa.string())
+    bucket = np.full(len(first), uses["bucket"][0].as_py() if len(uses) else 0, dtype=np.int32)
+    return pa.Table.from_arrays([pa.array(bucket), names], schema=REGISTERS)
+
+
+def _rewritten(groups: ElementGroups, possible: Bool) -> tuple[Int64, Int64]:
+    """Of each register that may have been written more than once, its first two writes."""
+    rows = np.flatnonzero(possible)
+    rows = rows[np.lexsort((groups.start[rows], groups.key[rows]))]
+    second = np.flatnonzero(groups.key[rows[1:]] == groups.key[rows[:-1]]) + 1
+    second = second[np.unique(groups.key[rows[second]], return_index=True)[1]]
+    return rows[second - 1], rows[second]

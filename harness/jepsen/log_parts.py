@@ -11,6 +11,9 @@ A consumer goes on where it was unless it was put somewhere else, which `Positio
 the queue was not assigned to the process without a break since its last poll of it. Those of subscribers always are,
 for their queues come and go. So are those after a poll that did not succeed, which may or may not have gone on. Who was
 put to the beginning of its queues and has read on since reads final logs: its polls are final polls.
+
+Polls that are written as this project's own parts say themselves whether they are repositioned, and nothing is followed
+for those that do not.
 """
 
 from __future__ import annotations
@@ -59,7 +62,12 @@ def log_parts(part: Any) -> list[dict[str, Any]]:
         return []
     if is_list and len(part) == 2 and part[0] == "poll" and isinstance(part[1], dict):
         return [
-            {"f": "poll", "key": queue_named(key), "messages": [_read(key, pair) for pair in shown or ()]}
+            {
+                "f": "poll",
+                "key": queue_named(key),
+                "messages": [_read(key, pair) for pair in shown or ()],
+                "repositioned": False,
+            }
             for key, shown in part[1].items()
         ]
     expected = "[:send key value], [:send key [offset value]], [:poll] or [:poll {key [[offset value] …]}]"
@@ -110,8 +118,8 @@ class Positions:
         there = transactions.is_valid().to_pylist()
         parts = transactions.values
         names, keys = parts.field("f").to_pylist(), parts.field("key").to_pylist()
-        stated = pc.fill_null(parts.field("repositioned"), False).to_numpy(zero_copy_only=False)
-        moved = stated.copy()
+        states = pc.is_valid(parts.field("repositioned")).to_numpy(zero_copy_only=False)
+        moved = pc.fill_null(parts.field("repositioned"), False).to_numpy(zero_copy_only=False).copy()
         for row, (kind, process, f) in enumerate(zip(kinds, processes, fs, strict=True)):
             if process == NEMESIS or kind == INVOKE:
                 continue
@@ -131,11 +139,11 @@ class Positions:
             for at in polls:
                 if keys[at] in consumer.from_beginning:
                     names[at] = "final-poll"
-                moved[at] |= consumer.is_moved_to(keys[at])
+                moved[at] |= consumer.is_moved_to(keys[at]) and states[at]
             consumer.forget(changed)
         columns = {
             "f": pa.array(names, pa.string()),
-            "repositioned": pa.array(moved, mask=parts.field("repositioned").is_null().to_numpy(False) & ~moved),
+            "repositioned": pa.array(moved, mask=~states),
         }
         arrays = [columns.get(field.name, parts.field(field.name)) for field in parts.type]
         placed = pa.StructArray.from_arrays(arrays, fields=list(parts.type))

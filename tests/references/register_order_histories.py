@@ -98,11 +98,12 @@ def defined_forks(rows: list[Row]) -> Counter[str]:
             found["unexpected"] += 1
         elif all(kind == "fail" for kind, _ in mine):
             found["aborted-read"] += 1
-    for of_key in views.values():
+    rewritten = {place for place, tries in writes.items() if sum(kind != "fail" for kind, _, _ in tries) > 1}
+    for key, of_key in views.items():
         before = {(x, y) for view in of_key for x in view for y in view if view[x] and not view[y]}
-        found["long-fork"] += sum((y, x) in before for x, y in before if x < y)
+        found["long-fork"] += sum((y, x) in before for x, y in before if x < y and not {(key, x), (key, y)} & rewritten)
         found["evidence"] += len(before)
-    found["rewritten"] += sum(sum(kind != "fail" for kind, _, _ in tries) > 1 for tries in writes.values())
+    found["rewritten"] += len(rewritten)
     found["undecided"] += not found.pop("evidence", 0)
     return +found
 

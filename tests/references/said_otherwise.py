@@ -515,10 +515,11 @@ def together(one: WrittenHistory, other: WrittenHistory, rng: random.Random) -> 
 def renamed_apart(history: WrittenHistory, other: WrittenHistory) -> WrittenHistory:
     """Under keys, processes and values that the other has not. Values that are alone in their key may stay."""
     process = _new_process(other)
+    prefix = "o" * (1 + max((len(name) - len(name.lstrip("o")) for name in _names_in(other)), default=0))
 
     def leaf(member: str, cell: Any) -> Any:
-        if member in ("key", "queue", "group", "position", "link") and isinstance(cell, str) and cell != "init":
-            prefixed = f"o{cell.removeprefix(RETRY_PREFIX)}"
+        if _is_name(member, cell):
+            prefixed = prefix + cell.removeprefix(RETRY_PREFIX)
             return RETRY_PREFIX + prefixed if cell.startswith(RETRY_PREFIX) else prefixed
         return cell
 
@@ -536,6 +537,24 @@ def renamed_apart(history: WrittenHistory, other: WrittenHistory) -> WrittenHist
         return renamed
     more = max((0, *values_in(other))) + 1 - min((0, *values_in(history)))
     return with_values(renamed, lambda member, cell: cell + more if member in VALUES else cell)
+
+
+def _is_name(member: str, cell: Any) -> bool:
+    return member in ("key", "queue", "group", "position", "link") and isinstance(cell, str) and cell != "init"
+
+
+def _names_in(history: WrittenHistory) -> set[str]:
+    """Of keys, queues and groups, without the prefix of those of retries."""
+    names = set()
+
+    def leaf(member: str, cell: Any) -> Any:
+        if _is_name(member, cell):
+            names.add(cell.removeprefix(RETRY_PREFIX))
+        return cell
+
+    for row in history.rows:
+        with_leaves([row["key"], row["value"]], leaf, "key")
+    return names
 
 
 WITH_MESSAGES = ("consumption", "delay", "delayed", "log", "pop")

@@ -37,7 +37,7 @@ help:
 	@echo "               takes hours, and goes on where it was ended"
 	@echo "make findings  storm after storm against releases of RocketMQ itself, in containers, and docs/findings/rocketmq.md is"
 	@echo "               made of it (ARGUMENTS passes --count N, --minutes N, --release R on); hours, and goes on where it was"
-	@echo "               ended (OUTCOMES=findings.jsonl)"
+	@echo "               ended (OUTCOMES=docs/findings/rocketmq/storms.jsonl)"
 	@echo "make interruptions  commands interrupted at any moment end alike and leave nothing (COUNT=200)"
 	@echo "make bench     the figures of benchmarks/"
 	@echo "make setup     only the .venv and Java"
@@ -73,7 +73,7 @@ mutate: setup
 searches: setup
 	@$(BIN)/python -m tests.mutants.searches --roots $(ROOTS) --page docs/planted-bugs.md $(ARGUMENTS)
 
-findings: OUTCOMES = findings.jsonl
+findings: OUTCOMES = docs/findings/rocketmq/storms.jsonl
 findings: setup
 	@$(BIN)/python -m tests.findings.campaign --outcomes $(OUTCOMES) --page docs/findings/rocketmq.md $(ARGUMENTS)
 

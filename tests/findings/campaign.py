@@ -1,7 +1,7 @@
 """`make findings`: storm after storm against published releases of RocketMQ, unattended, and a page of what they show.
 
-    python -m tests.findings.campaign --outcomes findings.jsonl --minutes 240 --page docs/findings/rocketmq.md
-    python -m tests.findings.campaign --outcomes findings.jsonl --release 5.4.0 --workload log --nemesis partition,kill
+    python -m tests.findings.campaign --minutes 240 --page docs/findings/rocketmq.md
+    python -m tests.findings.campaign --release 5.4.0 --workload log --nemesis partition,kill
 
 Which storms, and in which order, is decided by the root seed (`storms`). Each is a command of its own, `stormproof
 run` in containers; what came of it is a line of the file of outcomes at once (`outcomes`). A storm that was cut off
@@ -31,6 +31,8 @@ STORM_S = 90.0
 ENDS_WITHIN_S = 1800.0
 """Of a storm of 90 s; one that takes longer hangs."""
 VERDICT_FILE = "verdict.json"
+KEPT = Path("docs/findings/rocketmq/storms.jsonl")
+"""What the page is made of, so that a campaign goes on wherever the project is."""
 GIGABYTE = 1_000_000_000
 
 Blow = Callable[[Storm], Outcome | None]
@@ -120,7 +122,7 @@ def _print_at_once(line: str) -> None:
 
 def main(arguments: list[str] | None = None, say: Callable[[str], object] = _print_at_once) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--outcomes", type=Path, default=Path("findings.jsonl"), help="a file that is added to")
+    parser.add_argument("--outcomes", type=Path, default=KEPT, help=f"a file that is added to ({KEPT})")
     parser.add_argument("--runs", type=Path, default=Path("runs/findings"), help="where run directories are kept")
     parser.add_argument("--keep-gb", type=float, default=20.0, help="of run directories, the newest (20)")
     parser.add_argument("--count", type=int, default=60, help="storms of all releases together (60)")

@@ -28,10 +28,9 @@ class Outcome:
     """Those that are broken promises, with their counts."""
     reasons: tuple[str, ...] = ()
     excused: str = ""
-    beyond_s: float = 0.0
-    """By the clock, beyond the storm's own length: start, calm, final reads, judgement."""
-    directory: str = ""
-    """Of the run, where it is kept."""
+    beyond_s: float | None = None
+    """By the clock, beyond the storm's own length: start, calm, final reads, judgement; None where nobody wrote it
+    down."""
 
     @property
     def is_final(self) -> bool:
@@ -39,7 +38,8 @@ class Outcome:
 
     def line(self) -> str:
         found = ", ".join(f"{name} × {count}" for name, count in self.anomalies.items()) or "; ".join(self.reasons)
-        return f"{self.verdict:<8} {self.storm.words()}  +{self.beyond_s:.0f} s  {found}".rstrip()
+        beyond = "" if self.beyond_s is None else f"  +{self.beyond_s:.0f} s"
+        return f"{self.verdict:<8} {self.storm.words()}{beyond}  {found}".rstrip()
 
 
 def outcome_of(storm: Storm, exit_code: int, verdict_file: Path | None, last_words: str, beyond_s: float) -> Outcome:
@@ -59,7 +59,6 @@ def outcome_of(storm: Storm, exit_code: int, verdict_file: Path | None, last_wor
         reasons=tuple(content["reasons"]),
         excused=content["excused"],
         beyond_s=round(beyond_s, 1),
-        directory=str(verdict_file.parent),
     )
 
 

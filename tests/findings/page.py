@@ -71,9 +71,10 @@ def _totals(outcomes: Sequence[Outcome]) -> list[str]:
     for release in _releases(outcomes):
         those = [one for one in outcomes if one.storm.release == release]
         count = Counter(one.verdict for one in those)
-        beyond = sorted(one.beyond_s for one in those)[len(those) // 2]
+        known = sorted(one.beyond_s for one in those if one.beyond_s is not None)
+        beyond = f"{known[len(known) // 2]:.0f} s" if known else ""
         cells = " | ".join(str(count[verdict]) for verdict in VERDICTS)
-        lines.append(f"| {release} | {len(those)} | {cells} | {beyond:.0f} s |")
+        lines.append(f"| {release} | {len(those)} | {cells} | {beyond} |")
     return lines
 
 

@@ -97,7 +97,6 @@ def test_an_outcome_tells_broken_promises_from_what_is_excused(tmp_path: Path) -
     outcome = outcome_of(drawn(1, 1)[0], 1, file, "", 60.0)
     assert dict(outcome.anomalies) == {"lost-write": 2}
     assert outcome.excused == "9 stale-read excused: b1 lost power"
-    assert outcome.directory == str(tmp_path)
 
 
 def test_a_verdict_is_none_where_the_system_did_not_start(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ It does not establish that empty answers were right (the linearizable queue does
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -188,9 +188,8 @@ def queue_tallies(table: pa.Table, *, excuses: Excuses) -> pa.Table:
     groups = element_groups(table)
     named = groups.element != NONE
     acked = (groups.f == ENQUEUE) & named & (groups.type == OK)
-    lost = np.flatnonzero(_missing(groups, named) & _decided(groups, acked))
-    spans = groups.smallest(acked, groups.start)[lost], groups.largest(acked, groups.end)[lost]
-    unexcused = [lost[some] for excuse, some in excuses.split("lost", *spans) if excuse is None]
+    lost = _missing(groups, named) & _decided(groups, acked)
+    unexcused = [some for excuse, some in _lost_by_excuse(groups, lost, acked, excuses) if excuse is None]
     indefinite = groups.type == INFO
 
     def by_queue(keys: Int64) -> pa.Array:
@@ -199,7 +198,7 @@ def queue_tallies(table: pa.Table, *, excuses: Excuses) -> pa.Table:
     return pa.table(
         {
             "queue": ["" if name is None else f":{name}" for name in groups.names],
-            "lost": by_queue(groups.key[groups.first[np.concatenate([*unexcused, lost[:0]])]]),
+            "lost": by_queue(groups.key[groups.first[np.concatenate([*unexcused, np.empty(0, dtype=np.int64)])]]),
             "acks": by_queue(groups.key[is_ok(groups, ACK) & named]),
             "dequeues": by_queue(groups.key[indefinite & (groups.f == DEQUEUE)]),
             "drains": by_queue(groups.key[indefinite & (groups.f == DRAIN)]),
@@ -217,6 +216,16 @@ def taken_findings(tallies: pa.Table) -> pa.Table:
         findings.add(DEQUEUES, dequeues, ())
         findings.add(DRAINS, drains, ())
     return findings.table()
+
+
+def _lost_by_excuse(
+    groups: ElementGroups, lost: Bool, acked: Bool, excuses: Excuses
+) -> Iterator[tuple[int | None, Int64]]:
+    """Excuses, None for those without, and the lost elements that each covers."""
+    which = np.flatnonzero(lost)
+    spans = groups.smallest(acked, groups.start)[which], groups.largest(acked, groups.end)[which]
+    for excuse, some in excuses.split("lost", *spans):
+        yield excuse, which[some]
 
 
 def _missing(groups: ElementGroups, named: Bool) -> Bool:
@@ -258,11 +267,9 @@ def queue_findings(table: pa.Table, *, excuses: Excuses) -> pa.Table:
     again = (groups.largest(deliveries, groups.start) > ack) & (attempts == 1)
 
     findings = Findings()
-    lost = np.flatnonzero(missing & decided)
-    spans = groups.smallest(acked, groups.start)[lost], groups.largest(acked, groups.end)[lost]
-    for excuse, some in excuses.split("lost", *spans):
+    for excuse, lost in _lost_by_excuse(groups, missing & decided, acked, excuses):
         which = np.zeros(groups.count, dtype=np.bool_)
-        which[lost[some]] = True
+        which[lost] = True
         sentence = "was acked, but what was drained later does not hold it"
         groups.report(findings, "lost", which, sentence, excuse=excuse)
     groups.report(findings, "duplicated", duplicated, "was delivered more often than it may have been enqueued")

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from harness.record.history.metadata import metadata_of
 
 NULL = -(1 << 63)
 """Stands for null where values are integers of 64 bits."""
@@ -85,12 +86,5 @@ class ValueNames:
 
 def names_of(history: Path | pa.Table) -> ValueNames:
     """What lies with a history of ours; nothing for a file of another kind. Raises OSError."""
-    if isinstance(history, pa.Table):
-        metadata = history.schema.metadata
-    else:
-        try:
-            metadata = pq.read_metadata(history, memory_map=True).metadata
-        except pa.ArrowInvalid:
-            metadata = None
-    texts = (metadata or {}).get(METADATA)
+    texts = metadata_of(history).get(METADATA)
     return ValueNames(json.loads(texts)) if texts else ValueNames()

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from harness.record.history.metadata import metadata_of
 
 METADATA = b"stormproof.passed_over"
 NAMES_SHOWN = 5
@@ -62,14 +63,7 @@ def _span(ns: int) -> str:
 
 def passed_over(history: Path | pa.Table) -> PassedOver:
     """What lies with a history of ours; nothing for a file of another kind. Raises OSError."""
-    if isinstance(history, pa.Table):
-        metadata = history.schema.metadata
-    else:
-        try:
-            metadata = pq.read_metadata(history, memory_map=True).metadata
-        except pa.ArrowInvalid:
-            metadata = None
-    counted = (metadata or {}).get(METADATA)
+    counted = metadata_of(history).get(METADATA)
     if not counted:
         return PassedOver()
     notes, functions, times, by_ns, odd_times = json.loads(counted)

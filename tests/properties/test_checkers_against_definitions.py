@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,13 @@ from harness.errors import UsageError
 from harness.record.history import history_schema
 from harness.session.judgement import checker_for
 from harness.session.resolve import workload as workload_named
-from tests.references.element_histories import defined_latencies, operations_of, random_bank
+from tests.references.element_histories import (
+    defined_bank,
+    defined_latencies,
+    operations_of,
+    random_bank,
+    random_banks,
+)
 from tests.references.left_out import with_less_said
 from tests.references.thousands import thousands
 from tests.references.workload_cases import CASES, Case, many
@@ -37,10 +44,13 @@ ROW_NS = 1_000
 
 
 def written(rows: list[dict[str, Any]], workload: str, path: Path) -> Path:
-    numbered = [{"index": i, "time": i * ROW_NS, **row} for i, row in enumerate(rows)]
-    table = pa.Table.from_pylist(numbered, schema=history_schema(workload_named(workload).value_type))
-    pq.write_table(table, path, row_group_size=97)
+    pq.write_table(table_of_rows(rows, workload), path, row_group_size=97)
     return path
+
+
+def table_of_rows(rows: list[dict[str, Any]], workload: str) -> pa.Table:
+    numbered = [{"index": i, "time": i * ROW_NS, **row} for i, row in enumerate(rows)]
+    return pa.Table.from_pylist(numbered, schema=history_schema(workload_named(workload).value_type))
 
 
 def judged(case: Case, path: Path, engine: Any) -> CheckerResult:
@@ -129,6 +139,23 @@ def test_bank_reads_are_judged_by_their_totals(tmp_path: Path, monkeypatch: pyte
         result = check_history(CheckRequest(history=path), {"bank": checker_for("bank", options)}, InProcessEngine())
         found = {name: summary.count for name, summary in result["bank"].anomalies.items()}
         assert found == {name: n for name, n in defined.items() if "overdraft" not in options or "neg" not in name}
+
+
+@thousands(2)
+def test_small_banks_are_judged_by_the_definition(seeds: range) -> None:
+    seen: Counter[str] = Counter()
+    for seed in seeds:
+        rng = random.Random(seed)
+        rows = random_banks(rng)
+        total, accounts, overdraft = rng.choice((None, 10)), rng.choice((None, 4)), rng.random() < 0.5
+        options = {"total": str(total), "accounts": str(accounts)}
+        options = {name: option for name, option in options.items() if option != "None"}
+        checker = checker_for("bank", options | ({"overdraft": "allowed"} if overdraft else {}))
+        result = check_history(CheckRequest(history=table_of_rows(rows, "bank")), {"bank": checker}, InProcessEngine())
+        defined = defined_bank(rows, total=total, accounts=accounts, overdraft=overdraft)
+        assert {name: one.count for name, one in result["bank"].anomalies.items()} == defined, seed
+        seen += defined
+    assert set(seen) == {"null-balance", "negative-balance", "unexpected-account", "wrong-total"}
 
 
 @pytest.mark.parametrize(

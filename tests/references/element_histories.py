@@ -271,3 +271,52 @@ def random_bank(seed: int) -> tuple[list[Row], Counter[str]]:
             defined["wrong-total"] += None not in amounts and sum(a or 0 for a in amounts) != 10
             defined["negative-balance"] += -1 in amounts
     return rows, defined
+
+
+def random_banks(rng: random.Random) -> list[Row]:
+    """Transfers between accounts of two tables, and reads that mostly see every table's balances as they are."""
+    accounts, disorder = rng.randint(1, 4), rng.choice((0.0, 0.1, 0.4))
+    held = {table: [rng.choice((0, 5, 10, 2**62)) for _ in range(accounts)] for table in "ab"}
+    rows: list[Row] = []
+    for process in range(rng.randint(2, 12)):
+        table, kind = rng.choice("ab"), rng.choice(("ok", "ok", "ok", "fail", "info"))
+        f = rng.choice(("transfer", "read", "read"))
+        asked: Row | None = None
+        shown: Row | None = None
+        if f == "transfer":
+            left, right = rng.randrange(accounts), rng.randrange(accounts)
+            asked = shown = {"from": left, "to": right, "amount": rng.randint(1, 5)}
+            if kind != "fail":
+                held[table][left] -= asked["amount"]
+                held[table][right] += asked["amount"]
+        else:
+            amounts = [
+                rng.choice((None, amount + 1, -1, -amount)) if rng.random() < disorder else amount
+                for amount in held[table]
+            ]
+            numbers = [4 if rng.random() < disorder / 2 else account for account in range(accounts)]
+            shown = {
+                "balances": [
+                    {"account": number, "amount": amount} for number, amount in zip(numbers, amounts, strict=True)
+                ]
+            }
+        rows.append({"process": process, "type": "invoke", "f": f, "key": table, "value": asked})
+        rows.append({"process": process, "type": kind, "f": f, "key": table, "value": shown})
+    return rows
+
+
+def defined_bank(rows: list[Row], *, total: int | None, accounts: int | None, overdraft: bool) -> Counter[str]:
+    """How many reads break each promise."""
+    found: Counter[str] = Counter()
+    totals = {row["key"]: total for row in rows if total is not None}
+    for row in rows:
+        if row["f"] != "read" or row["type"] != "ok":
+            continue
+        amounts = [one["amount"] for one in row["value"]["balances"]]
+        found["null-balance"] += None in amounts
+        found["negative-balance"] += not overdraft and any(amount is not None and amount < 0 for amount in amounts)
+        if accounts is not None:
+            found["unexpected-account"] += any(one["account"] >= accounts for one in row["value"]["balances"])
+        if None not in amounts:
+            found["wrong-total"] += sum(amounts) != totals.setdefault(row["key"], sum(amounts))
+    return +found

@@ -35,6 +35,8 @@ class NodeSpec:
     """Ports that clients (not only other nodes) reach."""
     upgraded: Program | None = None
     """What it runs from its upgrade on; None where there is no other version of it."""
+    machine: str = ""
+    """On which it runs, with all other nodes of the same; empty where it has one of its own."""
     replica: bool = False
     """Whether it holds a copy of the data that the final reads compare."""
 
@@ -74,6 +76,8 @@ class Declaration:
     """Groups that decide by majority."""
     elastic: tuple[str, ...] = ()
     """Groups of which one node may leave and be let in again while the cluster serves; the system is `Elastic` then."""
+    shares_machines: bool = False
+    """Whether some nodes run on one machine, which fails as a whole."""
     roles: Mapping[str, str] = field(default_factory=dict)
     """Role -> the group whose nodes play it; `System.roles` finds out who does."""
     serving: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -16,6 +16,8 @@ class Cluster:
     """Group -> its nodes, sorted; the group `all` is always there."""
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Role -> nodes that play it, as last reported by the system."""
+    machines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Node -> all nodes on its machine, sorted; those that are not in it have machines of their own."""
     unavailable: frozenset[str] = frozenset()
     """Nodes that are down or paused: no fault of a process is sent to them."""
     out: frozenset[str] = frozenset()

@@ -1,6 +1,7 @@
 """The grammar of shapes: a verb and its targets, in the names of one system.
 
     TARGET   a node, several (b1+b2), a group, all, a role; one of GROUP, minority of GROUP, majority of GROUP;
+             machine of a node, a role, or one of GROUP: with all other nodes that run on the same machine;
              `it`, the node that reached the point at which the fault strikes (`nemesis/trigger.py`)
     PART     the same without all
     GROUP    a group, or all
@@ -59,7 +60,7 @@ from nemesis.shape import (
     Shape,
     Together,
 )
-from nemesis.target import ALL, Group, Majority, Minority, Nodes, One, Role, Target
+from nemesis.target import ALL, Group, MachineOf, Majority, Minority, Nodes, One, Role, Target
 from nemesis.vocabulary import EVERYBODY, IT, Vocabulary
 
 FEW = 12
@@ -73,6 +74,7 @@ Elements = tuple[str, ...]
 """What stands word by word: `TARGET`, `PART` and `GROUP` are one name each, others stand for themselves."""
 
 _QUANTIFIERS: Mapping[str, Callable[[str], Target]] = {"one": One, "minority": Minority, "majority": Majority}
+MACHINE = "machine"
 _TARGETS = ("TARGET", "PART", "NODE")
 _EXAMPLES: Mapping[str, str] = {"PATTERN": "'**/*'", "PROCESS": "'java'", "COUNT": "1", "UNIT": "MB"}
 _KINDS: Mapping[str, str] = {
@@ -117,7 +119,8 @@ class Form:
     def variants(self) -> Iterator[Elements]:
         """The form with each target in one word, or as a quantifier of a group."""
         choices = [
-            ((word,), *((quantifier, "of", "GROUP") for quantifier in _quantifiers(word))) for word in self.text.split()
+            ((word,), *((quantifier, "of", "GROUP") for quantifier in _quantifiers(word)), *_machines(word))
+            for word in self.text.split()
         ]
         for chosen in itertools.product(*choices):
             elements = tuple(itertools.chain.from_iterable(chosen))
@@ -131,6 +134,13 @@ def _quantifiers(element: str) -> Sequence[str]:
     if element == "NODE":
         return ("one",)
     return tuple(_QUANTIFIERS) if element in _TARGETS else ()
+
+
+def _machines(element: str) -> Sequence[Elements]:
+    """The same for all nodes of a machine."""
+    if element not in ("TARGET", "PART"):
+        return ()
+    return ((MACHINE, "of", "NODE"), (MACHINE, "of", "one", "of", "GROUP"))
 
 
 def _impairing_links(verb: str) -> Iterator[Form]:
@@ -247,6 +257,12 @@ def _made(form: Form, words: Words, vocabulary: Vocabulary) -> Shape:
     place = 0
     for element in form.text.split():
         word = words[place]
+        if element in _TARGETS and word == MACHINE:
+            is_one = words[place + 2 : place + 4] == ("one", "of")
+            of_it = One(words[place + 4]) if is_one else _named(words[place + 2], vocabulary)
+            arguments.append(MachineOf(of_it))
+            place += 5 if is_one else 3
+            continue
         if element in _TARGETS and word in _QUANTIFIERS:
             arguments.append(_QUANTIFIERS[word](words[place + 2]))
             place += 3

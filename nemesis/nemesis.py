@@ -139,6 +139,8 @@ class Nemesis:
     seed: Seed
     record: Callable[[FaultRow], None]
     """Takes one row of the fault log for every start and stop."""
+    machines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Node -> all nodes on its machine, where it shares it."""
     membership: Membership | None = None
     """Lets nodes go and in, as the system offers it; None where it does not."""
     active: dict[tuple[str, int], Fault] = field(default_factory=dict)
@@ -377,6 +379,7 @@ class Nemesis:
         away = {node for fault in self.active.values() if _is_out(fault) for node in fault.nodes}
         return Cluster(
             groups=self.groups,
+            machines=self.machines,
             roles=roles,
             unavailable=frozenset(out),
             out=frozenset(away),

@@ -30,7 +30,7 @@ from nemesis.shape import (
     OneWay,
     Shape,
 )
-from nemesis.target import ALL, Group, Majority, Minority, One, Role, Target
+from nemesis.target import ALL, Group, MachineOf, Majority, Minority, One, Role, Target
 
 Weighted = tuple[float, Shape]
 
@@ -60,6 +60,7 @@ def partition(system: Declaration) -> Package:
         shapes=(
             *_isolated_roles(system),
             *((1.5, Isolate(One(group))) for group in data),
+            *((1.5, Isolate(machine)) for machine in _machines(system)),
             *((1.0, Isolate(Minority(group))) for group in system.voters),
             *((1.0, OneWay(Role(role))) for role, _ in first),
             (1.0, OneWay(One())),
@@ -99,6 +100,7 @@ def pause(system: Declaration) -> Package:
             *((2.0, shape.pause(One(group))) for group in _data(system)),
             *((1.0, shape.pause(Majority(group))) for group in _data(system)),
             *((1.0, shape.pause(Minority(group))) for group in system.voters),
+            *((1.0, shape.pause(machine)) for machine in _machines(system)),
         ),
     )
 
@@ -125,6 +127,7 @@ def power(system: Declaration) -> Package:
         shapes=(
             *_roles(system, shape.power_off, 3.0, 1.5),
             *((2.0, shape.power_off(One(group))) for group in _data(system)),
+            *((2.0, shape.power_off(machine)) for machine in _machines(system)),
             *((1.0, shape.power_off(Minority(group))) for group in system.voters),
             *((1.0, shape.power_off(Group(group))) for group in system.voters),
             *((0.5, shape.power_off(Group(group))) for group in _data(system)),
@@ -268,6 +271,7 @@ def _impaired_nodes(system: Declaration, name: str, about: str, verbs: tuple[str
         *((2.0 if place == 0 else 1.0, Role(role)) for place, role in enumerate(system.roles)),
         *((2.0, One(group)) for group in _data(system)),
         *((1.0, Minority(group)) for group in system.voters),
+        *((1.0, machine) for machine in _machines(system)),
     )
     return Package(
         name=name,
@@ -308,6 +312,13 @@ def _single_links(system: Declaration) -> Iterator[tuple[float, Between | OneDir
 def _data(system: Declaration) -> tuple[str, ...]:
     """The groups that hold data; all nodes where the system says of none that it does."""
     return system.data or ("all",)
+
+
+def _machines(system: Declaration) -> Iterator[Target]:
+    """Those on which a role is played or data is held; none where each node has one of its own."""
+    if system.shares_machines:
+        yield from (MachineOf(Role(role)) for role in system.roles)
+        yield from (MachineOf(One(group)) for group in _data(system))
 
 
 def _roles(

@@ -104,4 +104,18 @@ class Majority:
         return f"majority of {self.group}"
 
 
+@dataclass(frozen=True, slots=True)
+class MachineOf:
+    """All nodes on the machines on which nodes of a target run."""
+
+    target: Target
+
+    def pick(self, cluster: Cluster, draw: random.Random) -> tuple[str, ...]:
+        struck = self.target.pick(cluster, draw)
+        return tuple(sorted({node for name in struck for node in cluster.machines.get(name, (name,))}))
+
+    def __str__(self) -> str:
+        return f"machine of {self.target}"
+
+
 ALL = Group("all")

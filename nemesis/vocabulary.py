@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from harness.bounds import shown
 from harness.errors import UsageError
@@ -16,7 +16,7 @@ IT = "it"
 """The node that reached the point at which a fault strikes; stands where a role stands."""
 MOMENTS = ("when", "after")
 """Words with which a trigger begins."""
-RESERVED = (EVERYBODY, "one", "minority", "majority", "and", "every", IT, *MOMENTS)
+RESERVED = (EVERYBODY, "one", "minority", "majority", "machine", "and", "every", IT, *MOMENTS)
 """Words of the grammar where a name could stand."""
 _NAME = re.compile(r"[^\s,+\[\]]+")
 _POINT = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -31,6 +31,8 @@ class Vocabulary:
     roles: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
     """What nodes reach, for triggers."""
+    machines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Node -> all nodes on its machine, sorted, where it shares it."""
 
     def __post_init__(self) -> None:
         names = (*self.roles, *(group for group in self.groups if group != EVERYBODY), *self.nodes)
@@ -51,7 +53,12 @@ class Vocabulary:
         if not some:
             return self
         everybody = tuple(sorted({node for nodes in some.values() for node in nodes}))
-        return replace(self, groups={**some, EVERYBODY: everybody}, roles=tuple(roles))
+        machines = {
+            node: tuple(one for one in on_it if one in everybody)
+            for node, on_it in self.machines.items()
+            if node in everybody
+        }
+        return replace(self, groups={**some, EVERYBODY: everybody}, roles=tuple(roles), machines=machines)
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -73,6 +80,13 @@ def vocabulary_of(system: Declaration, nodes: Sequence[NodeSpec]) -> Vocabulary:
                 )
     groups = {group: tuple(sorted(node.name for node in nodes if group in node.groups)) for group in system.groups}
     everybody = tuple(sorted(node.name for node in nodes))
+    on = {
+        machine: tuple(sorted(node.name for node in nodes if node.machine == machine))
+        for machine in {node.machine for node in nodes if node.machine}
+    }
     return Vocabulary(
-        groups={**groups, EVERYBODY: everybody}, roles=(*system.roles, system.spare), points=tuple(system.points)
+        groups={**groups, EVERYBODY: everybody},
+        roles=(*system.roles, system.spare),
+        points=tuple(system.points),
+        machines={node.name: on[node.machine] for node in nodes if node.machine},
     )

@@ -354,7 +354,8 @@ def fits(shape: Shape, cluster: Cluster) -> bool:
 def _whole_cluster(declaration: Declaration, vocabulary: Vocabulary) -> Cluster:
     """Every role is played, and nobody is down."""
     roles = {role: vocabulary.groups[group][:1] for role, group in declaration.roles.items()}
-    return Cluster(groups=vocabulary.groups, roles={**roles, IT: vocabulary.nodes[:1]})
+    roles[IT] = vocabulary.nodes[:1]
+    return Cluster(groups=vocabulary.groups, roles=roles, machines=vocabulary.machines)
 
 
 def _targets(declaration: Declaration, vocabulary: Vocabulary) -> tuple[Target, ...]:

@@ -128,6 +128,7 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
         return Nemesis(
             environment=environment,
             groups=parts.vocabulary.groups,
+            machines=parts.vocabulary.machines,
             roles=roles,
             roles_now=watch.roles if environment.moments is not None and brings_watch(parts.system) else None,
             membership=membership,

@@ -44,6 +44,7 @@ from nemesis.impair import (
 )
 from nemesis.links import Between, OneDirection
 from nemesis.membership import shrink, wipe
+from nemesis.package import PACKAGES
 from nemesis.shape import (
     Apart,
     Bridge,
@@ -58,9 +59,11 @@ from nemesis.shape import (
     Shape,
     Together,
 )
-from nemesis.target import ALL, Group, Majority, Minority, Nodes, One, Role, Target
+from nemesis.target import ALL, Group, MachineOf, Majority, Minority, Nodes, One, Role, Target
 from nemesis.vocabulary import EVERYBODY, RESERVED, Vocabulary, vocabulary_of
 from tests.unit.nemesis.systems import WORDS
+from workloads.systems.rocketmq.adapter import SYSTEM
+from workloads.systems.rocketmq.settings import RocketmqSettings
 
 PROCESSES = ("etcd", "redis-server", "*org.apache.zookeeper*", "postgres:*walwriter")
 NAMES = st.text("abcdeklnoprst0123456789-_.@=é", min_size=1, max_size=9).filter(lambda name: name not in RESERVED)
@@ -76,10 +79,16 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
 def targets(words: Vocabulary) -> st.SearchStrategy[Target]:
     groups = st.sampled_from(list(words.groups))
     several = st.lists(st.sampled_from(words.nodes), min_size=1, unique=True)
+    one = st.one_of(
+        st.sampled_from(words.roles).map(Role),
+        st.sampled_from(words.nodes).map(lambda node: Nodes((node,))),
+        groups.map(One),
+    )
     return st.one_of(
         st.sampled_from(words.roles).map(Role),
         *(groups.map(of) for of in (Group, One, Minority, Majority)),
         several.map(lambda names: Nodes(tuple(names))),
+        one.map(MachineOf),
     )
 
 
@@ -361,3 +370,29 @@ def test_a_vocabulary_is_what_the_system_declares_over_its_nodes() -> None:
 def test_names_that_would_make_targets_ambiguous_are_refused(nodes: list[NodeSpec], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         vocabulary_of(Declaration(groups=("stores",)), nodes)
+
+
+def test_a_machine_is_all_nodes_that_run_on_it() -> None:
+    settings = RocketmqSettings(machines=2)
+    words = vocabulary_of(SYSTEM.cluster(settings), SYSTEM.nodes(settings, None))
+    cluster = Cluster(groups=words.groups, roles={"primary": ("b2",)}, machines=words.machines)
+    for text, nodes in {
+        "power off machine of b1": {("b1", "b3", "c1", "c3")},
+        "power off machine of primary": {("b2", "c2")},
+        "power off machine of one of brokers": {("b1", "b3", "c1", "c3"), ("b2", "c2")},
+    }.items():
+        shape = parse_shape(tuple(text.split()), words)
+        struck = {fault.nodes for seed in range(20) if (fault := shape.strike(cluster, random.Random(seed)))}
+        assert struck == nodes, text
+    alone = parse_shape(("kill", "machine", "of", "b1"), WORDS).strike(Cluster(groups=WORDS.groups), random.Random(0))
+    assert alone is not None and alone.nodes == ("b1",)
+    of_brokers = words.of_groups(("brokers",), ())
+    assert of_brokers.machines == {"b1": ("b1", "b3"), "b2": ("b2",), "b3": ("b1", "b3")}
+
+
+def test_packages_strike_machines_only_where_nodes_share_them() -> None:
+    def striking_machines(system: Declaration) -> set[str]:
+        return {name for name, of in PACKAGES.items() if any("machine of" in str(one) for _, one in of(system).shapes)}
+
+    assert striking_machines(SYSTEM.cluster(RocketmqSettings(machines=3))) >= {"power", "partition", "pause", "disk"}
+    assert not striking_machines(SYSTEM.cluster(RocketmqSettings()))

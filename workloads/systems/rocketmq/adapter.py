@@ -312,6 +312,7 @@ def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) ->
             "groups": ("brokers", "controllers", *others),
             "data": ("brokers",),
             "voters": ("controllers",),
+            "shares_machines": settings.machines > 0,
             "elastic": () if settings.is_original or settings.controllers < QUORUM_OF_THREE else ("controllers",),
             "roles": {"primary": "brokers", "active-controller": "controllers"},
             "serving": {workload: ("controllers",) for workload in on_controllers},
@@ -325,6 +326,7 @@ def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) ->
     return {
         "groups": ("brokers", *others),
         "data": ("brokers",),
+        "shares_machines": settings.machines > 0,
         "roles": {"primary": "brokers"},
         "unserved": {**_not_by_proxies(settings, workloads), **dict.fromkeys(on_controllers, why)},
     }

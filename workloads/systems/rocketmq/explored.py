@@ -56,6 +56,7 @@ _OF_CONTROLLERS: Values = {
     "controllers": (1, 5),
     "in_sync_replicas": (2,),
     "learners": (1,),
+    "machines": (2, 3),
     "min_in_sync_replicas": (1, 3),
     "notify_role_changed": (False,),
     "snapshot_threshold": (20,),

@@ -36,9 +36,9 @@ TIMERS: Mapping[str, int] = {"timerPrecisionMs": 100, "timerWheelSlots": 160, "t
 
 CLUSTER = "stormproof"
 CHECK_MAX = 1_000
+"""Transactions are asked about as long as a run lasts: what was put aside would be missed."""
 VANISHED_MS, RENEWED_MS = 2_000, 4_000
 """A client of a proxy is taken for gone after this time, and what it holds is renewed for that long."""
-"""Transactions are asked about as long as a run lasts: what was put aside would be missed."""
 
 
 def node_specs(settings: RocketmqSettings, planted: Mapping[str, str]) -> tuple[NodeSpec, ...]:
@@ -48,10 +48,17 @@ def node_specs(settings: RocketmqSettings, planted: Mapping[str, str]) -> tuple[
     name_servers = (_name_server(name, planted) for name in lone_name_servers(settings))
     brokers = (_broker(name, group, settings, planted) for group in broker_groups(settings) for name in group.brokers)
     proxies = (_proxy(name, settings, planted) for name in proxy_names(settings))
-    if settings.begins_as_version == NEWEST_VERSION:
-        return (*controllers, *name_servers, *brokers, *proxies)
-    older = (_beginning_as(settings.begins_as_version, node) for node in (*name_servers, *brokers))
-    return (*controllers, *older, *proxies)
+    if settings.begins_as_version != NEWEST_VERSION:
+        name_servers, brokers = (
+            (_beginning_as(settings.begins_as_version, node) for node in nodes) for nodes in (name_servers, brokers)
+        )
+    nodes = (*controllers, *name_servers, *brokers, *proxies)
+    return tuple(_on_its_machine(node, settings.machines) for node in nodes) if settings.machines else nodes
+
+
+def _on_its_machine(node: NodeSpec, machines: int) -> NodeSpec:
+    """Nodes are numbered from 1 behind a letter, which is that of their kind."""
+    return replace(node, machine=f"m{(int(node.name[1:]) - 1) % machines + 1}")
 
 
 def _beginning_as(version: int, node: NodeSpec) -> NodeSpec:

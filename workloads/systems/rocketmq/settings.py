@@ -37,6 +37,9 @@ class RocketmqSettings:
     groups: Annotated[int, Bounds(0, 20)] = 0
     """Of brokers: each has its own queues, and a log of its own. 0 is as usual: one, or two where there are masters
     only."""
+    machines: Annotated[int, Bounds(0, 100)] = 0
+    """So many that nodes share: the first controller, NameServer, broker and proxy run on the first one, and so on,
+    round and round. 0: each node has one of its own."""
     controllers: Annotated[int, Bounds(1, 50)] = 3
     controllers_alone: bool = False
     """Controllers run by themselves, instead of in NameServers."""

@@ -285,7 +285,8 @@ def _show(name: str, entries: list[Entry], console: Console) -> None:
     if name == "nemeses":
         console.say("  … or a sentence: 'kill one of all every 10 for 5' (stormproof list shapes)")
     if name == "shapes":
-        console.say("  TARGET: a node, several (n1+n2), a group, all, a role, or one, minority or majority of GROUP;")
+        console.say("  TARGET: a node, several (n1+n2), a group, all, a role, or one, minority or majority of GROUP,")
+        console.say("  or machine of a node, a role, or one of GROUP: all nodes that run on the same machine;")
         console.say("  PART: the same without all; NODE: a node, a role, or one of GROUP, which stands alone")
         console.say("  'and' joins shapes that strike at one moment")
         console.say("  PATTERN: files where a node keeps its data, such as 'store/**/*.blk'; COUNT UNIT: such as 1 MB")

@@ -20,8 +20,8 @@ from harness.system import Declaration
 from nemesis.cluster import Cluster
 from nemesis.impair import with_drawn_amounts
 from nemesis.shape import Shape
-from nemesis.target import Group, Nodes, One, Role, Target
-from nemesis.vocabulary import IT, Vocabulary
+from nemesis.target import Group, MachineOf, Nodes, One, Role, Target
+from nemesis.vocabulary import EVERYBODY, IT, Vocabulary
 
 UNUSUAL_SETTINGS = (0, 1, 2, 2, 3, 4)
 """How many settings of the system are not the usual ones, or sets of them that go together: with many at once it is
@@ -359,12 +359,14 @@ def _whole_cluster(declaration: Declaration, vocabulary: Vocabulary) -> Cluster:
 
 
 def _targets(declaration: Declaration, vocabulary: Vocabulary) -> tuple[Target, ...]:
-    """Roles, nodes, one of a group, groups: where sequences of faults are aimed. Roles are as many as nodes, for with
-    them most depends on one node."""
+    """Roles, nodes, one of a group, groups, machines: where sequences of faults are aimed. Roles are as many as nodes,
+    for with them most depends on one node."""
     roles = tuple(Role(role) for role in declaration.roles)
+    on_machines: tuple[Target, ...] = (*roles, One(EVERYBODY)) if declaration.shares_machines else ()
     return (
         *(roles * max(1, len(vocabulary.nodes) // max(1, len(roles)))),
         *(Nodes((node,)) for node in vocabulary.nodes),
         *(One(group) for group in declaration.groups),
         *(Group(group) for group in declaration.groups),
+        *map(MachineOf, on_machines),
     )

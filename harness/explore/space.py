@@ -201,10 +201,15 @@ class Space:
         return {}
 
     def deployment_of(self, scenario: Scenario) -> Mapping[str, SettingValue]:
-        """As much of its settings as may have been drawn before the others."""
+        """As much of its settings as may have been drawn before the others, which could be drawn within it."""
         deployments = self._declaration({}).deployments
-        agreeing = [one for one in deployments if one.items() <= scenario.settings.items()]
-        return max(agreeing, key=len, default={})
+        agreeing = {frozenset(one.items()): one for one in deployments if one.items() <= scenario.settings.items()}
+
+        def others(deployment: Mapping[str, SettingValue]) -> int:
+            explored = self._declaration(deployment).explored
+            return sum(name not in explored for name in scenario.settings.keys() - deployment.keys())
+
+        return min(agreeing.values(), key=lambda one: (others(one), -len(one)), default={})
 
     def require_possible(self) -> None:
         """Raises UsageError for a mutant, a workload or settings that the system does not have, and for a system that

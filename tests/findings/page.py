@@ -42,7 +42,9 @@ def page(outcomes: Sequence[Outcome], parts: Path) -> str:
 
 
 def finding_files(parts: Path) -> list[Path]:
-    return sorted(file for file in parts.glob("*.md") if file.name not in (INTRODUCTION, PUBLISHED))
+    """In the order of the numbers with which their names begin."""
+    files = (file for file in parts.glob("*.md") if file.name not in (INTRODUCTION, PUBLISHED))
+    return sorted(files, key=lambda file: int(file.name.partition("-")[0]))
 
 
 def _part(file: Path) -> str:

@@ -23,6 +23,8 @@ _UNKNOWN_TYPE = re.compile(rb"(?<!\S):?[\w.\-]++\t:(?P<type>[\w\-]++)\t:[^\s:]+\
 _ENTRY = rb"(?:(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\s|\d{4}-\d\d-\d\d)"
 _LOG = re.compile(_ENTRY)
 _HAS_ENTRIES = re.compile(rb"^" + _ENTRY, re.MULTILINE)
+_WITHOUT_FUNCTION = re.compile(rb"(?<!\S)\d++\t:(?:invoke|ok|fail|info)\tnil\t")
+"""What a test asked without saying what."""
 LONGEST_SHOWN = 80
 
 
@@ -132,6 +134,8 @@ def _pass_over(at: int, line: bytes, is_log: bool) -> None:
     unknown = _UNKNOWN_TYPE.search(line)
     if unknown and unknown["type"] not in (b"invoke", b"ok", b"fail", b"info"):
         raise BrokenText(at, f"type must be one of invoke, ok, fail, info, it is :{unknown['type'].decode()}")
+    if _WITHOUT_FUNCTION.search(line):
+        return
     if _DAMAGED.search(line) or (line.strip() and not is_log and not _LOG.match(line)):
         shown = line.strip()[:LONGEST_SHOWN].decode(errors="backslashreplace")
         raise BrokenText(

@@ -34,6 +34,7 @@ _WORKLOAD = re.compile(r"(?:\s:workload\s+:?|--workload[ =]|\s-w )([\w-]+)")
 
 OPTIMISM = "unbridled-optimism"
 """The checker to which everything is valid; in results it has no name, but the log shows it."""
+_DEMANDED = re.compile(r":consistency-models\s+[\[(#{]+([^\])}]*)[\])}]")
 _OPTIMISM = re.compile(r":checker\s+#object\[jepsen\.checker\$(unbridled_optimism|noop)")
 
 BESIDE_THE_HISTORY = frozenset(
@@ -87,6 +88,8 @@ class JepsenTest:
     results: JepsenResults | None
     problem: str = ""
     """Why there are no results."""
+    consistency_models: tuple[str, ...] = ()
+    """Those that its transactions were to keep to, as its log says."""
 
     @classmethod
     def of(cls, path: Path) -> JepsenTest:
@@ -98,17 +101,19 @@ class JepsenTest:
                 f"{path} is a test of Jepsen's without its history: it has neither history.edn nor history.txt, which "
                 "Jepsen writes when all operations have ended, nor jepsen.log; did the test end?"
             )
-        name, workload, judges_nothing = _named(path / LOG)
+        head = _head(path / LOG)
+        name, workload, demanded = _NAME.search(head), _WORKLOAD.search(head), _DEMANDED.search(head)
         results, problem = _results(path / RESULTS)
-        if results is not None and judges_nothing and results.checkers[0].checker == ():
+        if results is not None and _OPTIMISM.search(head) and results.checkers[0].checker == ():
             results = JepsenResults(valid=results.valid, checkers=(replace(results.checkers[0], checker=(OPTIMISM,)),))
         return cls(
             path=path,
-            name=name or directory.parent.name,
-            workload=workload,
+            name=name[1] if name else directory.parent.name,
+            workload=workload[1] if workload else "",
             history=history,
             results=results,
             problem=problem,
+            consistency_models=tuple(demanded[1].replace(",", " ").split()) if demanded else (),
         )
 
 
@@ -116,16 +121,13 @@ def is_test_directory(path: Path) -> bool:
     return any((path / name).is_file() for name in _MARKS)
 
 
-def _named(log: Path) -> tuple[str, str, bool]:
-    """(name, workload) as the log says, empty where it does not; and whether its checker is the one that judges
-    nothing."""
+def _head(log: Path) -> str:
+    """Empty where there is no log."""
     try:
         with log.open("rb") as file:
-            head = file.read(LOG_HEAD_BYTES).decode(errors="replace")
+            return file.read(LOG_HEAD_BYTES).decode(errors="replace")
     except OSError:
-        return "", "", False
-    name, workload = _NAME.search(head), _WORKLOAD.search(head)
-    return name[1] if name else "", workload[1] if workload else "", _OPTIMISM.search(head) is not None
+        return ""
 
 
 def _results(path: Path) -> tuple[JepsenResults | None, str]:

@@ -33,7 +33,8 @@ _NAME = re.compile(r':name\s+"((?:[^"\\]|\\.)+)"')
 _WORKLOAD = re.compile(r"(?:\s:workload\s+:?|--workload[ =]|\s-w )([\w-]+)")
 
 OPTIMISM = "unbridled-optimism"
-"""The checker to which everything is valid; in results it has no name, but the log shows it."""
+"""The checker to which everything is valid; in results it has no name, but the log shows it. Knossos's model that has
+no state is another one."""
 _DEMANDED = re.compile(r":consistency-models\s+[\[(#{]+([^\])}]*)[\])}]")
 _OPTIMISM = re.compile(r":checker\s+#object\[jepsen\.checker\$(unbridled_optimism|noop)")
 
@@ -160,8 +161,20 @@ def _verdicts(found: dict[Any, Any], checker: tuple[str, ...], key: str | None) 
         for name, one in of_keys[:MOST_KEYS]:
             if isinstance(one, dict) and "valid?" in one:
                 yield from _verdicts(one, checker, str(name) if isinstance(name, str) else edn.written(name))
-    if not within and not is_by_key:
+    if not within and not is_by_key and _is_of_no_model(found):
+        yield JepsenVerdict(checker=(*checker, OPTIMISM), key=key, valid=_word(found["valid?"]))
+    elif not within and not is_by_key:
         yield JepsenVerdict(checker=checker, key=key, valid=_word(found["valid?"]), anomalies=_anomalies(found))
+
+
+def _is_of_no_model(found: dict[Any, Any]) -> bool:
+    """Whether Knossos searched with its model to which everything is possible; it has no state, others have one."""
+    configs = found.get("configs")
+    return (
+        isinstance(configs, tuple | list)
+        and bool(configs)
+        and all(isinstance(one, dict) and one.get("model") == {} for one in configs)
+    )
 
 
 def _anomalies(found: dict[Any, Any]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ duplicates is always 0."""
 NOT_OF_ELLE = "garbage-read"
 NULL_READ = "read that returned null "
 OF_NULL_READS = "a read of null is empty here and says nothing to Knossos"
+OF_VACUOUS_PASSES = "what nothing contradicts is valid to Jepsen, and here only if something could have"
 KEYS_SHOWN = 10
 """Of those on which verdicts differ, or which a checker rejects."""
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
@@ -105,7 +106,8 @@ def _why(verdict: Verdict, theirs: Verdict, results: Mapping[str, CheckerResult]
     if theirs is not Verdict.VALID:
         return ""
     if verdict is Verdict.UNKNOWN:
-        return ": what nothing contradicts is valid to Jepsen, and here only if something could have"
+        is_vacuous = any(result.vacuous for result in results.values())
+        return f": {OF_VACUOUS_PASSES}" if is_vacuous else ""
     found = {name for result in results.values() for name, summary in result.found() if not summary.legal}
     if "set" in results and found <= NOT_OF_SET_FULL:
         return ": Jepsen's set-full looks for elements that are lost, and not for these"

@@ -199,9 +199,10 @@ class _Seen:
 
 def _begins(recorded: OperationColumns, *, is_lifted: bool) -> int | None:
     """What all reads show of keys that nobody has begun to write, and what the first cas of others has found, if it is
-    the value that registers begin with where they do not begin with null."""
+    the value that registers begin with where they do not begin with null. What failed has written nothing."""
     columns = [recorded.fields[name] for name in ("type", "process", "f", "key", "value")]
     written: dict[str, int] = {}
+    writing: dict[int, str] = {}
     shown: list[Any] = []
     for codes in zip(*(column.codes.tolist() for column in columns), strict=True):
         kind, process, f, key, value = (column.values[code] for column, code in zip(columns, codes, strict=True))
@@ -212,7 +213,10 @@ def _begins(recorded: OperationColumns, *, is_lifted: bool) -> int | None:
         name = repr(key)
         if f in ("write", "cas") and kind == "invoke":
             written[name] = written.get(name, 0) + 1
-        elif f == "read" and kind == "ok" and name not in written:
+            writing[process] = name
+        elif f in ("write", "cas") and kind == "fail" and process in writing:
+            written[writing.pop(process)] -= 1
+        elif f == "read" and kind == "ok" and not written.get(name):
             shown.append(value)
         elif f == "cas" and kind == "ok" and written.get(name) == 1 and isinstance(value, tuple | list):
             shown.append(value[0])

@@ -112,3 +112,12 @@ def test_reads_that_come_first_do_not_say_what_comes_later(tmp_path: Path, monke
     monkeypatch.setattr("harness.jepsen.recognise.FIRST_BYTES", 300)
     assert seen(tmp_path, ["read nil nil"] * 10 + ["add 1 1", "read nil #{1}"])[0] == ("--workload set",)
     assert seen(tmp_path, ["write 1 1", *["read nil nil"] * 10, "read nil #{1}"])[0] == ("--workload causal-reverse",)
+
+
+@pytest.mark.parametrize(("outcome", "begins"), [("fail", "0"), ("info", None), ("ok", None)])
+def test_what_failed_has_not_written(outcome: str, begins: str | None, tmp_path: Path) -> None:
+    rows = [("invoke", "cas", "[2 0]"), (outcome, "cas", "nil"), ("invoke", "read", "nil"), ("ok", "read", "0")]
+    text = "".join(f"{{:process 0, :type :{kind}, :f :{f}, :value {value}}}\n" for kind, f, value in rows)
+    (tmp_path / "h.edn").write_text(text)
+    (kind,) = recognised(tmp_path / "h.edn").kinds
+    assert (kind.model, kind.initial) == ("cas-register", begins)

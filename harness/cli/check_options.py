@@ -15,7 +15,8 @@ from checkers.names import MODELS
 from checkers.transactions.model.lattice import ConsistencyModel, model_named
 from harness.errors import UsageError
 from harness.jepsen.notations import functions_beside, functions_of
-from harness.jepsen.recognise import KAFKA, NOTHING, Recognised, is_of_kafka, recognised
+from harness.jepsen.recognise import KAFKA, NOTHING, Kind, Recognised, is_of_kafka, recognised
+from harness.jepsen.test_directory import JepsenTest
 from harness.record.run_directory import RunDirectory
 from harness.session.given_history import Form, GivenHistory
 from harness.session.judgement import Judgement, demands, of_model, of_workload, transactional
@@ -30,7 +31,7 @@ BY_REALTIME = (ConsistencyModel.STRICT_SERIALIZABLE, ConsistencyModel.STRONG_SNA
 
 
 class NothingHappened(Exception):
-    """A history without operations of clients, of which nobody said what it is one of."""
+    """A history without operations of clients, or without an answer to any, of which nobody said what it is one of."""
 
 
 def _not_recognised(path: Path, found: Recognised) -> str:
@@ -38,7 +39,28 @@ def _not_recognised(path: Path, found: Recognised) -> str:
     if found.kinds:
         return f"{what}, which may be {' or '.join(kind.words() for kind in found.kinds)}; say which"
     ways = f"--workload ({', '.join(names('workloads'))}) or --model ({', '.join(MODELS)})"
-    return f"{what}, which is nothing that is recognised; say what it is one of with {ways}"
+    return (
+        f"{what}, which is nothing that is recognised; say what it is one of with {ways}, and with --function "
+        "NAME=FUNCTION what its clients call otherwise"
+    )
+
+
+def _demanded(test: JepsenTest | None, kind: Kind) -> str | None:
+    """The model that transactions of a test were to keep to, where it says one that is known."""
+    if test is None or kind.workload not in transactional() or len(test.consistency_models) != 1:
+        return None
+    try:
+        return model_named(test.consistency_models[0]).value
+    except ValueError:
+        return None
+
+
+def _either(path: Path, found: Recognised) -> str:
+    kinds = " or ".join(kind.words() for kind in found.kinds)
+    return (
+        f"too little happened: {path} has no answer that shows anything; its clients did {found.seen}, which may be "
+        f"{kinds}, and nothing could have contradicted either"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +103,8 @@ class HistoryOptions:
         judgement = judgement.by_names(functions)
         return judgement.by_time() if self.order == BY_TIME else judgement
 
-    def as_recorded(self, given: GivenHistory) -> HistoryOptions:
-        """The same, with what the history itself says of what it is one of.
+    def as_recorded(self, given: GivenHistory, test: JepsenTest | None = None) -> HistoryOptions:
+        """The same, with what the history itself says of what it is one of, and its test of what was demanded.
 
         Raises UsageError where that cannot be told, MalformedHistory, HarnessError.
         """
@@ -107,6 +129,10 @@ class HistoryOptions:
         found = recognised(given.file, functions)
         if found.seen == NOTHING:
             raise NothingHappened(f"nothing happened: {given.path} holds no operation of a client")
+        if test is not None:
+            found = found.of_test(f"{test.workload} {test.name}")
+        if len(found.kinds) > 1 and found.shows_nothing:
+            raise NothingHappened(_either(given.path, found))
         if len(found.kinds) != 1:
             raise UsageError(_not_recognised(given.path, found))
         (kind,) = found.kinds
@@ -115,7 +141,9 @@ class HistoryOptions:
             workload=kind.workload,
             model=kind.model,
             settings=kind.settings,
+            initial=kind.initial,
             functions=(*kind.functions, *self.functions),
+            consistency_model=self.consistency_model or _demanded(test, kind),
         )
 
     def _of_sessions(self, given: GivenHistory) -> HistoryOptions:

@@ -303,7 +303,7 @@ def _check_history(
     reports: Path | None,
 ) -> Checked:
     said = options
-    options = said.as_recorded(given)
+    options = said.as_recorded(given, test)
     judgement = options.judgement(1)
     if judgement is None:
         raise _no_judgement(given.path)

@@ -11,6 +11,15 @@ from checkers.linearizable.checker import OPEN_OBJECTS
 from checkers.verdict import CheckerResult, Verdict, merge
 from harness.jepsen.test_directory import JepsenTest, JepsenVerdict
 
+PROVES_NOTHING = "empty-transaction-graph"
+"""What is an anomaly to Elle, and no verdict here."""
+NOT_OF_SET_FULL = frozenset(("duplicated", "unexpected", "aborted-read"))
+"""Anomalies of a set that Jepsen's `set-full` does not find: it follows the elements that were added, and its count of
+duplicates is always 0."""
+NOT_OF_ELLE = "garbage-read"
+NULL_READ = "read that returned null "
+OF_NULL_READS = "a read of null is empty here and says nothing to Knossos"
+OF_VACUOUS_PASSES = "what nothing contradicts is valid to Jepsen, and here only if something could have"
 KEYS_SHOWN = 10
 """Of those on which verdicts differ, or which a checker rejects."""
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
@@ -31,7 +40,7 @@ class Comparison:
         """The same, which names reads of null where the history is valid once these say nothing."""
         if not is_valid_without or not self.differences:
             return self
-        why = "a read of null is empty here and says nothing to Knossos, and with --null-reads unknown it is valid"
+        why = f"{OF_NULL_READS}, and with --null-reads unknown it is valid"
         return replace(self, differences=(f"{self.differences[0]}: {why}", *self.differences[1:]))
 
     def lines(self) -> list[str]:
@@ -70,12 +79,13 @@ def compared(test: JepsenTest, verdict: Verdict, results: Mapping[str, CheckerRe
     if test.results is None:
         return Comparison(test=test, differences=())
     judging = [one for one in test.results.checkers if one.judges_history]
-    theirs = merge(_VERDICTS.get(one.valid, Verdict.UNKNOWN) for one in judging)
+    theirs = merge(map(_verdict_of, judging))
     differences = []
     if verdict is not theirs and judging:
-        rejected_by = [one for one in judging if one.valid == "invalid"]
-        by = f" ({', '.join(dict.fromkeys(one.name for one in rejected_by))})" if rejected_by else ""
-        differences.append(f"the history is {theirs.value}{by} to Jepsen, and {verdict.value} here")
+        decided_by = [one for one in judging if theirs is not Verdict.VALID and _verdict_of(one) is theirs]
+        by = f" ({', '.join(dict.fromkeys(one.name for one in decided_by))})" if decided_by else ""
+        why = _why(verdict, theirs, results)
+        differences.append(f"the history is {theirs.value}{by} to Jepsen, and {verdict.value} here{why}")
     by_key, not_compared = _keys_that_differ(judging, results)
     return Comparison(
         test=test,
@@ -83,6 +93,27 @@ def compared(test: JepsenTest, verdict: Verdict, results: Mapping[str, CheckerRe
         not_compared=not_compared,
         may_rest_on_null_reads=verdict is Verdict.INVALID and theirs is Verdict.VALID,
     )
+
+
+def _verdict_of(one: JepsenVerdict) -> Verdict:
+    if one.anomalies == (PROVES_NOTHING,):
+        return Verdict.UNKNOWN
+    return _VERDICTS.get(one.valid, Verdict.UNKNOWN)
+
+
+def _why(verdict: Verdict, theirs: Verdict, results: Mapping[str, CheckerResult]) -> str:
+    """Why they differ, where that lies in what each demands."""
+    if theirs is not Verdict.VALID:
+        return ""
+    if verdict is Verdict.UNKNOWN:
+        is_vacuous = any(result.vacuous for result in results.values())
+        return f": {OF_VACUOUS_PASSES}" if is_vacuous else ""
+    found = {name for result in results.values() for name, summary in result.found() if not summary.legal}
+    if "set" in results and found <= NOT_OF_SET_FULL:
+        return ": Jepsen's set-full looks for elements that are lost, and not for these"
+    if found == {NOT_OF_ELLE}:
+        return ": Elle does not ask who wrote what was read from a register"
+    return ""
 
 
 def _keys_that_differ(
@@ -106,8 +137,10 @@ def _keys_that_differ(
         elif is_rejected and key not in ours and all_shown:
             lines.append(f"key {key} is invalid to Jepsen; here nothing was found on it")
         elif not is_rejected and key in ours:
-            theirs = merge(_VERDICTS.get(one.valid, Verdict.UNKNOWN) for one in verdicts).value
-            lines.append(f"key {key} is {theirs} to Jepsen; here {ours[key].name}: {ours[key].because}")
+            theirs = merge(map(_verdict_of, verdicts)).value
+            found = f"{ours[key].name}: {ours[key].because}"
+            aside = f"; {OF_NULL_READS}" if NULL_READ in ours[key].because else ""
+            lines.append(f"key {key} is {theirs} to Jepsen; here {found}{aside}")
     more = len(lines) - KEYS_SHOWN
     if more > 0:
         lines[KEYS_SHOWN:] = [f"and {more} more keys"]

@@ -47,6 +47,8 @@ _PAIRING = (
 )
 """Tags of a key and what belongs to it."""
 _OPERATION = frozenset(("process", "type", "f"))
+_JUDGED = frozenset((*_OPERATION, "value", "key", "time", "index"))
+"""Fields in which no operation lies. Others may show one: what a client threw tells of what it was asked."""
 
 STRING_LINES = 100
 """A string that goes on for longer lacks its end."""
@@ -219,6 +221,8 @@ class _Cursor:
         self.text = text
         self.at = at
         self._final = final
+        self.may_hold_operations = False
+        """Whether what is read is a field that may show other operations; none of them begins a line."""
 
     def token(self) -> str:
         """The next one that is neither blank nor comment. Raises _End, BrokenText."""
@@ -299,7 +303,8 @@ class _Cursor:
         if 2 * len(form) != len(items):
             twice = next(key for number, key in enumerate(items[::2]) if key in items[: 2 * number : 2])
             raise BrokenText(begun, f"a map has the key {written(twice)} twice")
-        if depth and form.keys() >= _OPERATION:
+        is_shown = self.may_hold_operations and self.text[begun - 1 : begun] != b"\n"
+        if depth and form.keys() >= _OPERATION and not is_shown:
             raise BrokenText(begun, "another operation begins within this one: a bracket or quote lacks its end")
         return form
 
@@ -367,6 +372,7 @@ def _operation(cursor: _Cursor, begun: int, token: str) -> Row:
             token = cursor.token()
         if token == "}":
             raise BrokenText(begun, f"an operation is broken: a key without a value, {written(key)}", fault=at)
+        cursor.may_hold_operations = key not in _JUDGED
         row[key] = cursor.form(token, 1)
 
 

@@ -11,6 +11,7 @@ What fits several kinds or none is not guessed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,9 +41,23 @@ INTEGER, TEXT, COLLECTION, MAP, PAIR, OTHER = "integers", "text", "collections",
 SCALARS = {INTEGER, TEXT, OTHER}
 SILENT = ("read", "get", "dequeue", "drain", "generate", "pop")
 """Functions that are invoked without a value, where it is not lifted."""
+ANSWERING = {"read", "txn"}
 NO_FUNCTIONS: Mapping[str, str] = {}
 OTHER_NAMES = {"broadcast": "add", "write-set": "add", "credit": "add", "debit": "-add"}
 """What tests call otherwise, and here is an add."""
+OF_SETS, OF_COUNTERS = {"broadcast", "write-set"}, {"credit", "debit"}
+"""Those that are an add to nothing else."""
+TESTS: Mapping[str, frozenset[str]] = {
+    "set": frozenset(("set", "set-full", "sets", "g-set", "broadcast")),
+    "counter": frozenset(("counter", "g-counter", "pn-counter")),
+    "cas-register": frozenset(("register", "cas-register", "lin-kv", "linearizable-register")),
+    "causal-reverse": frozenset(("causal-reverse", "sequential")),
+    "list-append": frozenset(("append", "list-append", "txn-list-append")),
+    "rw-register": frozenset(("wr", "rw-register", "txn-rw-register")),
+}
+"""What tests of a kind are called, where operations leave several kinds open."""
+BEGINNING = 0
+"""What a register holds from the beginning where it is read before anybody writes; null is the default."""
 _MICRO = {"r": "reads", "w": "writes", "append": "appends", "send": "sends", "poll": "polls"}
 
 
@@ -55,6 +70,8 @@ class Kind:
     settings: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     """What clients call otherwise, as `--function` takes it."""
+    initial: str | None = None
+    """What a model begins with, as `--initial` takes it; None for its own."""
 
     @property
     def name(self) -> str:
@@ -62,7 +79,11 @@ class Kind:
 
     def words(self) -> str:
         options = " ".join(
-            (*(f"--set {setting}" for setting in self.settings), *(f"--function {one}" for one in self.functions))
+            (
+                *(f"--set {setting}" for setting in self.settings),
+                *(f"--function {one}" for one in self.functions),
+                *(() if self.initial is None else (f"--initial {self.initial}",)),
+            )
         )
         return " ".join(
             filter(None, (f"--workload {self.workload}" if self.workload else f"--model {self.model}", options))
@@ -76,6 +97,14 @@ class Recognised:
     kinds: tuple[Kind, ...]
     seen: str
     """What its clients did, in words."""
+    shows_nothing: bool = False
+    """Whether no read or transaction was answered."""
+
+    def of_test(self, name: str) -> Recognised:
+        """The same, with the one kind that the name of the test stands for, if several are open."""
+        words = set(re.findall(r"[\w-]+", name.lower()))
+        meant = tuple(kind for kind in self.kinds if words & TESTS.get(kind.name, frozenset()))
+        return replace(self, kinds=meant) if len(meant) == 1 else self
 
 
 def recognised(path: Path, functions: Mapping[str, str] = NO_FUNCTIONS) -> Recognised:
@@ -85,17 +114,23 @@ def recognised(path: Path, functions: Mapping[str, str] = NO_FUNCTIONS) -> Recog
     rows = 0
     try:
         for recorded in recorded_in(path, first_bytes=FIRST_BYTES):
-            rows += len(recorded)
-            seen.take(renamed(recorded, functions, has_final_reads=False))
+            is_first, rows = rows == 0, rows + len(recorded)
+            recorded = renamed(recorded, functions, has_final_reads=False)
+            seen.take(recorded)
+            if is_first:
+                seen.begins = _begins(recorded, is_lifted=seen.is_lifted is True)
             kinds = _kinds(seen)
-            # That some reads of a counter are final, only its end shows.
-            if len(kinds) == 1 and kinds[0].workload != "counter":
+            # That some reads of a counter are final, only its end shows, and reads alone may come before anything.
+            if len(kinds) == 1 and kinds[0].workload != "counter" and seen.asked.keys() != {"read"}:
                 break
     except BrokenText as broken:
         raise malformed(path, rows, broken) from None
     except OSError as error:
         raise HarnessError(f"history {path} cannot be read: {error.strerror or error}") from error
-    return Recognised(kinds=kinds, seen=seen.words())
+    if len(kinds) > 1 and kinds[0].model and seen.has_answers:
+        # A read of null finds a register empty; of a table it shows the rows, if only that there are none.
+        kinds = kinds[:1]
+    return Recognised(kinds=kinds, seen=seen.words(), shows_nothing=not seen.has_answers)
 
 
 def is_of_kafka(path: Path, functions: Mapping[str, str] = NO_FUNCTIONS) -> bool:
@@ -115,6 +150,10 @@ class _Seen:
     """Whether an operation writes more than once."""
     is_lifted: bool | None = None
     has_final_reads: bool = False
+    has_answers: bool = False
+    """Whether a read or a transaction was answered."""
+    begins: int | None = None
+    """What registers hold that nobody has written yet, if that is not null."""
 
     def take(self, recorded: OperationColumns) -> None:
         kinds, processes, fs, values = (recorded.fields[name] for name in ("type", "process", "f", "value"))
@@ -126,6 +165,7 @@ class _Seen:
             name, what = fs.values[f], kinds.values[kind]
             if processes.values[process].__class__ is int and isinstance(name, str) and what in OPERATION_TYPES[:2]:
                 operations[what, name, value] = values.values[value]
+        self.has_answers |= any(kind == "ok" and f in ANSWERING for kind, f, _ in operations)
         looked_at = [(*key[:2], operations[key]) for key in sorted(operations)][:MOST_VALUES]
         if self.is_lifted is None:
             self.is_lifted = _all_lifted([(f, value) for kind, f, value in looked_at if kind == "invoke"])
@@ -155,6 +195,32 @@ class _Seen:
             shown.append(f"{f} ({told.strip()})" if told else f)
         of_parts = f" of {', '.join(sorted(self.parts))}" if self.parts else ""
         return ", ".join(shown) + of_parts
+
+
+def _begins(recorded: OperationColumns, *, is_lifted: bool) -> int | None:
+    """What all reads show of keys that nobody has begun to write, and what the first cas of others has found, if it is
+    the value that registers begin with where they do not begin with null. What failed has written nothing."""
+    columns = [recorded.fields[name] for name in ("type", "process", "f", "key", "value")]
+    written: dict[str, int] = {}
+    writing: dict[int, str] = {}
+    shown: list[Any] = []
+    for codes in zip(*(column.codes.tolist() for column in columns), strict=True):
+        kind, process, f, key, value = (column.values[code] for column, code in zip(columns, codes, strict=True))
+        if process.__class__ is not int:
+            continue
+        if is_lifted and isinstance(value, tuple | list) and len(value) == 2:
+            key, value = value
+        name = repr(key)
+        if f in ("write", "cas") and kind == "invoke":
+            written[name] = written.get(name, 0) + 1
+            writing[process] = name
+        elif f in ("write", "cas") and kind == "fail" and process in writing:
+            written[writing.pop(process)] -= 1
+        elif f == "read" and kind == "ok" and not written.get(name):
+            shown.append(value)
+        elif f == "cas" and kind == "ok" and written.get(name) == 1 and isinstance(value, tuple | list):
+            shown.append(value[0])
+    return BEGINNING if shown and all(one.__class__ is int and one == BEGINNING for one in shown) else None
 
 
 def _all_lifted(invoked: Iterable[tuple[str, Any]]) -> bool:
@@ -219,11 +285,11 @@ def _kinds(seen: _Seen) -> tuple[Kind, ...]:
     for one_of, others, kind in of_functions:
         if fs & one_of and fs <= one_of | others:
             return (kind,)
-    if fs == {"read"}:
-        return ()
     called = tuple(f"{name}={function}" for name, function in OTHER_NAMES.items() if name in fs)
+    if fs == {"read"}:
+        return (_register(seen),) if seen.answered.get("read", set()) <= SCALARS else ()
     if fs and fs <= {"add", "read", *OTHER_NAMES}:
-        kinds = _sums_or_sets(seen.answered.get("read", set()))
+        kinds = _sums_or_sets(fs, seen.answered.get("read", set()))
         settings = ("reads=final",) if seen.has_final_reads else ()
         return tuple(
             replace(kind, functions=called, settings=settings if kind.workload == "counter" else ()) for kind in kinds
@@ -247,7 +313,11 @@ def _of_parts(fs: set[str], parts: set[str], several_writes: bool) -> tuple[Kind
     return (Kind(workload="rw-register"),) if parts <= {"reads", "writes"} else ()
 
 
-def _sums_or_sets(read: set[str]) -> tuple[Kind, ...]:
+def _sums_or_sets(fs: set[str], read: set[str]) -> tuple[Kind, ...]:
+    if not read and fs & OF_SETS and not fs & OF_COUNTERS:
+        return (Kind(workload="set"),)
+    if not read and fs & OF_COUNTERS and not fs & OF_SETS:
+        return (Kind(workload="counter"),)
     if read and read <= {COLLECTION, PAIR}:
         return (Kind(workload="set"),)
     if read == {INTEGER}:
@@ -262,5 +332,9 @@ def _registers_or_tables(seen: _Seen, fs: set[str]) -> tuple[Kind, ...]:
     if read and read <= {COLLECTION, PAIR} and "cas" not in fs:
         return (Kind(workload="causal-reverse"),)
     if read <= SCALARS and (read or "cas" in fs):
-        return (Kind(model="cas-register"),)
-    return () if read else (Kind(model="cas-register"), Kind(workload="causal-reverse"))
+        return (_register(seen),)
+    return () if read else (_register(seen), Kind(workload="causal-reverse"))
+
+
+def _register(seen: _Seen) -> Kind:
+    return Kind(model="cas-register", initial=None if seen.begins is None else str(seen.begins))

@@ -33,7 +33,9 @@ _NAME = re.compile(r':name\s+"((?:[^"\\]|\\.)+)"')
 _WORKLOAD = re.compile(r"(?:\s:workload\s+:?|--workload[ =]|\s-w )([\w-]+)")
 
 OPTIMISM = "unbridled-optimism"
-"""The checker to which everything is valid; in results it has no name, but the log shows it."""
+"""The checker to which everything is valid; in results it has no name, but the log shows it. Knossos's model that has
+no state is another one."""
+_DEMANDED = re.compile(r":consistency-models\s+[\[(#{]+([^\])}]*)[\])}]")
 _OPTIMISM = re.compile(r":checker\s+#object\[jepsen\.checker\$(unbridled_optimism|noop)")
 
 BESIDE_THE_HISTORY = frozenset(
@@ -87,6 +89,8 @@ class JepsenTest:
     results: JepsenResults | None
     problem: str = ""
     """Why there are no results."""
+    consistency_models: tuple[str, ...] = ()
+    """Those that its transactions were to keep to, as its log says."""
 
     @classmethod
     def of(cls, path: Path) -> JepsenTest:
@@ -98,17 +102,19 @@ class JepsenTest:
                 f"{path} is a test of Jepsen's without its history: it has neither history.edn nor history.txt, which "
                 "Jepsen writes when all operations have ended, nor jepsen.log; did the test end?"
             )
-        name, workload, judges_nothing = _named(path / LOG)
+        head = _head(path / LOG)
+        name, workload, demanded = _NAME.search(head), _WORKLOAD.search(head), _DEMANDED.search(head)
         results, problem = _results(path / RESULTS)
-        if results is not None and judges_nothing and results.checkers[0].checker == ():
+        if results is not None and _OPTIMISM.search(head) and results.checkers[0].checker == ():
             results = JepsenResults(valid=results.valid, checkers=(replace(results.checkers[0], checker=(OPTIMISM,)),))
         return cls(
             path=path,
-            name=name or directory.parent.name,
-            workload=workload,
+            name=name[1] if name else directory.parent.name,
+            workload=workload[1] if workload else "",
             history=history,
             results=results,
             problem=problem,
+            consistency_models=tuple(demanded[1].replace(",", " ").split()) if demanded else (),
         )
 
 
@@ -116,16 +122,13 @@ def is_test_directory(path: Path) -> bool:
     return any((path / name).is_file() for name in _MARKS)
 
 
-def _named(log: Path) -> tuple[str, str, bool]:
-    """(name, workload) as the log says, empty where it does not; and whether its checker is the one that judges
-    nothing."""
+def _head(log: Path) -> str:
+    """Empty where there is no log."""
     try:
         with log.open("rb") as file:
-            head = file.read(LOG_HEAD_BYTES).decode(errors="replace")
+            return file.read(LOG_HEAD_BYTES).decode(errors="replace")
     except OSError:
-        return "", "", False
-    name, workload = _NAME.search(head), _WORKLOAD.search(head)
-    return name[1] if name else "", workload[1] if workload else "", _OPTIMISM.search(head) is not None
+        return ""
 
 
 def _results(path: Path) -> tuple[JepsenResults | None, str]:
@@ -158,8 +161,20 @@ def _verdicts(found: dict[Any, Any], checker: tuple[str, ...], key: str | None) 
         for name, one in of_keys[:MOST_KEYS]:
             if isinstance(one, dict) and "valid?" in one:
                 yield from _verdicts(one, checker, str(name) if isinstance(name, str) else edn.written(name))
-    if not within and not is_by_key:
+    if not within and not is_by_key and _is_of_no_model(found):
+        yield JepsenVerdict(checker=(*checker, OPTIMISM), key=key, valid=_word(found["valid?"]))
+    elif not within and not is_by_key:
         yield JepsenVerdict(checker=checker, key=key, valid=_word(found["valid?"]), anomalies=_anomalies(found))
+
+
+def _is_of_no_model(found: dict[Any, Any]) -> bool:
+    """Whether Knossos searched with its model to which everything is possible; it has no state, others have one."""
+    configs = found.get("configs")
+    return (
+        isinstance(configs, tuple | list)
+        and bool(configs)
+        and all(isinstance(one, dict) and one.get("model") == {} for one in configs)
+    )
 
 
 def _anomalies(found: dict[Any, Any]) -> tuple[str, ...]:

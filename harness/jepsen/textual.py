@@ -2,7 +2,7 @@
 
 A log has other lines as well, and entries that go on over many of them: the map of the test, what a checker found,
 where an exception came from. They are passed over, unless they look like an operation that is damaged. A text of which
-no line begins as those of logs do has operations alone.
+no line begins as those of logs do has operations alone, and behind one that did not succeed more lines of its error.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.jepsen import edn
 from harness.jepsen.operation_columns import Column, OperationColumns, Values, column_of, earlier, texts_of
@@ -23,6 +24,9 @@ _UNKNOWN_TYPE = re.compile(rb"(?<!\S):?[\w.\-]++\t:(?P<type>[\w\-]++)\t:[^\s:]+\
 _ENTRY = rb"(?:(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\s|\d{4}-\d\d-\d\d)"
 _LOG = re.compile(_ENTRY)
 _HAS_ENTRIES = re.compile(rb"^" + _ENTRY, re.MULTILINE)
+_WITHOUT_FUNCTION = re.compile(rb"(?<!\S)\d++\t:(?:invoke|ok|fail|info)\tnil\t")
+"""What a test asked without saying what."""
+FAILED = ("fail", "info")
 LONGEST_SHOWN = 80
 
 
@@ -43,6 +47,8 @@ class LineReader:
         self._values = Values(_plain)
         self._rests = Values(_rest)
         self._is_log: bool | None = None
+        self._may_go_on = False
+        """Whether the last operation before the block has an error, which may have many lines."""
 
     def read(self, block: bytes, *, final: bool) -> tuple[OperationColumns, int]:
         """The operations in the whole lines of the block, and where the text goes on behind them."""
@@ -51,12 +57,6 @@ class LineReader:
         if self._is_log is None:
             self._is_log = _HAS_ENTRIES.search(block) is not None
         lines = Lines.of(text)
-        broken: BrokenText | None = None
-        try:
-            for at in lines.others.tolist():
-                _pass_over(at, block[at : _end_of_line(block, at, used)], self._is_log)
-        except BrokenText as error:
-            broken = error
         columns = {}
         for number, name in enumerate(IN_LINES):
             texts = texts_of(text, lines.begin[:, number], lines.end[:, number])
@@ -64,6 +64,8 @@ class LineReader:
         rests = columns.pop("rest")
         # A rest of digits alone comes as the integer that it is.
         forms = [rest if isinstance(rest, _Rest) else _Rest(rest) for rest in rests.values]
+        failed = np.isin(columns["type"].codes, [n for n, kind in enumerate(columns["type"].values) if kind in FAILED])
+        broken = self._pass_over(block[:used], lines, failed)
         broken = _unreadable(lines, forms, rests, columns, broken)
         cut_off = None
         last_line = block.rfind(b"\n", 0, used) + 1
@@ -87,6 +89,20 @@ class LineReader:
         if cut_off is not None:
             recorded = recorded.first(int(np.searchsorted(lines.at, cut_off.at)))
         return recorded.before_broken(), used
+
+    def _pass_over(self, block: bytes, lines: Lines, failed: NDArray[np.bool_]) -> BrokenText | None:
+        """What is the first line that is neither an operation nor may stand beside them; `failed`: of each operation,
+        whether it did not succeed."""
+        before = np.searchsorted(lines.at, lines.others) - 1
+        for at, operation in zip(lines.others.tolist(), before.tolist(), strict=True):
+            goes_on = bool(failed[operation]) if operation >= 0 else self._may_go_on
+            try:
+                _pass_over(at, block[at : _end_of_line(block, at, len(block))], bool(self._is_log) or goes_on)
+            except BrokenText as error:
+                return error
+        if len(failed):
+            self._may_go_on = bool(failed[-1])
+        return None
 
 
 def _unreadable(
@@ -127,12 +143,14 @@ def _end_of_line(block: bytes, at: int, used: int) -> int:
     return used if end < 0 else end
 
 
-def _pass_over(at: int, line: bytes, is_log: bool) -> None:
-    """Raises BrokenText if the line holds a damaged operation, or is no line of a log."""
+def _pass_over(at: int, line: bytes, is_free: bool) -> None:
+    """Raises BrokenText if the line holds a damaged operation, or is no line of a log where it is not free to be."""
     unknown = _UNKNOWN_TYPE.search(line)
     if unknown and unknown["type"] not in (b"invoke", b"ok", b"fail", b"info"):
         raise BrokenText(at, f"type must be one of invoke, ok, fail, info, it is :{unknown['type'].decode()}")
-    if _DAMAGED.search(line) or (line.strip() and not is_log and not _LOG.match(line)):
+    if _WITHOUT_FUNCTION.search(line):
+        return
+    if _DAMAGED.search(line) or (line.strip() and not is_free and not _LOG.match(line)):
         shown = line.strip()[:LONGEST_SHOWN].decode(errors="backslashreplace")
         raise BrokenText(
             at,

@@ -331,6 +331,66 @@ def test_a_difference_that_rests_on_something_else_does_not_name_them(stormproof
     assert "differs   the history is valid to Jepsen, and invalid here\n" in answer.out
 
 
+REPEATED = [*SET[:-1], ("0", "ok", "read", "[0 1 1]")]
+UNANSWERED = [("0", "invoke", "add", "0"), ("0", "info", "add", "0"), ("1", "invoke", "read", "nil")]
+UNWRITTEN = [("0", "invoke", "txn", "[[:w 2 1] [:r 1 nil]]"), ("0", "ok", "txn", "[[:w 2 1] [:r 1 7]]")]
+STALE = [
+    ("0", "invoke", "txn", "[[:w 1 1]]"),
+    ("0", "ok", "txn", "[[:w 1 1]]"),
+    ("0", "invoke", "txn", "[[:r 1 nil]]"),
+    ("0", "ok", "txn", "[[:r 1 nil]]"),
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "code", "why"),
+    [
+        (REPEATED, 1, "Jepsen's set-full looks for elements that are lost, and not for these"),
+        (NULL_READ[:2], 2, "what nothing contradicts is valid to Jepsen, and here only if something could have"),
+        (UNWRITTEN, 1, "Elle does not ask who wrote what was read from a register"),
+    ],
+)
+def test_a_difference_that_lies_in_what_is_demanded_says_so(
+    stormproof: Stormproof, rows: list[tuple[str, str, str, str]], code: int, why: str
+) -> None:
+    laid_out(rows, "{:workload {:valid? true}, :valid? true}", log=LOG.replace("workload set", "workload register"))
+    answer = stormproof(*CHECK)
+    assert answer.code == code
+    assert answer.out.endswith(f" here: {why}\n")
+
+
+def test_a_graph_without_transactions_is_no_verdict_of_elle(stormproof: Stormproof) -> None:
+    elle = "{:valid? false, :anomaly-types (:empty-transaction-graph)}"
+    laid_out(STALE[:2], f"{{:workload {elle}, :valid? false}}")
+    answer = stormproof(*CHECK)
+    assert answer.code == 2
+    assert answer.out.endswith("differs   nowhere\n")
+
+
+def test_a_test_says_for_which_model_transactions_are_judged(stormproof: Stormproof) -> None:
+    laid_out(STALE, None, log=LOG.replace(" :concurrency", " :consistency-models (:read-committed)\n :concurrency"))
+    answer = stormproof(*CHECK)
+    assert answer.code == 0
+    assert "judged as --workload rw-register --consistency-model read-committed\n" in answer.out
+    assert stormproof(*CHECK, "--consistency-model", "strict-serializable").code == 1
+
+
+def test_what_no_answer_shows_is_unknown_whatever_it_is(stormproof: Stormproof) -> None:
+    laid_out(UNANSWERED, None, log="")
+    Path("store/etcd 3.5 set").rename("store/etcd")
+    answer = stormproof("check", "store", "--engine", "inprocess")
+    assert answer.code == 2
+    assert "too little happened: " in answer.out
+    assert "may be --workload set or --workload counter, and nothing could have contradicted either" in answer.out
+
+
+def test_a_model_to_which_everything_is_possible_judges_nothing(stormproof: Stormproof) -> None:
+    laid_out(NULL_READ, "{:valid? true, :configs ({:model {}, :pending []}), :final-paths ()}", log="")
+    answer = stormproof(*CHECK)
+    assert answer.code == 1
+    assert answer.out.endswith("differs   in nothing that can be compared: none of these judges the history\n")
+
+
 def test_the_checker_to_which_everything_is_valid_judges_nothing(stormproof: Stormproof) -> None:
     log = ':checker\n #object[jepsen.checker$unbridled_optimism$reify__1 0x1 "x"]'
     laid_out(LOST, "{:valid? true}", log=LOG.replace(":concurrency 5", log))

@@ -68,6 +68,24 @@ def test_a_last_line_that_is_cut_off_is_left_out(tmp_path: Path, torn: str) -> N
     assert len(rows(tmp_path, HEAD + ENTRY + "0\t:invoke\t:read\tnil\n" + ENTRY + torn)) == 1
 
 
+def test_an_operation_without_a_function_is_none(tmp_path: Path) -> None:
+    asked = f"{ENTRY}0\t:invoke\tnil\tnil\n{ENTRY}0\t:fail\tnil\tnil\tNo matching clause: \n"
+    assert rows(tmp_path, f"{HEAD}{asked}{ENTRY}1\t:invoke\t:read\tnil\n") == [(1, "invoke", "read", None, None)]
+
+
+def test_an_error_goes_on_over_many_lines_where_there_are_no_entries(tmp_path: Path) -> None:
+    error = '0\t:info\t:add\t1\tMalformed response. It was:\n\n{:type "add",\n :offset 1}\n\nThis is why.\n'
+    text = f"0\t:invoke\t:add\t1\n{error}1\t:invoke\t:read\tnil\n1\t:ok\t:read\t[]\n"
+    assert [row[:3] for row in rows(tmp_path, text)] == [
+        (0, "invoke", "add"),
+        (0, "info", "add"),
+        (1, "invoke", "read"),
+        (1, "ok", "read"),
+    ]
+    with pytest.raises(BrokenText, match="neither EDN"):
+        rows(tmp_path, f"{text}{{:offset 1}}\n{text}")
+
+
 def test_what_comes_before_the_first_entry_needs_no_form(tmp_path: Path) -> None:
     assert len(rows(tmp_path, "Retrieving a library\n" + HEAD + ENTRY + "0\t:invoke\t:read\tnil\n")) == 1
     with pytest.raises(BrokenText, match="neither EDN"):

@@ -98,6 +98,7 @@ def test_an_operation_longer_than_a_block_is_read_all_the_same(
     [
         ("{:process 1, :type :inv", "where its next key should be"),
         ("{:process 1, :type", "another operation begins within this one"),
+        ("{:process 1, :exception {:op [", "another operation begins within this one"),
         ("{:process 1, :value [1 2}", "']' was expected"),
         ("{:process 1, :value [1 2", "another operation begins within this one"),
         ("{:process 1, :value}", "a key without a value"),
@@ -117,6 +118,13 @@ def test_broken_text_is_refused_with_the_place_of_its_operation(tmp_path: Path, 
         read(tmp_path, lines + "  " + broken + "\n" + lines * 100)
     assert caught.value.at == len(lines) + 2
     assert reason in caught.value.reason
+
+
+def test_an_error_may_show_operations(tmp_path: Path) -> None:
+    shown = "{:index 1, :type :invoke, :process :nemesis, :f :read, :value nil}"
+    error = f":exception {{:data {{:op {shown}, :op' {shown}, :all [{shown} {shown}]}}}}"
+    found = read(tmp_path, f"{{:process :nemesis, :type :info, :f :read, {error}, :value nil}}\n{LINES}")
+    assert len(found) == 1 + len(read(tmp_path, LINES))
 
 
 @pytest.mark.parametrize("text", [f"[{LINES}", LINES + "{:process 1,", LINES + '{:value "abc', LINES + "{:process :"])

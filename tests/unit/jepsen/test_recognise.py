@@ -27,6 +27,16 @@ KINDS = {
     "--workload list-append (tagged)": ["read [[:r 1 nil]] [[:r 1 [1]]]", "txn [[:append 1 1]] [[:append 1 1]]"],
     "--model cas-register": ["write 1 1", "cas [1 2] [1 2]", "read nil 2"],
     "--model cas-register (lifted)": ["write [4 1] [4 1]", "cas [4 [1 2]] [4 [1 2]]", "read [4 nil] [4 2]"],
+    "--model cas-register (empty)": ["write 1 1", "read nil nil"],
+    "--model cas-register (read alone)": ["read nil 5"],
+    "--model cas-register --initial 0": ["read nil 0", "write 1 1", "read nil 1"],
+    "--model cas-register --initial 0 (lifted)": ["write [1 3] [1 3]", "read [2 nil] [2 0]", "cas [2 [0 1]] [2 [0 1]]"],
+    "--model cas-register --initial 0 (cas)": ["cas [0 1] [0 1]", "read nil 1"],
+    "--model cas-register (cas)": ["write 0 0", "cas [0 1] [0 1]", "read nil 1"],
+    "--model cas-register (of several)": ["read [1 nil] [1 0]", "read [2 nil] [2 nil]", "write [1 3] [1 3]"],
+    "--model cas-register (written)": ["write 0 0", "read nil 0"],
+    "--workload set --function broadcast=add": ["broadcast 1 1", "read nil nil"],
+    "--workload counter --function credit=add": ["credit 1 1", "read nil nil"],
     "--model map": ['put "x" "x"', 'get nil "x"'],
     "--model echo": ['echo "a" {:type"echo_ok",:echo"a"}'],
     "--model mutex": ["acquire nil nil", "release nil nil"],
@@ -68,12 +78,8 @@ def test_each_kind_is_seen_from_its_operations(kind: str, tmp_path: Path) -> Non
         (["frob 1 1"], (), "frob (integers)"),
         (["add 1 1", "read nil nil"], ("--workload set", "--workload counter"), "add (integers), read"),
         (["add 1 1", "read nil 1", "remove 1 1"], (), "add (integers), read (→ integers), remove (integers)"),
-        (["read nil 5"], (), "read (→ integers)"),
-        (
-            ["write 1 1", "read nil nil"],
-            ("--model cas-register", "--workload causal-reverse"),
-            "read, write (integers)",
-        ),
+        (["read nil [5]"], (), "read (→ collections)"),
+        (["write 1 1"], ("--model cas-register", "--workload causal-reverse"), "write (integers)"),
         (["write [4 [nil 1]] [4 [1 1]]", "read [4 [nil nil]] [4 [1 1]]"], (), "read (pairs), write (pairs)"),
         (["txn [[:r 1 nil]] [[:r 1 nil]]"], ("--workload list-append", "--workload rw-register"), "txn (transactions)"),
         ([], (), "nothing"),
@@ -85,3 +91,33 @@ def test_what_fits_several_kinds_or_none_is_not_guessed(
     found, told = seen(tmp_path, operations)
     assert found == kinds
     assert told.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("test", "kinds"),
+    [
+        ("g-counter", ("--workload counter",)),
+        ("set etcd 3.5", ("--workload set",)),
+        ("etcd", ("--workload set", "--workload counter")),
+        ("set counter", ("--workload set", "--workload counter")),
+    ],
+)
+def test_of_several_kinds_the_name_of_the_test_says_which(test: str, kinds: tuple[str, ...], tmp_path: Path) -> None:
+    seen(tmp_path, ["add 1 1", "read nil nil"])
+    found = recognised(tmp_path / "h.edn").of_test(test)
+    assert tuple(kind.words() for kind in found.kinds) == kinds
+
+
+def test_reads_that_come_first_do_not_say_what_comes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.jepsen.recognise.FIRST_BYTES", 300)
+    assert seen(tmp_path, ["read nil nil"] * 10 + ["add 1 1", "read nil #{1}"])[0] == ("--workload set",)
+    assert seen(tmp_path, ["write 1 1", *["read nil nil"] * 10, "read nil #{1}"])[0] == ("--workload causal-reverse",)
+
+
+@pytest.mark.parametrize(("outcome", "begins"), [("fail", "0"), ("info", None), ("ok", None)])
+def test_what_failed_has_not_written(outcome: str, begins: str | None, tmp_path: Path) -> None:
+    rows = [("invoke", "cas", "[2 0]"), (outcome, "cas", "nil"), ("invoke", "read", "nil"), ("ok", "read", "0")]
+    text = "".join(f"{{:process 0, :type :{kind}, :f :{f}, :value {value}}}\n" for kind, f, value in rows)
+    (tmp_path / "h.edn").write_text(text)
+    (kind,) = recognised(tmp_path / "h.edn").kinds
+    assert (kind.model, kind.initial) == ("cas-register", begins)

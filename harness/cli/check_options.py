@@ -141,7 +141,6 @@ class HistoryOptions:
             workload=kind.workload,
             model=kind.model,
             settings=kind.settings,
-            initial=kind.initial,
             functions=(*kind.functions, *self.functions),
             consistency_model=self.consistency_model or _demanded(test, kind),
         )

@@ -56,8 +56,6 @@ TESTS: Mapping[str, frozenset[str]] = {
     "rw-register": frozenset(("wr", "rw-register", "txn-rw-register")),
 }
 """What tests of a kind are called, where operations leave several kinds open."""
-BEGINNING = 0
-"""What a register holds from the beginning where it is read before anybody writes; null is the default."""
 _MICRO = {"r": "reads", "w": "writes", "append": "appends", "send": "sends", "poll": "polls"}
 
 
@@ -70,8 +68,6 @@ class Kind:
     settings: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     """What clients call otherwise, as `--function` takes it."""
-    initial: str | None = None
-    """What a model begins with, as `--initial` takes it; None for its own."""
 
     @property
     def name(self) -> str:
@@ -79,11 +75,7 @@ class Kind:
 
     def words(self) -> str:
         options = " ".join(
-            (
-                *(f"--set {setting}" for setting in self.settings),
-                *(f"--function {one}" for one in self.functions),
-                *(() if self.initial is None else (f"--initial {self.initial}",)),
-            )
+            (*(f"--set {setting}" for setting in self.settings), *(f"--function {one}" for one in self.functions))
         )
         return " ".join(
             filter(None, (f"--workload {self.workload}" if self.workload else f"--model {self.model}", options))
@@ -114,11 +106,8 @@ def recognised(path: Path, functions: Mapping[str, str] = NO_FUNCTIONS) -> Recog
     rows = 0
     try:
         for recorded in recorded_in(path, first_bytes=FIRST_BYTES):
-            is_first, rows = rows == 0, rows + len(recorded)
-            recorded = renamed(recorded, functions, has_final_reads=False)
-            seen.take(recorded)
-            if is_first:
-                seen.begins = _begins(recorded, is_lifted=seen.is_lifted is True)
+            rows += len(recorded)
+            seen.take(renamed(recorded, functions, has_final_reads=False))
             kinds = _kinds(seen)
             # That some reads of a counter are final, only its end shows, and reads alone may come before anything.
             if len(kinds) == 1 and kinds[0].workload != "counter" and seen.asked.keys() != {"read"}:
@@ -152,8 +141,6 @@ class _Seen:
     has_final_reads: bool = False
     has_answers: bool = False
     """Whether a read or a transaction was answered."""
-    begins: int | None = None
-    """What registers hold that nobody has written yet, if that is not null."""
 
     def take(self, recorded: OperationColumns) -> None:
         kinds, processes, fs, values = (recorded.fields[name] for name in ("type", "process", "f", "value"))
@@ -195,32 +182,6 @@ class _Seen:
             shown.append(f"{f} ({told.strip()})" if told else f)
         of_parts = f" of {', '.join(sorted(self.parts))}" if self.parts else ""
         return ", ".join(shown) + of_parts
-
-
-def _begins(recorded: OperationColumns, *, is_lifted: bool) -> int | None:
-    """What all reads show of keys that nobody has begun to write, and what the first cas of others has found, if it is
-    the value that registers begin with where they do not begin with null. What failed has written nothing."""
-    columns = [recorded.fields[name] for name in ("type", "process", "f", "key", "value")]
-    written: dict[str, int] = {}
-    writing: dict[int, str] = {}
-    shown: list[Any] = []
-    for codes in zip(*(column.codes.tolist() for column in columns), strict=True):
-        kind, process, f, key, value = (column.values[code] for column, code in zip(columns, codes, strict=True))
-        if process.__class__ is not int:
-            continue
-        if is_lifted and isinstance(value, tuple | list) and len(value) == 2:
-            key, value = value
-        name = repr(key)
-        if f in ("write", "cas") and kind == "invoke":
-            written[name] = written.get(name, 0) + 1
-            writing[process] = name
-        elif f in ("write", "cas") and kind == "fail" and process in writing:
-            written[writing.pop(process)] -= 1
-        elif f == "read" and kind == "ok" and not written.get(name):
-            shown.append(value)
-        elif f == "cas" and kind == "ok" and written.get(name) == 1 and isinstance(value, tuple | list):
-            shown.append(value[0])
-    return BEGINNING if shown and all(one.__class__ is int and one == BEGINNING for one in shown) else None
 
 
 def _all_lifted(invoked: Iterable[tuple[str, Any]]) -> bool:
@@ -287,7 +248,7 @@ def _kinds(seen: _Seen) -> tuple[Kind, ...]:
             return (kind,)
     called = tuple(f"{name}={function}" for name, function in OTHER_NAMES.items() if name in fs)
     if fs == {"read"}:
-        return (_register(seen),) if seen.answered.get("read", set()) <= SCALARS else ()
+        return (Kind(model="cas-register"),) if seen.answered.get("read", set()) <= SCALARS else ()
     if fs and fs <= {"add", "read", *OTHER_NAMES}:
         kinds = _sums_or_sets(fs, seen.answered.get("read", set()))
         settings = ("reads=final",) if seen.has_final_reads else ()
@@ -332,9 +293,5 @@ def _registers_or_tables(seen: _Seen, fs: set[str]) -> tuple[Kind, ...]:
     if read and read <= {COLLECTION, PAIR} and "cas" not in fs:
         return (Kind(workload="causal-reverse"),)
     if read <= SCALARS and (read or "cas" in fs):
-        return (_register(seen),)
-    return () if read else (_register(seen), Kind(workload="causal-reverse"))
-
-
-def _register(seen: _Seen) -> Kind:
-    return Kind(model="cas-register", initial=None if seen.begins is None else str(seen.begins))
+        return (Kind(model="cas-register"),)
+    return () if read else (Kind(model="cas-register"), Kind(workload="causal-reverse"))

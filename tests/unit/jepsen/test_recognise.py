@@ -29,9 +29,7 @@ KINDS = {
     "--model cas-register (lifted)": ["write [4 1] [4 1]", "cas [4 [1 2]] [4 [1 2]]", "read [4 nil] [4 2]"],
     "--model cas-register (empty)": ["write 1 1", "read nil nil"],
     "--model cas-register (read alone)": ["read nil 5"],
-    "--model cas-register --initial 0": ["read nil 0", "write 1 1", "read nil 1"],
-    "--model cas-register --initial 0 (lifted)": ["write [1 3] [1 3]", "read [2 nil] [2 0]", "cas [2 [0 1]] [2 [0 1]]"],
-    "--model cas-register --initial 0 (cas)": ["cas [0 1] [0 1]", "read nil 1"],
+    "--model cas-register (began with 0, or not)": ["read nil 0", "write 1 1", "read nil 1"],
     "--model cas-register (cas)": ["write 0 0", "cas [0 1] [0 1]", "read nil 1"],
     "--model cas-register (of several)": ["read [1 nil] [1 0]", "read [2 nil] [2 nil]", "write [1 3] [1 3]"],
     "--model cas-register (written)": ["write 0 0", "read nil 0"],
@@ -112,12 +110,3 @@ def test_reads_that_come_first_do_not_say_what_comes_later(tmp_path: Path, monke
     monkeypatch.setattr("harness.jepsen.recognise.FIRST_BYTES", 300)
     assert seen(tmp_path, ["read nil nil"] * 10 + ["add 1 1", "read nil #{1}"])[0] == ("--workload set",)
     assert seen(tmp_path, ["write 1 1", *["read nil nil"] * 10, "read nil #{1}"])[0] == ("--workload causal-reverse",)
-
-
-@pytest.mark.parametrize(("outcome", "begins"), [("fail", "0"), ("info", None), ("ok", None)])
-def test_what_failed_has_not_written(outcome: str, begins: str | None, tmp_path: Path) -> None:
-    rows = [("invoke", "cas", "[2 0]"), (outcome, "cas", "nil"), ("invoke", "read", "nil"), ("ok", "read", "0")]
-    text = "".join(f"{{:process 0, :type :{kind}, :f :{f}, :value {value}}}\n" for kind, f, value in rows)
-    (tmp_path / "h.edn").write_text(text)
-    (kind,) = recognised(tmp_path / "h.edn").kinds
-    assert (kind.model, kind.initial) == ("cas-register", begins)

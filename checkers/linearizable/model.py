@@ -165,6 +165,12 @@ def elements(state: Callable[[Value], State] = frozen) -> Beginning:
     return Beginning(accepts=is_list, expected="a list of elements, e.g. [1, 2]", state=state)
 
 
+# What cannot follow.
+
+
+Hopeless = Callable[[State, Sequence[int], Sequence[int]], bool]
+
+
 # How an object is decided without a search.
 
 
@@ -237,6 +243,9 @@ class Model:
     only_in: Callable[[Call], tuple[State] | None] = _unknown
     """The only state in which the call is possible, as far as it concerns the call; None if there are several, or
     none. It only serves to explain why an object is not linearizable."""
+    hopeless: Callable[[Sequence[Call]], Hopeless] | None = None
+    """Of these calls, each once: from a state, how many of each have to happen yet and how many may, whether there is
+    no order of them from that state. Where there is one, it says no."""
     begins: Beginning = Beginning()
     """What it can begin with instead of `initial`."""
     failed_cas: FailedCas = FailedCas.IGNORED

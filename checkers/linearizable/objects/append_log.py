@@ -11,7 +11,7 @@ Functions: append, with its position as result where it was returned; read, whos
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from checkers.linearizable.model import (
     Call,
     Columns,
     Decided,
+    Hopeless,
     Model,
     Repeated,
     State,
@@ -93,6 +94,16 @@ def _append_log_needs(call: Call) -> Collection[Hashable] | None:
     return None if isinstance(call.result, tuple) else ()
 
 
+def _unread(calls: Sequence[Call]) -> Hopeless:
+    """Hopeless is what a read to come does not begin with."""
+    reads = [(n, call.result) for n, call in enumerate(calls) if call.f == "read" and isinstance(call.result, tuple)]
+
+    def hopeless(state: State, must: Sequence[int], may: Sequence[int]) -> bool:
+        return any(must[n] and shown[: len(state)] != state for n, shown in reads)
+
+    return hopeless
+
+
 MODEL = Model(
     name="append-log",
     initial=(),
@@ -101,6 +112,7 @@ MODEL = Model(
     does=reading("read"),
     effect=_append_log_effect,
     needs=_append_log_needs,
+    hopeless=_unread,
     begins=elements(),
     repeats=repeating("append", how=Repeated(within=r"^\[\d+, ?(.*)\]$")),
     evidence=always(*any_ok("read"), in_json("append", is_list, "that says where")),

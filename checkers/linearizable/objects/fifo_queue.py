@@ -22,7 +22,7 @@ from checkers.kernels.columns import Int64
 from checkers.linearizable.deciders.lifetimes import NOBODY, Lifetimes, free_moments, lifetimes, never_empty, proof
 from checkers.linearizable.deciders.spans import Contradiction, Ordered, Outcome, Spans
 from checkers.linearizable.model import ANYTHING, Call, Decided, Model, State, Value, always, elements, repeating
-from checkers.linearizable.objects.elements import element_needed, element_put
+from checkers.linearizable.objects.elements import Taken, buried, element_needed, element_put
 from harness.compiled import compiled
 
 
@@ -140,6 +140,7 @@ MODEL = Model(
     apply=_fifo_queue,
     effect=element_put,
     needs=element_needed,
+    hopeless=buried(Taken.FIRST),
     begins=elements(),
     repeats=repeating("enqueue"),
     evidence=always(*any_ok("dequeue")),

@@ -25,7 +25,7 @@ from checkers.linearizable.deciders.takers import (
     never_empty_because,
 )
 from checkers.linearizable.model import ANYTHING, Call, Decided, Model, State, Value, always, elements, repeating
-from checkers.linearizable.objects.elements import element_needed, element_put
+from checkers.linearizable.objects.elements import Taken, buried, element_needed, element_put
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 
@@ -192,6 +192,7 @@ MODEL = Model(
     apply=_stack,
     effect=element_put,
     needs=element_needed,
+    hopeless=buried(Taken.LAST),
     begins=elements(),
     repeats=repeating("push"),
     evidence=always(*any_ok("pop")),

@@ -12,7 +12,9 @@ effect until it has (just-in-time linearization). What keeps the sets of configu
 Between operations nothing is open, and only states are left: long histories are as cheap as short ones.
 
 Where the sets grow all the same, both answers are sought at less than the price of all orders:
-- First one order is sought by itself, depth first (`depth`): where there are many, one is found soon. Of few operations
+- Of few operations on an object whose states show what cannot follow, all orders are tried that are not hopeless
+  (`foresight`).
+- Then one order is sought by itself, depth first (`depth`): where there are many, one is found soon. Of few operations
   that is done before anything else.
 - Then only the most promising configurations are followed, then more and more: any that reaches the end is an order.
 - Once a narrow search got stuck, every indefinite operation may take effect again and again: no count is kept of them,
@@ -40,6 +42,7 @@ from checkers.kernels.columns import Int64
 from checkers.linearizable.search.configurations import NODE, PLACED, STATE, Trail
 from checkers.linearizable.search.descent import descent
 from checkers.linearizable.search.events import COMPLETED, Present
+from checkers.linearizable.search.foresight import Ended, first_stuck, foreseen
 from checkers.linearizable.search.kernel import (
     DONE,
     FULL,
@@ -93,6 +96,10 @@ FEW_OPERATIONS, FEW_STEPS = 256, 4
 DEEP_SHARE = 4
 """But in each at most so small a part of the limits, beside them."""
 
+FORESEEN, FORESEEN_SHARE = 50_000, 60
+"""So many configurations, and at most so small a part of the limit, are explored with foresight, beside the limit: each
+takes much longer than others."""
+
 ENDLESS = 8
 """Without counts, so many times the configurations are explored that were explored before. There may be no end of
 them: of a queue, for one, that is filled again and again."""
@@ -139,6 +146,9 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
     if ended != LIMIT or search.explored > limit:
         return search.decision(ended)
     search.here = begin
+    found = search.foresee() if len(problem.start) <= FEW_OPERATIONS else None
+    if found is not None:
+        return found
     found = search.dive(DEEP + DEEP_AN_OPERATION * len(problem.start))
     if found is not None:
         return found
@@ -288,6 +298,31 @@ class _Search:
             explored=self.explored + self._dived,
             fits_until=NEVER,
             orders=(tuple(placed(self._problem, found.steps)),) if len(self._trail) else (),
+        )
+
+    def foresee(self) -> Decision | None:
+        """None if it was given up, or nothing is known of what cannot follow."""
+        problem, most = self._problem, min(FORESEEN, self._limit // FORESEEN_SHARE)
+        if problem.hopeless is None:
+            return None
+        found = foreseen(problem, most=most)
+        self._dived += found.explored
+        if found.ended is Ended.GIVEN_UP:
+            return None
+        stuck, ended = -1, NEVER
+        if found.ended is Ended.NOWHERE:
+            stuck, found = first_stuck(problem, most=min(most, AT_FIRST + ENDLESS * found.explored))
+            ended = int(problem.end[stuck])
+        is_linearizable = stuck < 0
+        # Of a history without an order, one of several states by then is an example, and not all that were possible.
+        is_told = found.ended is Ended.FOUND and (is_linearizable or len(self._trail) > 0)
+        return Decision(
+            outcome=LINEARIZABLE if is_linearizable else NOT_LINEARIZABLE,
+            stuck_at=stuck,
+            possible=(found.state,) if is_told else (),
+            explored=self.explored + self._dived,
+            fits_until=ended,
+            orders=(found.order,) if is_told and len(self._trail) else (),
         )
 
     def _words(self, reached: Reached) -> str:

@@ -50,6 +50,7 @@ def problem_of(model: Model, calls: Calls) -> Problem:
         over=_over(model, calls, kinds),
         initial=model.initial,
         transitions=Transitions(len(kinds), step),
+        hopeless=model.hopeless(kinds) if model.hopeless is not None else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,10 @@ from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, 
 from checkers.linearizable.search.transitions import Transitions
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
+
+Hopeless = Callable[[Hashable, Sequence[int], Sequence[int]], bool]
+"""Whether nothing can follow in a state; given by kind how many operations have to take effect yet, and how many
+may."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +35,7 @@ class Problem:
     initial: Hashable
     transitions: Transitions
     """What the kinds do to states; shared with its parts."""
+    hopeless: Hopeless | None = None
 
     def part(self, chosen: Int64, initial: Hashable) -> Problem:
         return replace(self, start=self.start[chosen], end=self.end[chosen], kind=self.kind[chosen], initial=initial)

@@ -31,7 +31,7 @@ class Transitions:
         self._asked = np.zeros(1, dtype=np.int64)
         self._number: dict[Hashable, int] = {}
         self._kinds = max(kinds, 1)
-        self._step = step
+        self.step = step
         self._entries = 0
         self._used = 0
 
@@ -62,7 +62,7 @@ class Transitions:
 
     def _after(self, entry: int) -> list[int]:
         state, kind = divmod(entry, self._kinds)
-        return [self.number(target) for target in self._step(self.states[state], kind)]
+        return [self.number(target) for target in self.step(self.states[state], kind)]
 
     def _enter(self, entries: list[int], targets: list[list[int]]) -> None:
         counts = np.array([len(some) for some in targets], dtype=np.int64)

@@ -9,7 +9,8 @@ breaks it, by name:
 It takes the history and the spans in which the system's adapter says that it has to serve (`RunUnderCheck.demanded`);
 where there are none, nothing is claimed. Time is counted in pieces, twenty to the bound, so that what is gathered does
 not grow with the history: what is found lasted for twenty whole pieces. Clients asked all the time if of neighbouring
-pieces at least one has an invocation of that kind.
+pieces at least one has an invocation of that kind. A kind of which nothing ever succeeded in the run is left alone: it
+is not known that clients wait long enough for any answer, and `vacuity` has a word on it.
 
 It does not establish progress in spans that are shorter, nor under faults of which nobody can say whom they leave
 healthy (`harness.record.steady_spans`), nor that it was right. It kills newcomer-blocks-shrink.
@@ -36,6 +37,8 @@ COLUMNS = ("time", "type", "f")
 PIECES = 20
 """Of the bound."""
 MOST_PIECES = 1_000_000
+ANYWHERE = -1
+"""In place of the number of a span: somewhere in the run."""
 PIECE = pa.schema(
     [
         pa.field("f", pa.string()),
@@ -76,7 +79,7 @@ class Progress:
         at: list[tuple[int, int]] = []
         longest: dict[str, float] = {}
         for number, span in enumerate(run.demanded):
-            for f in kinds:
+            for f in (f for f in kinds if (f, ANYWHERE, True) in seen):
                 count = (span.until_ns - span.from_ns) // piece_ns
                 succeeded, asked = (sorted(seen.get((f, number, ok), ())) for ok in (True, False))
                 waits = [*_waits(succeeded, asked, count)]
@@ -105,7 +108,9 @@ def pieces_of(batch: pa.Table, *, spans: np.ndarray, piece_ns: int, kinds: Seque
         pc.is_in(type_, pa.array(("invoke", "ok"), pa.string())),
     )
     rows = batch.filter(wanted)
-    time, parts = rows["time"].to_numpy(), []
+    succeeded = rows.filter(pc.equal(rows["type"].cast(pa.string()), "ok"))["f"].cast(pa.string()).unique().to_pylist()
+    anywhere = [{"f": f, "span": ANYWHERE, "piece": 0, "succeeded": True} for f in succeeded]
+    time, parts = rows["time"].to_numpy(), [pa.Table.from_pylist(anywhere, schema=PIECE)]
     for number, (from_ns, until_ns) in enumerate(spans.tolist()):
         inside = np.flatnonzero((time >= from_ns) & (time < until_ns))
         if not len(inside):
@@ -118,7 +123,7 @@ def pieces_of(batch: pa.Table, *, spans: np.ndarray, piece_ns: int, kinds: Seque
             "succeeded": pc.equal(part["type"].cast(pa.string()), "ok"),
         }
         parts.append(each_once(pa.table(columns, schema=PIECE)))
-    return pa.concat_tables(parts) if parts else PIECE.empty_table()
+    return pa.concat_tables(parts)
 
 
 def each_once(pieces: pa.Table) -> pa.Table:

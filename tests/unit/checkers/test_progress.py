@@ -39,7 +39,8 @@ def check(
 
 
 def asked(from_s: float = 10.0, until_s: float = 35.0, ends: str = "fail", every_s: float = 1.0) -> Rows:
-    rows: Rows = []
+    """After one success long before."""
+    rows: Rows = [(1.0, "invoke", "send"), (1.1, "ok", "send")]
     while from_s < until_s:
         rows += [(from_s, "invoke", "send"), (from_s + 0.5, ends, "send")]
         from_s += every_s
@@ -80,10 +81,11 @@ def test_what_was_on_its_way_when_the_faults_began_is_not_enough(
         asked(until_s=25.0),
         [*asked(until_s=20.0), *asked(from_s=24.0)],
         asked(every_s=3.0),
+        [row for row in asked() if row[1] != "ok"],
     ],
-    ids=["nothing", "another kind", "no longer", "not all the time", "too rarely"],
+    ids=["nothing", "another kind", "no longer", "not all the time", "too rarely", "nothing ever succeeded"],
 )
-def test_what_nobody_asked_for_all_the_time_is_not_missed(tmp_path: Path, rows: Rows) -> None:
+def test_what_nobody_asked_for_all_the_time_or_ever_got_is_not_missed(tmp_path: Path, rows: Rows) -> None:
     assert check(tmp_path, rows, SPAN).verdict is Verdict.VALID
 
 

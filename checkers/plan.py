@@ -24,6 +24,7 @@ from harness.record.excuse import Excuse
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog, nodes_struck
 from harness.record.history import COLUMNS
+from harness.record.steady_spans import SteadySpan
 
 Kernel = Callable[[pa.Table], pa.Table]
 Split = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
@@ -106,6 +107,9 @@ class RunUnderCheck:
     lasting_damage: tuple[str, ...] = ()
     """Kinds of faults whose damage to a disk no healing undoes. Whoever they struck need not be whole again, and the
     others only if it is known that they depend on none of these (`RunFacts.apart`)."""
+    demanded: tuple[SteadySpan, ...] = ()
+    """In which the system has to serve, from `serves_within_s` after the start of each on, although faults last."""
+    serves_within_s: float | None = None
     node_events: Source | None = None
     """The table of `harness.record.node_events`; None where no node reported any."""
 

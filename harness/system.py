@@ -14,6 +14,7 @@ from harness.program import Program
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
+from harness.record.steady_spans import SteadySpan
 
 if TYPE_CHECKING:
     # It brings pyarrow along, which `stormproof --help` does without.
@@ -93,6 +94,9 @@ class Declaration:
     progresses_within_s: float = 25.0
     """So long after a quorum was healed, the rest being broken, operations of every kind succeed; demanded of some of
     the storms that `stormproof explore` draws."""
+    serves_within_s: float | None = None
+    """While faults stay the same that leave enough nodes healthy and connected, operations of every kind succeed so
+    long after they began; in which spans that is so, the system says itself (`Quorate`). None: it promises nothing."""
     may_panic: tuple[str, ...] = ()
     """Kinds of faults under which a node that they strike may end by itself."""
     contagious: tuple[str, ...] = ()
@@ -203,6 +207,15 @@ class Separable(Protocol):
 
         It is waited for with a bound; a system that reaches neither by then is stuck.
         """
+
+
+class Quorate(Protocol):
+    """A system that knows which of its nodes are enough to serve while others are broken: it has this method beside
+    those of `System`, and declares `serves_within_s`."""
+
+    def must_serve(self, settings: Any, workload: str, span: SteadySpan, reports: NodeReports) -> bool:
+        """Whether the healthy nodes of a span have to serve the workload in it by themselves, given who else can reach
+        them and what all nodes reported. False wherever that is not certain."""
 
 
 class Elastic(Protocol):

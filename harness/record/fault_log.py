@@ -60,26 +60,27 @@ class FaultWindow:
     def down(self) -> tuple[str, ...]:
         """The nodes whose process it ended."""
         return tuple(
-            str(node) for part in self._parts() if part.get("kind") in ENDS_PROCESSES for node in part.get("nodes", ())
+            str(node) for part in self.parts() if part.get("kind") in ENDS_PROCESSES for node in part.get("nodes", ())
         )
 
     def nodes_of(self, kind: str) -> tuple[str, ...]:
         """The nodes that a fault of this kind struck, where several struck at one moment."""
         return tuple(
-            str(node) for part in self._parts() if part.get("kind") == kind for node in part.get("nodes", self.nodes)
+            str(node) for part in self.parts() if part.get("kind") == kind for node in part.get("nodes", self.nodes)
         )
 
     @property
     def aimed_at(self) -> tuple[str, ...]:
         """The nodes that were meant: of a cut, which touches nearly all, the node that is an end of every link."""
-        links = [set(link) for part in self._parts() for link in part.get("links", ())]
+        links = [set(link) for part in self.parts() for link in part.get("links", ())]
         if not links:
             return self.nodes
         meant = set.intersection(*links) if len(links) > 2 else set.union(*links)
-        meant |= {str(node) for part in self._parts() for node in part.get("nodes", ())}
+        meant |= {str(node) for part in self.parts() for node in part.get("nodes", ())}
         return tuple(sorted(meant))
 
-    def _parts(self) -> list[Mapping[str, Any]]:
+    def parts(self) -> list[Mapping[str, Any]]:
+        """The concrete faults, as JSON: several where they struck at one moment."""
         fault = self.fault or {"kind": self.kind, "nodes": self.nodes}
         return fault.get("faults") or [fault]
 

@@ -20,6 +20,7 @@ are passed over, and so is a line that was torn:
   set_aside    start, end                                                  it kept what its master lacks beside its log
   parted       start, end                                                 it keeps a log that is no part of its master's
   sync_state_set  members, epoch                                           who must hold what is acknowledged from here
+  alter        proposed                                                    which set it wants instead; null: none
 
 `leader` and `follower` without a group are of the group in which the system declares the node to vote, or else of one
 group without a name. A node may die between an action
@@ -85,6 +86,7 @@ COLUMNS = {
     "parted": {"start": "start", "end": "end"},
     "mapped": {"start": "start", "end": "end"},
     "sync_state_set": {"members": "members", "epoch": "epoch"},
+    "alter": {"members": "proposed"},
 }
 """Event -> column -> its name among the event's fields."""
 

@@ -14,6 +14,7 @@ from checkers.history_batches import Source
 from checkers.invariants import Invariants
 from checkers.liveness import Liveness
 from checkers.plan import CheckRequest, RunUnderCheck
+from checkers.progress import Progress as ProgressChecker
 from checkers.recovery import Recovery
 from checkers.replication import ReplicationChecker
 from checkers.searching import USUAL, Effort, Searches
@@ -31,6 +32,7 @@ from harness.record.points import points_of
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.record.run_record import RunRecord, read_run_record
 from harness.record.scenario import Scenario
+from harness.record.steady_spans import SteadySpan, steady_spans
 from harness.record.usage_log import quarters_of, read_usage
 from harness.session import engines
 from harness.session import resolve as registry
@@ -195,6 +197,8 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
             concurrency=scenario.concurrency,
             recovery_limit_s=scenario.max_outage_s or None,
             recovers_within_s=parts.declaration.recovers_within_s,
+            demanded=_demanded(run),
+            serves_within_s=parts.declaration.serves_within_s,
             may_panic=parts.declaration.may_panic,
             contagious=parts.declaration.contagious,
             lasting_damage=parts.declaration.lasting_damage,
@@ -208,6 +212,21 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
         return decided
     results = {name: result for name, result in decided.results.items() if name not in PLACED_BY_TIME}
     return replace(decided, results={**decided.results, **with_nothing_promised(results, legal.anything)})
+
+
+def _demanded(run: RecordedRun) -> tuple[SteadySpan, ...]:
+    """In which the system has to serve although faults last. Where something was not healed, or a node ended by itself,
+    nobody knows who was healthy."""
+    parts, facts, faults = run.parts, run.facts, run.faults
+    within_s, must_serve = parts.declaration.serves_within_s, getattr(parts.system, "must_serve", None)
+    if within_s is None or must_serve is None or facts.storm_from_ns is None or facts.healed_ns is None:
+        return ()
+    if faults.unhealed or faults.left_to_the_end or facts.panics:
+        return ()
+    nodes = parts.vocabulary.groups["all"]
+    spans = steady_spans(faults.struck, nodes, facts.storm_from_ns, facts.healed_ns, round(within_s * 1e9))
+    reports = TableOfReports(run.node_events)
+    return tuple(span for span in spans if must_serve(parts.system_settings, run.scenario.workload, span, reports))
 
 
 def _from_then_on(legal: LegalLoss) -> tuple[Excuse, ...]:
@@ -248,6 +267,7 @@ def checkers_of(scenario: Scenario, parts: Parts, shows: Shows = Shows.EVERYTHIN
         **({"availability": Availability()} if shows is Shows.EVERYTHING or scenario.max_outage_s else {}),
         "cluster": ReplicationChecker(),
         "recovery": Recovery(),
+        "progress": ProgressChecker(),
         "invariants": Invariants(),
     }
     return {**checkers, "liveness": Liveness(scenario.liveness_s)} if scenario.liveness_s else checkers

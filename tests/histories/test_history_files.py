@@ -14,6 +14,7 @@ from checkers.linearizable import MODELS
 from checkers.liveness import Liveness
 from checkers.log import LogChecker
 from checkers.plan import Checker, CheckRequest
+from checkers.progress import Progress
 from checkers.recovery import Recovery
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
@@ -198,6 +199,7 @@ JUDGES_OF_RUNS = (
     ReplicationChecker(),
     Recovery(),
     Liveness(25.0),
+    Progress(),
     Statistics(),
     Vacuity(subject="x", evidence=()),
 )
@@ -206,9 +208,10 @@ REPORTED_ELSEWHERE = {
     "cluster": CLUSTER_ANOMALIES,
     "recovery": {"no-progress", "panicked"},
     "liveness": {"no-progress"},
+    "progress": {"no-progress"},
 }
-"""Each is shown by a test of its own: the histories of `availability` and `cluster`, `test_recovery`, and
-`test_liveness_checker`."""
+"""Each is shown by a test of its own: the histories of `availability` and `cluster`, `test_recovery`,
+`test_liveness_checker`, and `test_progress`."""
 
 
 @pytest.mark.parametrize("checker", JUDGES_OF_RUNS, ids=lambda checker: checker.name)

@@ -1,4 +1,4 @@
-"""A healed quorum makes progress while the rest stays down, and a system that does not is found out."""
+"""A quorum makes progress while the rest stays down or cut off, and a system that does not is found out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from checkers.verdict import Verdict
+from harness.explore.storm import blown_and_judged
 from harness.record.scenario import Scenario, SettingValue
+from harness.session import resolve
 from harness.session.outcome import Outcome
 from harness.session.run import run_scenario
 
@@ -38,3 +40,25 @@ def test_a_group_that_learns_of_its_new_master_too_late_makes_no_progress(tmp_pa
     outcome = _run(tmp_path, "log", notify_role_changed=False, time_scale=40.0)
     assert outcome.verdict is Verdict.INVALID, outcome.words()
     assert outcome.anomalies()["no-progress"]
+
+
+@pytest.mark.parametrize("mutant", [None, "newcomer-blocks-shrink"])
+def test_while_a_newcomer_is_not_heard_and_a_member_is_dead_the_others_serve(mutant: str | None) -> None:
+    scenario = Scenario(
+        system="rocketmq",
+        workload="log",
+        mutant=mutant,
+        settings={"brokers": 4, "time_scale": 0.1},
+        schedule=(
+            "2 for 20 cut link active-controller to b4 [links 0]",
+            "4 for 3 pause b4 [pause 0]",
+            "9 for 13 kill b1 [kill 0]",
+        ),
+        rate=20,
+        time_limit_s=22,
+        seed=4,
+    )
+    storm = blown_and_judged(scenario, resolve.resolve(scenario))
+    assert storm.results["progress"].statistics["demanded_s"] > 12
+    assert ("no-progress" in storm.anomalies) is (mutant is not None)
+    assert storm.verdict is (Verdict.VALID if mutant is None else Verdict.INVALID)

@@ -88,3 +88,12 @@ def test_a_replica_that_never_follows_again_after_a_kill(monkeypatch: pytest.Mon
     storm = judged(BY_TIMES)
     assert storm.verdict is Verdict.INVALID
     assert set(storm.anomalies) == {"no-progress"}
+
+
+def test_no_replica_is_stuck_whose_answers_take_longer_than_clients_wait_in_the_storm() -> None:
+    settings = {"brokers": 4, "time_scale": 0.1}
+    scenario = Scenario(system="rocketmq", workload="log", settings=settings, rate=20, time_limit_s=5, seed=0)
+    storm = blown_and_judged(scenario, resolve.resolve(scenario))
+    assert storm.blown.regime["latency_ms"] > 100
+    assert not storm.anomalies
+    assert storm.verdict is Verdict.UNKNOWN, "nothing was answered in the storm"

@@ -138,6 +138,10 @@ class MessageClient:
         self._choice = ReplicaChoice()
         self._next_nameserver = host.random.randrange(len(self._nameservers))
 
+    def wait_at_least(self, timeout_s: float) -> None:
+        """For each answer, from now on."""
+        self._timeout_s = max(self._timeout_s, timeout_s)
+
     def close(self) -> None:
         self._remoting.close()
 

@@ -17,6 +17,7 @@ from harness.invariants import Breaches
 from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.node_reports import NoReports
+from harness.record.steady_spans import SteadySpan
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
@@ -51,6 +52,7 @@ from workloads.systems.rocketmq.nodes import node_specs
 from workloads.systems.rocketmq.original import original_node, until_topics_are_made
 from workloads.systems.rocketmq.original_reporting import OriginalReporting
 from workloads.systems.rocketmq.points import POINTS
+from workloads.systems.rocketmq.quorum import is_part_for_s, must_serve, serves_within_s
 from workloads.systems.rocketmq.roles import dispensable_broker, original_roles
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
@@ -113,8 +115,9 @@ class Rocketmq:
         return Declaration(
             **_groups_and_roles(settings, self.workloads),
             points=POINTS,
-            recovers_within_s=RECOVERS_S + (RECOVERS_SCALED_S + _is_part_for_s(settings)) * settings.time_scale,
-            progresses_within_s=PROGRESSES_S + (PROGRESSES_SCALED_S + _is_part_for_s(settings)) * settings.time_scale,
+            recovers_within_s=RECOVERS_S + (RECOVERS_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
+            progresses_within_s=PROGRESSES_S + (PROGRESSES_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
+            serves_within_s=serves_within_s(settings),
             may_panic=MAY_PANIC,
             contagious=CONTAGIOUS,
             lasting_damage=LASTING_DAMAGE,
@@ -240,6 +243,11 @@ class Rocketmq:
             await until_led(settings, host)
         return serves
 
+    def must_serve(self, settings: RocketmqSettings, workload: str, span: SteadySpan, reports: NodeReports) -> bool:
+        """`Quorate`."""
+        says_too_little = settings.requests == "public" or settings.is_original
+        return not says_too_little and must_serve(settings, workload, span, reports)
+
     async def shrink(self, settings: RocketmqSettings, host: Any, node: str) -> str:
         """`Elastic`."""
         return await let_go(settings, host, node)
@@ -295,11 +303,6 @@ class Rocketmq:
 def _is_public(settings: RocketmqSettings, host: Any) -> bool:
     """Whether clients on this host are RocketMQ's own."""
     return settings.client == "grpc" and isinstance(host, RealHost)
-
-
-def _is_part_for_s(settings: RocketmqSettings) -> float:
-    """So long a replica that began at the last file of its master may have to wait until the rest has expired."""
-    return settings.retention_s if settings.sync_from_last_file else 0.0
 
 
 def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import PullResult
 from system_under_test.rocketmq.message_batch import BatchedMessage
 from system_under_test.storage.message import encode_properties
-from workloads.systems.rocketmq.clients.connect import carry_out, message_client
+from workloads.systems.rocketmq.clients.connect import carry_out, message_client, waiting_in_the_end
 from workloads.systems.rocketmq.clients.queues import Queue, Queues
 from workloads.systems.rocketmq.clients.slaves import is_parted, replication_status
 from workloads.systems.rocketmq.settings import BROKER_PORT, RocketmqSettings, node_of, topic_of
@@ -64,6 +64,7 @@ class LogClient:
         self._client.close()
 
     async def invoke(self, operation: Operation) -> Operation:
+        waiting_in_the_end(self._client, operation)
         return await carry_out(self._requests, operation)
 
     async def _send(self, operation: Operation) -> Operation:

@@ -18,7 +18,12 @@ from system_under_test.rocketmq.client.static_topic_client import StaticTopicCli
 from system_under_test.rocketmq.message_batch import BatchedMessage
 from system_under_test.rocketmq.static_topic.logic_queue import LogicQueue, Segment
 from system_under_test.rocketmq.static_topic.remapping import CannotMove
-from workloads.systems.rocketmq.clients.connect import carry_out, message_client, request_timeout_s
+from workloads.systems.rocketmq.clients.connect import (
+    carry_out,
+    message_client,
+    request_timeout_s,
+    waiting_in_the_end,
+)
 from workloads.systems.rocketmq.clients.log import BATCH, SLAVE_READ_SHARE, polled
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
@@ -65,6 +70,7 @@ class MovingLogClient:
         self._admin.close()
 
     async def invoke(self, operation: Operation) -> Operation:
+        waiting_in_the_end(self._messages, operation)
         return await carry_out(self._requests, operation)
 
     async def _send(self, operation: Operation) -> Operation:

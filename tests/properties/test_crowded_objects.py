@@ -69,11 +69,12 @@ def test_verdicts_and_evidence_are_right_where_only_what_is_hopeless_is_left(
     assert min(judged[True], judged[False]) > 10
 
 
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 8), marks=pytest.mark.gate)], ids=["few", "more"])
 @pytest.mark.parametrize("lies", [0, 1])
 @pytest.mark.parametrize("name", sorted(ASKING))
-def test_many_operations_at_once_are_decided(name: str, lies: int) -> None:
+def test_many_operations_at_once_are_decided(name: str, lies: int, seeds: range) -> None:
     model = MODELS[name]
-    for seed in range(8):
+    for seed in seeds:
         rows = crowded(model, random.Random(f"thirty {name} {seed}"), MANY[name], lies=lies)
         calls = calls_of(model, rows_of(rows))
         found = decide_with_orders(problem_of(model, calls), limit=LIMIT)

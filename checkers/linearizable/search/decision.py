@@ -96,7 +96,7 @@ FEW_OPERATIONS, FEW_STEPS = 256, 4
 DEEP_SHARE = 4
 """But in each at most so small a part of the limits, beside them."""
 
-FORESEEN, FORESEEN_SHARE = 50_000, 60
+FORESEEN, FORESEEN_SHARE = 20_000, 60
 """So many configurations, and at most so small a part of the limit, are explored with foresight, beside the limit: each
 takes much longer than others."""
 

@@ -35,6 +35,7 @@ from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int64, codes, intege
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.kernels.wide import Wide, summed
 from checkers.plan import CheckRequest, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
 
 COLUMNS = ("index", "type", "f", "key", "value")
@@ -91,6 +92,9 @@ class BankChecker:
     overdraft: Overdraft = Overdraft.FORBIDDEN
     name: str = "bank"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    final_on_a_prefix: ClassVar[Finals] = by_their_names(
+        "wrong-total", "negative-balance", "null-balance", "unexpected-account"
+    )
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         history = engine.history(request.history, COLUMNS)

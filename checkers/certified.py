@@ -1,9 +1,10 @@
-"""Which history a certificate is of, so that it can be found later."""
+"""Which history a certificate is of, so that it can be found later, and read as it was when it was checked."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,18 @@ class CertifiedHistory:
     """Its path, as it was named when it was certified."""
     sha256: str
     """Of its bytes, in hexadecimal."""
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """What its clients call otherwise, and what that is."""
+    by_time: bool = False
+    """Whether its rows are in the order of their times, and not in that of the file."""
 
     def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "sha256": self.sha256}
+        data: dict[str, Any] = {"name": self.name, "sha256": self.sha256}
+        if self.functions:
+            data["functions"] = dict(self.functions)
+        if self.by_time:
+            data["order"] = "time"
+        return data
 
 
 def fingerprint(path: Path) -> str:

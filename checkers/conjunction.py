@@ -9,6 +9,7 @@ from typing import Any
 
 from checkers.anomaly import Meaning
 from checkers.plan import Checker, CheckRequest, Engine
+from checkers.prefix import Finals, finals_of
 from checkers.verdict import CheckerResult, merge
 
 
@@ -22,6 +23,10 @@ class Conjunction:
     @property
     def meanings(self) -> Mapping[str, Meaning]:
         return {name: meaning for part in self.parts for name, meaning in part.meanings.items()}
+
+    @property
+    def final_on_a_prefix(self) -> Finals:
+        return {name: others for part in self.parts for name, others in finals_of(part).items()}
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         results = [part.check(request, engine) for part in self.parts]

@@ -35,6 +35,7 @@ from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
 from checkers.kernels.wide import Wide, cumulated
 from checkers.multiset.rows import COLUMNS, ROWS, keyed_rows, numbered_keys, spans
 from checkers.plan import CheckRequest, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
 
 FUNCTIONS = ("add", "read", "final-read")
@@ -67,6 +68,7 @@ class CounterChecker:
     reads: CounterReads = CounterReads.ALL
     name: str = "counter"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    final_on_a_prefix: ClassVar[Finals] = by_their_names("out-of-bounds")
 
     @property
     def _judged(self) -> tuple[int, ...]:

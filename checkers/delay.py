@@ -67,6 +67,7 @@ from checkers.kernels.columns import (
 )
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
+from checkers.prefix import Finals, by_their_names
 from checkers.statistics import bins_of, lowest_of_bin
 from checkers.verdict import EXAMPLES, CheckerResult
 
@@ -177,6 +178,12 @@ class DelayChecker:
     terms: Terms = field(default_factory=Terms)
     name: str = "delay"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+
+    @property
+    def final_on_a_prefix(self) -> Finals:
+        """When a message is due an answer may still say, unless its send says for how long it is delayed."""
+        known_when_sent = ("delivered-early", "delivered-though-taken-back") if self.terms.by_span else ()
+        return by_their_names("delivered-late", *known_when_sent)
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

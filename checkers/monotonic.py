@@ -34,6 +34,7 @@ from checkers.history_batches import history_rows
 from checkers.kernels.columns import NONE, OK, TYPES, Int64, codes, integers, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.plan import CheckRequest, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.compiled import compiled
 
@@ -76,6 +77,7 @@ class MonotonicChecker:
 
     name: str = "monotonic"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    final_on_a_prefix: ClassVar[Finals] = by_their_names("nonmonotonic-read", "nonmonotonic-timestamp")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

@@ -32,6 +32,7 @@ from checkers.findings import FINDINGS, Example, Findings, gathered_findings, ju
 from checkers.kernels.columns import FAIL, INVOKE, OK, TYPES, Int64, codes, elements, integers, member, whole
 from checkers.plan import CheckRequest, Engine
 from checkers.pop import ACK, DRAIN, FUNCTIONS, POP
+from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
 
 GIVEN, ACK_ASKED, ACK_REFUSED = range(3)
@@ -60,6 +61,7 @@ class PopOrderChecker:
 
     name: str = "pop-order"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    final_on_a_prefix: ClassVar[Finals] = by_their_names("overtaken")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         events = engine.mapped(engine.history(request.history, COLUMNS), queue_events, EVENTS)

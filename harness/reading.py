@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
+import signal
 import stat
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,6 +30,8 @@ LONGEST_LINES_BYTES = 1 << 27
 """Of a file of JSON lines that is held in memory as a whole."""
 MOST_SPOOLED_BYTES = 1 << 36
 """From a pipe to a scratch file."""
+LOOKED_EVERY_S = 0.2
+"""How often it is looked at what has come of a stream."""
 _BLOCK_BYTES = 1 << 20
 
 
@@ -76,17 +82,80 @@ def lines_kept(path: Path, most_bytes: int = LONGEST_LINES_BYTES) -> Iterator[by
             yield line
 
 
-def spool(path: Path, into: Path, most_bytes: int = MOST_SPOOLED_BYTES) -> None:
-    """Copy a stream to a file, so that it can be read again. Raises OSError, ValueError, TooLong."""
-    left = most_bytes
+def spool(
+    path: Path, into: Path, most_bytes: int = MOST_SPOOLED_BYTES, *, meanwhile: Callable[[int], None] | None = None
+) -> None:
+    """Copy a stream to a file, so that it can be read again. Raises OSError, ValueError, TooLong.
+
+    While it is not at its end `meanwhile`, if given, is called a few times a second with the number of bytes that have
+    come. However long that takes, whoever writes the stream does not wait for it: a thread copies.
+    """
     with _given(path) as stream, into.open("wb") as file:
-        while block := stream.read(_BLOCK_BYTES):
-            left -= len(block)
-            if left < 0:
-                raise TooLong(f"it is longer than {_size(most_bytes)}; write it to a file")
-            file.write(block)
-            if shutil.disk_usage(into.parent).free < _BLOCK_BYTES:
-                raise OSError(28, os.strerror(28), str(into))
+        copying = _Copying(stream=stream, file=file, into=into, most=most_bytes)
+        if meanwhile is None:
+            copying.copy()
+        else:
+            copying.copy_beside(meanwhile)
+
+
+@dataclass
+class _Copying:
+    """A stream on its way into a file."""
+
+    stream: BinaryIO
+    file: BinaryIO
+    into: Path
+    most: int
+    came: int = 0
+    failure: Exception | None = None
+    ended: threading.Event = field(default_factory=threading.Event)
+    """The copying has ended, or is to end."""
+
+    def copy(self) -> None:
+        """To its end. Raises OSError, TooLong."""
+        while block := self.stream.read(_BLOCK_BYTES):
+            self._take(block)
+
+    def copy_beside(self, meanwhile: Callable[[int], None]) -> None:
+        """The same in a thread, while this one calls `meanwhile`. Raises OSError, TooLong, and what that raises."""
+        thread = threading.Thread(target=self._copy_until_ended, daemon=True)
+        thread.start()
+        try:
+            while not self.ended.wait(LOOKED_EVERY_S):
+                meanwhile(self.came)
+        finally:
+            self.ended.set()
+            thread.join()
+        if self.failure is not None:
+            raise self.failure
+
+    def _copy_until_ended(self) -> None:
+        # Signals are for the thread that works: one that came here would not wake it from what it waits for.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        descriptor, coming = self.stream.fileno(), select.poll()
+        coming.register(descriptor, select.POLLIN)
+        try:
+            while not self.ended.is_set():
+                # A read that waits for ever would outlive whoever does not want what comes any more.
+                if not coming.poll(LOOKED_EVERY_S * 1000):
+                    continue
+                block = os.read(descriptor, _BLOCK_BYTES)  # what is there, and not only a whole block
+                if not block:
+                    return
+                self._take(block)
+                self.file.flush()
+                self.came += len(block)
+        except (OSError, ValueError) as error:
+            self.failure = error
+        finally:
+            self.ended.set()
+
+    def _take(self, block: bytes) -> None:
+        if self.file.tell() + len(block) > self.most:
+            raise TooLong(f"it is longer than {_size(self.most)}; write it to a file")
+        self.file.write(block)
+        if shutil.disk_usage(self.into.parent).free < _BLOCK_BYTES:
+            raise OSError(28, os.strerror(28), str(self.into))
 
 
 def refuse_irregular(path: Path) -> None:

@@ -64,6 +64,7 @@ from checkers.history_batches import history_rows
 from checkers.kernels.columns import INFO, OK, Bool, Int64, codes, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.plan import CheckRequest, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.transactions.history.micro_operations import MICRO_OPERATION
 from checkers.verdict import EXAMPLES, CheckerResult
 
@@ -116,6 +117,7 @@ class CausalChecker:
     initial: int = 0
     name: str = "causal"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    final_on_a_prefix: ClassVar[Finals] = by_their_names("unexpected")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

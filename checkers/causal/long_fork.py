@@ -48,6 +48,7 @@ from checkers.history_batches import history_rows
 from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int32, Int64, codes, run_starts
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.plan import CheckRequest, Dataset, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.transactions.history.micro_operations import R, W, micro_operations
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.compiled import compiled
@@ -92,6 +93,7 @@ class LongForkChecker:
 
     name: str = "long-fork"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    final_on_a_prefix: ClassVar[Finals] = by_their_names("unexpected")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

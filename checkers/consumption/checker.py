@@ -55,6 +55,7 @@ from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, gathered_findings, judged, summary_by_span
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.verdict import AnomalySummary, CheckerResult
 
 REASONS = 10
@@ -73,6 +74,7 @@ class ConsumptionChecker:
     """How often a message is tried after the first time."""
     name: str = "consumption"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    final_on_a_prefix: ClassVar[Finals] = by_their_names("passed-over", "overtaken", "overlap", "wrong-retry-count")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

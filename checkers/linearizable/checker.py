@@ -48,6 +48,7 @@ from checkers.linearizable.object_findings import OBJECTS, ORDERS, object_findin
 from checkers.linearizable.registers import findings as registers
 from checkers.linearizable.searches import MALFORMED, NONLINEARIZABLE, UNDECIDED_OBJECT, UNSEARCHED
 from checkers.plan import CheckRequest, Dataset, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.searching import Searches
 from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.history import MalformedHistory
@@ -92,6 +93,10 @@ class Linearizable:
     @property
     def name(self) -> str:
         return "linearizable"
+
+    @property
+    def final_on_a_prefix(self) -> Finals:
+        return by_their_names(*self.meanings) if self.model.is_prefix_closed else {}
 
     def apart(self, rows: pa.Table, names: pa.Array) -> pa.Table:
         """The rows with other keys, before each of which stands the name of its row."""

@@ -255,6 +255,9 @@ class Model:
     """Functions whose ok completion can only repeat the value of the invocation; of the others it is an answer."""
     decided: Decided | None = None
     """None: all objects of this model are searched."""
+    is_prefix_closed: bool = True
+    """Whether an indefinite call may do all that it may do with any result that it may turn out to have. A history then
+    has an order only if each prefix of it has one."""
     keyed: bool | None = None
     """Whether a pair `[a b]` in a history of others is a key and its value; False: it is an argument or a result. None:
     it is a key where all operations have pairs."""

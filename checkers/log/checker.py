@@ -60,7 +60,7 @@ from checkers.log.final_reads import FinalReads, final_reads
 from checkers.log.groups import consumer_groups
 from checkers.log.jumps import OUTCOMES, place_outcomes, skip_findings
 from checkers.log.losses import data_at_risk
-from checkers.log.meanings import MEANINGS
+from checkers.log.meanings import FINAL_ON_A_PREFIX, MEANINGS
 from checkers.log.messages import FACTS, LOSSES, UNREAD, message_facts, message_findings
 from checkers.log.places import PLACES, place_facts
 from checkers.log.precommitted import precommitted_reads
@@ -80,6 +80,7 @@ class LogChecker:
 
     name = "log"
     meanings = MEANINGS
+    final_on_a_prefix = FINAL_ON_A_PREFIX
 
     def __init__(self, *, writes: Writes = Writes.ISOLATED) -> None:
         self._writes = writes

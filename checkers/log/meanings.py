@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from checkers.anomaly import Meaning
+from checkers.prefix import Finals, by_their_names
 from checkers.transactions.meanings import OF_CYCLES
 
 _OF_MESSAGES: Mapping[str, Meaning] = {
@@ -75,3 +76,10 @@ _OF_MESSAGES: Mapping[str, Meaning] = {
     ),
 }
 MEANINGS: Mapping[str, Meaning] = {**_OF_MESSAGES, **OF_CYCLES}
+
+FINAL_ON_A_PREFIX: Finals = by_their_names(
+    *("aborted-read", "duplicate", "inconsistent-offsets", "diverging-replicas"),
+    *("nonmonotonic-poll", "nonmonotonic-send", "poll-skip", "internal-skip", "internal-nonmonotonic"),
+)
+"""What single operations show of each other. Not what the final log decides; nor that nobody has tried to send a
+message, for it may be sent later; nor cycles, which rest on where messages are known to stand."""

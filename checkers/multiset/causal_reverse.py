@@ -31,6 +31,7 @@ from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, OK, run_starts
 from checkers.multiset.rows import COLUMNS, NEVER, ROWS, element_groups, is_ok, keyed_rows, spans
 from checkers.plan import CheckRequest, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
 
 FUNCTIONS = ("write", "read")
@@ -64,6 +65,11 @@ class CausalReverseChecker:
 
     name: str = "causal-reverse"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    final_on_a_prefix: ClassVar[Finals] = {
+        **by_their_names("unexpected"),
+        # If the write that was seen, and is open, fails.
+        "causal-reverse": frozenset({"aborted-read"}),
+    }
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

@@ -62,6 +62,7 @@ from checkers.multiset.rows import (
     spans_with_heads,
 )
 from checkers.plan import CheckRequest, Dataset, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.verdict import CheckerResult
 
 FUNCTIONS = ("enqueue", "dequeue", "ack", "drain")
@@ -125,6 +126,7 @@ class QueueChecker:
     """What the workload calls the operation after which an element need not come out; None: there is none."""
     name: str = "queue"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    final_on_a_prefix: ClassVar[Finals] = by_their_names("unexpected")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

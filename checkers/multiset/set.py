@@ -53,6 +53,7 @@ from checkers.multiset.rows import (
     spans_with_heads,
 )
 from checkers.plan import CheckRequest, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.statistics import bins_of, lowest_of_bin
 from checkers.verdict import CheckerResult
 from harness.compiled import compiled
@@ -111,6 +112,12 @@ class SetChecker:
     reads: Reads = Reads.EVENTUAL
     name: str = "set"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+
+    @property
+    def final_on_a_prefix(self) -> Finals:
+        """An element that a read has missed may be in a later one; where reads are current, that one was stale."""
+        missed = {"lost": frozenset({"stale"}), "stale": frozenset({"lost"})} if self.reads is Reads.CURRENT else {}
+        return {**by_their_names("duplicated", "unexpected"), **missed}
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

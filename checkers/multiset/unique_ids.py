@@ -24,6 +24,7 @@ from checkers.history_batches import history_rows
 from checkers.kernels.columns import NONE
 from checkers.multiset.rows import COLUMNS, ROWS, SPANS, element_groups, is_ok, process_rows, spans
 from checkers.plan import CheckRequest, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.verdict import CheckerResult
 
 FUNCTIONS = ("generate",)
@@ -45,6 +46,7 @@ class UniqueIdsChecker:
 
     name: str = "unique-ids"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
+    final_on_a_prefix: ClassVar[Finals] = by_their_names("duplicated")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         buckets = bucket_count(history_rows(request.history))

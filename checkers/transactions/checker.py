@@ -42,6 +42,7 @@ from checkers.evidence import Evidence, beginning_with_a_read
 from checkers.findings import gathered_findings
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
+from checkers.prefix import Finals, by_their_names
 from checkers.searching import TimeIsUp
 from checkers.transactions.anomalies import cycle_anomalies, names_of, names_of_no_order, order_anomalies
 from checkers.transactions.elle import list_append, rw_register
@@ -97,6 +98,9 @@ BY_CYCLES = SERIAL | {
 """Likewise, if reads show the order of all versions. Two versions behind the longest read may follow each other in one
 order only, or in none, if some cycles are allowed and others are not."""
 
+SHOWN_FOR_GOOD = frozenset({"duplicate-elements", "future-read", "G1a", "incompatible-order", "internal"})
+"""What operations show that have completed, whatever becomes of others."""
+
 EMPTY = (
     "empty-transaction-graph: no read shows what another transaction did, so the history proves nothing; "
     "let transactions read what others write, and record what ok ones read"
@@ -135,9 +139,26 @@ class _Transactions(ABC):
     shows: ClassVar[tuple[Evidence, ...]] = (beginning_with_a_read("txn"),)
     """What such a read shows another transaction did, for nothing came before it in its own."""
 
+    meanings: ClassVar[Mapping[str, Meaning]]
+
     @property
     @abstractmethod
     def name(self) -> str: ...
+
+    @property
+    def final_on_a_prefix(self) -> Finals:
+        """What transactions show of each other stays so: an order of all, without those that came later, is one of the
+        others. But the whole may name it otherwise. More transactions make other cycles, of which the strongest are
+        named; those that were open may fail, and what others read of them is an aborted read.
+
+        What was read and is not written yet will have been written by somebody, and no more than real time speaks
+        against that. A model that does not forbid aborted reads forbids nothing of this for sure.
+        """
+        names = self.meanings.keys()
+        if "G1a" not in forbidden(self.model):
+            return by_their_names(*names & {"duplicate-elements"})
+        later = set() if "G1c-realtime" in forbidden(self.model) else {"garbage-read"}
+        return {**dict.fromkeys(names - later, frozenset(names)), **by_their_names(*names & SHOWN_FOR_GOOD)}
 
     def apart(self, rows: pa.Table, names: pa.Array) -> pa.Table:
         """The rows with other keys, before each of which stands the name of its row."""

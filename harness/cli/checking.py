@@ -15,7 +15,7 @@ from harness.cli.check_options import HistoryOptions, NothingHappened
 from harness.cli.checking_ahead import Ahead, Known
 from harness.cli.checking_paths import Target, targets
 from harness.cli.compared import compared
-from harness.cli.console import Console, Output, remark, remarks_alone
+from harness.cli.console import Console, Output, Watching, remark, remarks_alone
 from harness.cli.exit_code import ExitCode, combined, exit_code_of
 from harness.cli.options import Execution
 from harness.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
@@ -29,6 +29,7 @@ from harness.record.history.message import shortened
 from harness.record.run_directory import RunDirectory, require_writable_directory
 from harness.session import engines
 from harness.session.decide import Judge
+from harness.session.early_findings import EarlyFindings
 from harness.session.given_history import OWN_SUFFIXES, Form, GivenHistory, given, given_directory, is_there
 from harness.session.judge import check_run
 from harness.session.judge_history import JudgedHistory, judge_history, keep_verdict, placed
@@ -215,7 +216,9 @@ def _check(
             console.say(f"test      {test.name}" + (f", workload {test.workload}" if test.workload else ""))
         if test is None and not is_there(path):
             raise UsageError(_not_there(path, options))
-        history = history or given(path if test is None else test.history, scratch)
+        history = history or given(
+            path if test is None else test.history, scratch, meanwhile=_early_findings(path, options, judge, console)
+        )
         if reports is not None:
             require_writable_directory(reports)  # Before hours of work, not after them.
         return _check_history(history, test, options, judge, console, scratch, reports)
@@ -229,6 +232,19 @@ def _check(
         return _failed(ExitCode.WRONG_USAGE, error)
     except HarnessError as error:
         return _failed(ExitCode.HARNESS_FAILED, error)
+
+
+def _early_findings(path: Path, options: HistoryOptions, judge: Judge, console: Console) -> EarlyFindings | None:
+    """What tells of a history that comes through a pipe what is certain before its end; None where nothing does."""
+    if console.watching is Watching.NO or not options.judged_by() or options.order is not None:
+        return None
+    return EarlyFindings(
+        path=path,
+        judgement_of=lambda prefix: options.as_recorded(prefix).judgement(1),
+        judged=options.judged_by(),
+        judge=judge,
+        progress=console.progress,
+    )
 
 
 def _not_there(path: Path, options: HistoryOptions) -> str:

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ from harness.cli.console import Console
 from harness.cli.exit_code import ExitCode
 from harness.cli.export import history_in
 from harness.cli.options import console_of, example
+from harness.cli.usage import OneOf
 from harness.errors import HarnessError, UsageError
+from harness.jepsen.notations import functions_beside, functions_of
 from harness.lifetime.scratch import directory
 from harness.reading import STANDARD_INPUT
 from harness.record.history import MalformedHistory, close_torn
@@ -32,6 +34,7 @@ from harness.session.judgement import Judgement, converted, of_model, of_workloa
 
 ORDERS, TRANSACTIONS = "checkers.linearizable.replay", "checkers.transactions.verify"
 """The programs, by what they verify."""
+BY_TIME = "time"
 LARGEST_BYTES = 1 << 30
 MOST_SECONDS = 86_400
 
@@ -53,6 +56,10 @@ class Certificate:
     history: Path | None
     """As it was named when it was checked."""
     sha256: str | None
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """What clients call otherwise in it."""
+    by_time: bool = False
+    """Whether the times of its rows say in which order they happened."""
 
 
 @click.command("verify", epilog=example(EXAMPLES))
@@ -64,26 +71,41 @@ class Certificate:
     type=click.Path(path_type=Path),
     shell_complete=one_or_a_file(run_directories),
 )
+@click.option(
+    "--function",
+    "functions",
+    multiple=True,
+    metavar="NAME=FUNCTION",
+    help="What clients call otherwise, as it was said to check. A certificate says it itself, unless an older version "
+    "wrote it.",
+)
+@click.option(
+    "--order",
+    type=OneOf("order", [BY_TIME]),
+    help="time: the times of the history's rows say in which order they happened. The same holds for it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
-def command(certificate: Path, history: Path | None, as_json: bool) -> int:
+def command(
+    certificate: Path, history: Path | None, functions: tuple[str, ...], order: str | None, as_json: bool
+) -> int:
     """Verify CERTIFICATE, as check --certify writes it, against HISTORY, in any format that check reads.
 
     Where HISTORY is left out, it is the one that the certificate names, beside the certificate or where it was when it
-    was checked. The model and its options stand in the certificate. What verifies is a program of its own that shares
-    no code with the checkers.
+    was checked. The model, its options and how the history is read stand in the certificate. What verifies is a program
+    of its own that shares no code with the checkers.
 
     Exit codes: 0 the certificate holds, 3 it is refuted, 254 wrong usage or a file that is no certificate or no
     history, 255 the harness failed.
     """
     console = console_of(as_json, False)
-    claim = read_certificate(certificate)
+    claim = _read_as(read_certificate(certificate), functions_of(functions), order)
     history = history or _named(claim)
     console.say(f"certificate  {claim.about}")
     console.say(f"history      {history}")
     with directory() as scratch:
         source = given(history_in(history), scratch)
         try:
-            parquet = _as_parquet(source, claim.judgement, scratch / HISTORY)
+            parquet = _as_parquet(source, _judgement(claim, source), scratch / HISTORY)
         except MalformedHistory as error:
             raise UsageError(str(error.of(source.path))) from None
         code, words = _verified(claim, parquet)
@@ -106,7 +128,33 @@ def read_certificate(path: Path) -> Certificate:
         about=about,
         history=Path(name) if isinstance(name, str) and name else None,
         sha256=sha256 if isinstance(sha256, str) else None,
+        functions=_functions_in(named, path),
+        by_time=named.get("order") == BY_TIME,
     )
+
+
+def _functions_in(named: Mapping[str, Any], path: Path) -> Mapping[str, str]:
+    """Raises UsageError."""
+    functions = named.get("functions", {})
+    if not isinstance(functions, dict) or not all(isinstance(function, str) for function in functions.values()):
+        raise UsageError(f"{path} is no certificate that can be verified: its functions must be an object of texts")
+    return functions_of(f"{name}={function}" for name, function in functions.items())
+
+
+def _read_as(claim: Certificate, functions: Mapping[str, str], order: str | None) -> Certificate:
+    """With what a user says of the history. Raises UsageError where the certificate says otherwise."""
+    if functions and claim.functions and functions != claim.functions:
+        said = " ".join(f"--function {name}={function}" for name, function in claim.functions.items())
+        raise UsageError(f"by {claim.path} the history was checked with {said}: leave --function out")
+    return replace(claim, functions=claim.functions or functions, by_time=claim.by_time or order == BY_TIME)
+
+
+def _judgement(claim: Certificate, history: GivenHistory) -> Judgement:
+    """How the history is read. Raises UsageError."""
+    if history.form is not Form.TEXT:
+        return claim.judgement  # Its functions are the workload's, and its rows are in order.
+    judgement = claim.judgement.by_names(claim.functions or functions_beside(history.path))
+    return judgement.by_time() if claim.by_time else judgement
 
 
 def _head(path: Path) -> Mapping[str, Any]:

@@ -6,8 +6,10 @@ nothing (a stream that was torn before them).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 from harness import path_name
@@ -15,6 +17,8 @@ from harness.errors import HarnessError, UsageError
 from harness.jepsen.source import BrokenText
 from harness.notations import Notation, recognised, write_rows
 from harness.reading import STANDARD_INPUT, is_stream, refuse_irregular, spool
+
+Meanwhile = Callable[[Path, int], None]
 
 OWN_SUFFIXES = (".parquet", ".arrows")
 _SPOOLED = "given"
@@ -57,8 +61,9 @@ def is_there(path: Path) -> bool:
         raise _unreadable(path, error) from None
 
 
-def given(path: Path, scratch: Path) -> GivenHistory:
-    """The history, and where it can be read: in `scratch`, a folder, if it is a stream.
+def given(path: Path, scratch: Path, *, meanwhile: Meanwhile | None = None) -> GivenHistory:
+    """The history, and where it can be read: in `scratch`, a folder, if it is a stream; then `meanwhile` is called now
+    and then, until that has ended, with the file and how many bytes have come.
 
     Raises UsageError for what is none (a device, a socket) or cannot be read, HarnessError where there is no room.
     """
@@ -67,7 +72,7 @@ def given(path: Path, scratch: Path) -> GivenHistory:
         refuse_irregular(path)
         if is_stream(path):
             file = scratch / _SPOOLED
-            spool(path, file)
+            spool(path, file, meanwhile=None if meanwhile is None else partial(meanwhile, file))
         with file.open("rb") as opened:
             head = opened.read(4)
     except OSError as error:

@@ -125,7 +125,12 @@ def _certified(given: GivenHistory, judgement: Judgement, request: CheckRequest,
     certifier, certificate = judgement.certifier, judgement.certificate
     if certifier is None or certificate is None:
         return ""
-    history = CertifiedHistory(name=str(given.path), sha256=fingerprint(given.file))
+    history = CertifiedHistory(
+        name=str(given.path),
+        sha256=fingerprint(given.file),
+        functions=dict(judgement.shape.renamed),
+        by_time=judgement.shape.by_time,
+    )
     try:
         with in_full(request.history, request.repeats) as rows:
             asked = replace(request, history=rows)

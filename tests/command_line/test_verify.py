@@ -199,3 +199,64 @@ def test_a_history_of_something_else_is_wrong_usage(stormproof: Stormproof) -> N
     for history in ("lists.json", "noise", "torn.parquet", "certificate", "nowhere"):
         answer = stormproof("verify", "certificate", history)
         assert (answer.code, answer.err.count("\n")) == (WRONG_USAGE, 1), answer.err
+
+
+NAMED = (
+    "{:process 0 :type :invoke :f :put :value 1 :time 10}\n"
+    "{:process 0 :type :ok :f :put :value 1 :time 30}\n"
+    "{:process 1 :type :invoke :f :look :value nil :time 20}\n"
+    "{:process 1 :type :ok :f :look :value nil :time 25}\n"
+)
+"""By its rows the read came behind the write, and by their times beside it."""
+TRANSACTED = LISTS.replace('"f": "txn"', '"f": "transact"')
+READ_OTHERWISE = {
+    "named.edn": (
+        NAMED,
+        ("--model", "register"),
+        ("--function", "put=write", "--function", "look=read", "--order", "time"),
+    ),
+    "lists.json": (TRANSACTED, ("--workload", "list-append"), ("--function", "transact=txn")),
+}
+
+
+@pytest.mark.parametrize("name", READ_OTHERWISE)
+def test_a_certificate_says_how_its_history_is_read(stormproof: Stormproof, name: str) -> None:
+    text, how, read = READ_OTHERWISE[name]
+    Path(name).write_text(text)
+    checked(stormproof, name, *how, *read)
+    (parquet,) = Path("runs/checked").glob("*/history.parquet")
+    for arguments in ((), (name,), (parquet,), (name, *read)):
+        answer = stormproof("verify", "certificate", *arguments)
+        assert answer.code == HOLDS, answer
+
+
+@pytest.mark.parametrize("name", READ_OTHERWISE)
+def test_of_one_that_does_not_say_it_the_options_do(stormproof: Stormproof, name: str) -> None:
+    text, how, read = READ_OTHERWISE[name]
+    Path(name).write_text(text)
+    checked(stormproof, name, *how, *read)
+    certificate = Path("certificate")
+    head, *lines = certificate.read_text().splitlines(keepends=True)
+    is_whole = head.rstrip().endswith("}")
+    data = json.loads(head if is_whole else head + "".join(lines))
+    del data["history"]["functions"]
+    data["history"].pop("order", None)
+    certificate.write_text(json.dumps(data) + "\n" + ("".join(lines) if is_whole else ""))
+    assert stormproof("verify", "certificate").code == WRONG_USAGE
+    assert stormproof("verify", "certificate", *read).code == HOLDS
+    functions = [word.split("=") for word in read if "=" in word]
+    Path(f"{name}.toml").write_text("\n".join(["[functions]", *(f'{one} = "{is_}"' for one, is_ in functions)]))
+    order = read[-2:] if "--order" in read else ()
+    assert stormproof("verify", "certificate", *order).code == HOLDS
+
+
+def test_options_that_contradict_a_certificate_are_wrong_usage(stormproof: Stormproof) -> None:
+    text, how, read = READ_OTHERWISE["lists.json"]
+    Path("lists.json").write_text(text)
+    checked(stormproof, "lists.json", *how, *read)
+    answer = stormproof("verify", "certificate", "--function", "other=txn")
+    assert answer.code == WRONG_USAGE
+    assert "was checked with --function transact=txn: leave --function out" in answer.err
+    certificate = Path("certificate")
+    certificate.write_text(certificate.read_text().replace('{"transact": "txn"}', "[7]"))
+    assert "its functions must be an object of texts" in stormproof("verify", "certificate").err

@@ -11,7 +11,8 @@ from checkers.linearizable.model import ANYTHING, INDEFINITE, Beginning, Call, M
 
 
 def _leased_lock(state: State, call: Call) -> list[tuple[State, Value]]:
-    """State: the newest token. That an indefinite acquire got one would only forbid more, so it is left out."""
+    """State: the newest token. That an indefinite acquire got one would only forbid more, so it is left out: nobody
+    knows the token, unless the answer is still to come."""
     if call.f == "acquire":
         if call.result is INDEFINITE:
             return [(state, ANYTHING)]
@@ -32,5 +33,6 @@ MODEL = Model(
         accepts=_is_token, expected="the newest token given away, an integer of at least 0", state=lambda token: token
     ),
     repeats=repeating("release"),
+    is_prefix_closed=False,
     evidence=always(Evidence(f="release"), Evidence(f="acquire", at_least=2)),
 )

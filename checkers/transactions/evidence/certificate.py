@@ -1,8 +1,8 @@
 """Certificates: a decision in the history's own names, for a separate program to verify.
 
-A certificate is one object of JSON: {"model", "workload", "verdict"}, with {"history": {"name", "sha256"}} where it is
-known which file was checked and {"assume"} where versions of registers were assumed to have an order; and, of an order
-that explains the history,
+A certificate is one object of JSON: {"model", "workload", "verdict"}, with {"history": {"name", "sha256"}} and how that
+is read (`checkers.certified`) where it is known which file was checked, and {"assume"} where versions of registers were
+assumed to have an order; and, of an order that explains the history,
     "order": [0, 4, 2]                  transactions by the history indices of their invocations, as they took effect
     "order": ["b0", "b4", "c0", "c4"]   at snapshot isolation and its kin their begins and commits
 of a proof that there is none,

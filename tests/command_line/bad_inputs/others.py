@@ -66,6 +66,9 @@ certificate empty.arrows => empty.arrows: the stream ends within its schema
 certificate /dev/zero => /dev/zero cannot be read: it is a device
 certificate good.edn extra => Got unexpected extra argument (extra)
 certificate --nope => No such option '--nope'
+certificate --order rows => unknown order 'rows'; known are: time
+certificate --function add => --function takes NAME=FUNCTION
+certificate good.edn --function read= => --function takes NAME=FUNCTION
 """
 CERTIFICATES = (
     ("[1]", "mine is no certificate, which is JSON"),

@@ -12,6 +12,9 @@ import pytest
 from harness import reading
 from harness.reading import TooLong, json_kept, lines_kept, read_given, read_kept, refuse_irregular, spool
 
+PATIENCE_S = 600.0
+"""Of a test that would wait for ever; nothing is measured by it."""
+
 
 def written_to_fifo(path: Path, data: bytes) -> threading.Thread:
     os.mkfifo(path)
@@ -82,3 +85,44 @@ def test_a_stream_is_kept_up_to_a_bound(tmp_path: Path) -> None:
             with pytest.raises(TooLong, match="it is longer than 5 bytes; write it to a file"):
                 spool(pipe, kept, most_bytes=5)
         writer.join()
+
+
+def test_whoever_writes_a_stream_does_not_wait_for_who_looks_at_it_meanwhile(tmp_path: Path) -> None:
+    pipe, kept = tmp_path / "pipe", tmp_path / "kept"
+    os.mkfifo(pipe)
+    seen: list[int] = []
+    went_on = threading.Event()
+
+    def write() -> None:
+        with pipe.open("wb", buffering=0) as file:
+            file.write(b"abc")
+            assert went_on.wait(PATIENCE_S)
+            file.write(b"x" * (1 << 20))  # more than a pipe holds
+
+    def look(came: int) -> None:
+        seen.append(came)
+        if came == 3:
+            assert kept.read_bytes() == b"abc"
+            went_on.set()
+            writer.join(PATIENCE_S)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    spool(pipe, kept, meanwhile=look)
+    assert not writer.is_alive()
+    assert 3 in seen
+    assert kept.stat().st_size == 3 + (1 << 20)
+
+
+def test_what_fails_while_a_stream_is_looked_at_ends_the_copying(tmp_path: Path) -> None:
+    def fail(came: int) -> None:
+        raise RuntimeError("no more")
+
+    read, write = os.pipe()
+    with pytest.raises(RuntimeError, match="no more"):
+        spool(Path(f"/dev/fd/{read}"), tmp_path / "kept", meanwhile=fail)
+    os.write(write, b"x" * 9)
+    with pytest.raises(TooLong, match="it is longer than 5 bytes"):
+        spool(Path(f"/dev/fd/{read}"), tmp_path / "kept", 5, meanwhile=lambda came: None)
+    os.close(read)
+    os.close(write)

@@ -340,7 +340,6 @@ def test_a_stored_history_is_exported_and_judged_as_before(tmp_path: Path, capsy
             ["--workload", "bank", "--set", "total=much"],
             "setting total takes a whole number of 64 bits or nothing, got 'much'",
         ),
-        ([], "which may be --model cas-register or --workload causal-reverse; say which"),
     ],
 )
 def test_a_wrong_question_is_refused_in_one_line(
@@ -351,3 +350,17 @@ def test_a_wrong_question_is_refused_in_one_line(
     err = capsys.readouterr().err
     assert words in err
     assert len(err.splitlines()) == 1
+
+
+def test_what_fits_several_kinds_is_refused_and_unknown_where_nothing_was_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "h.edn").write_text(WRITE)
+    assert main.run(["check", str(tmp_path / "h.edn"), "--engine", "inprocess"]) == 2
+    words = "which may be --model cas-register or --workload causal-reverse, and nothing could have contradicted either"
+    assert words in capsys.readouterr().out
+    rows = [("invoke", "add", 1), ("ok", "add", 1), ("invoke", "read", "nil"), ("ok", "read", "nil")]
+    text = "".join(f"{{:process 0, :type :{kind}, :f :{f}, :value {value}}}\n" for kind, f, value in rows)
+    (tmp_path / "h.edn").write_text(text)
+    assert main.run(["check", str(tmp_path / "h.edn"), "--engine", "inprocess"]) == 254
+    assert "which may be --workload set or --workload counter; say which" in capsys.readouterr().err

@@ -26,7 +26,8 @@ class PlantedBug:
     """At least one of them must be found for the bug to count as caught."""
     nemesis: tuple[str, ...]
     shown_by_nodes: frozenset[str] = frozenset()
-    """What the nodes' own events show of it, whatever clients noticed; empty for a bug that they do not show."""
+    """What the nodes themselves show of it, by their events or where invariants are watched, whatever clients noticed;
+    empty for a bug that they do not show."""
     first_seed: int = 0
     """Of a storm that is known to expose it: `make gate` begins with this one, `make mutants` with 0."""
     workload: str = "log"

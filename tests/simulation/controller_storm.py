@@ -65,6 +65,9 @@ class Storm:
     def anomalies(self) -> list[str]:
         found = [f"{node} panicked: {words}" for node, words in self.panics.items()]
         for key in KEYS:
+            if key not in self.final:
+                found.append(f"{key}: nobody could read it at the end")
+                continue
             final = self.final[key]
             if len(set(final)) != len(final):
                 found.append(f"{key}: an element was appended twice")

@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.controller_storm import storm
+from tests.simulation.controller_storm import Storm, storm
 
 ALL = ("partition", "kill", "pause", "power")
+SHORT_S = 1.5
+"""The longest fault where a planted bug is sought. Leaders change often then, and that is when a deposed one may answer
+by an old state: `local-read` shows in one storm of ten, with faults of up to 6 s in one of twenty, and not at all with
+faults too short for an election. `vote-not-durable` shows in one of twenty."""
+STORMS = 120
+"""A bug that shows in one storm of twenty is missed by all of them with a chance of one in five hundred."""
 
 
 def test_no_storm_makes_the_controllers_forget_repeat_or_go_back(tmp_path: Path) -> None:
@@ -50,6 +56,11 @@ def test_no_storm_makes_controllers_forget_that_come_and_go_meanwhile(tmp_path: 
     assert faults > 4 * len(seeds)
 
 
+def test_a_storm_after_which_nobody_can_read_is_none_that_was_come_through() -> None:
+    seen = Storm(final={"x": []})
+    assert seen.anomalies() == ["y: nobody could read it at the end"]
+
+
 def test_one_seed_gives_one_trace(tmp_path: Path) -> None:
     first = storm(3, tmp_path / "first", kinds=ALL, seconds=10)
     again = storm(3, tmp_path / "again", kinds=ALL, seconds=10)
@@ -59,18 +70,24 @@ def test_one_seed_gives_one_trace(tmp_path: Path) -> None:
 
 @pytest.mark.gate
 @pytest.mark.parametrize(
-    ("mutant", "kinds", "longest_s", "promise"),
+    ("mutant", "kinds", "promises"),
     [
-        ("local-read", ("partition", "pause"), 6.0, "a read saw"),
-        ("vote-not-durable", ("power", "partition"), 1.5, "is lost"),
+        pytest.param("local-read", ("partition", "pause"), ("a read saw",), id="local-read"),
+        pytest.param(
+            "vote-not-durable",
+            ("power", "partition"),
+            ("is lost", "a committed entry would be cut"),
+            id="vote-not-durable",
+        ),
     ],
 )
-def test_a_planted_bug_is_caught(
-    tmp_path: Path, mutant: str, kinds: tuple[str, ...], longest_s: float, promise: str
+def test_a_planted_bug_is_caught_where_the_healthy_controllers_are_not_accused(
+    tmp_path: Path, mutant: str, kinds: tuple[str, ...], promises: tuple[str, ...]
 ) -> None:
-    for seed in range(60):
-        logs = tmp_path / str(seed)
-        seen = storm(seed, logs, kinds=kinds, longest_s=longest_s, config={"mutant": mutant})
-        if any(promise in anomaly for anomaly in seen.anomalies()):
+    for seed in range(STORMS):
+        well = storm(seed, tmp_path / f"{seed}-well", kinds=kinds, longest_s=SHORT_S)
+        assert not well.anomalies(), f"seed {seed}: {well.anomalies()[:3]}"
+        ill = storm(seed, tmp_path / f"{seed}-ill", kinds=kinds, longest_s=SHORT_S, config={"mutant": mutant})
+        if any(promise in anomaly for anomaly in ill.anomalies() for promise in promises):
             return
-    pytest.fail(f"no check noticed {mutant} in 60 storms")
+    pytest.fail(f"no check noticed {mutant} in {STORMS} storms")

@@ -131,7 +131,7 @@ class HistoryOptions:
             raise NothingHappened(f"nothing happened: {given.path} holds no operation of a client")
         if test is not None:
             found = found.of_test(f"{test.workload} {test.name}")
-        if len(found.kinds) > 1 and found.shows_nothing:
+        if len(found.kinds) > 1 and found.shows_nothing and self.consistency_model is None:
             raise NothingHappened(_either(given.path, found))
         if len(found.kinds) != 1:
             raise UsageError(_not_recognised(given.path, found))

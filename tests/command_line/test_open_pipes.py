@@ -5,16 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-PATIENCE_S = 600.0
-"""Of a test that would wait for ever; nothing is measured by it."""
+PATIENCE_S = 300.0
+"""Of a test that would wait for ever: then the command is killed. Nothing is measured by it."""
 COMMAND = [sys.executable, "-m", "harness.cli.main", "check", "-", "--engine", "inprocess"]
 INVALID = """\
 {:process 0, :type :invoke, :f :write, :value 1}
@@ -35,9 +35,12 @@ def checking(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     command = subprocess.Popen(
         [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    impatience = threading.Timer(PATIENCE_S, command.kill)
+    impatience.start()
     try:
         yield command
     finally:
+        impatience.cancel()
         command.kill()
         command.communicate()
 
@@ -50,8 +53,7 @@ def write(command: subprocess.Popen[str], text: str) -> None:
 
 def next_line(stream: IO[str] | None) -> str:
     assert stream is not None
-    with ThreadPoolExecutor(1) as reading:
-        return reading.submit(stream.readline).result(PATIENCE_S)
+    return stream.readline()
 
 
 def without_report(out: str) -> list[str]:

@@ -8,6 +8,10 @@ from pathlib import Path
 from tests.command_line.bad_inputs.rows import Content
 
 WRITTEN = "{:process 0, :type :invoke, :f :write, :value 1}\n{:process 0, :type :ok, :f :write, :value 1}\n"
+EITHER = (
+    "{:process 0, :type :invoke, :f :add, :value 1}\n{:process 0, :type :ok, :f :add, :value 1}\n"
+    "{:process 0, :type :invoke, :f :read, :value nil}\n{:process 0, :type :ok, :f :read, :value nil}\n"
+)
 SOUND_SUITE = '[defaults]\nsystem = "rocketmq"\nworkload = "log"\n'
 SOUND_SCENARIO = {
     "system": "rocketmq",
@@ -28,6 +32,7 @@ SOUND_SCENARIO = {
 }
 FILES: dict[str, Content] = {
     "good.edn": WRITTEN,
+    "either.edn": EITHER,
     "good.toml": SOUND_SUITE,
     "certificate": '{"model": "register", "failed_cas": "ignored"}\n{"key": "", "order": [0]}\n',
     "text": "hello\n",

@@ -57,8 +57,7 @@ def registers(keys: pa.Array, names: pa.Array) -> pa.Array:
 
 def unexplained_reads(uses: pa.Table) -> pa.Table:
     """Kernel over all uses of a bucket of registers."""
-    at = uses.schema.get_field_index("key")
-    groups = element_groups(uses.set_column(at, SPANS.field("key"), uses["key"].cast(KEY)))
+    groups = _groups(uses)
     writes, reads = groups.f == WRITE, groups.f == READ
     possible = writes & (groups.type != FAIL)
     read = groups.smallest(reads, groups.end)
@@ -84,12 +83,16 @@ def unexplained_reads(uses: pa.Table) -> pa.Table:
 
 def rewritten_registers(uses: pa.Table) -> pa.Table:
     """Kernel over all uses of a bucket of registers: those that may have been written more than once, as REGISTERS."""
-    at = uses.schema.get_field_index("key")
-    groups = element_groups(uses.set_column(at, SPANS.field("key"), uses["key"].cast(KEY)))
+    groups = _groups(uses)
     first, _ = _rewritten(groups, (groups.f == WRITE) & (groups.type != FAIL))
     names = pa.array([groups.names[i] for i in groups.key[first].tolist()], pa.string())
     bucket = np.full(len(first), uses["bucket"][0].as_py() if len(uses) else 0, dtype=np.int32)
     return pa.Table.from_arrays([pa.array(bucket), names], schema=REGISTERS)
+
+
+def _groups(uses: pa.Table) -> ElementGroups:
+    at = uses.schema.get_field_index("key")
+    return element_groups(uses.set_column(at, SPANS.field("key"), uses["key"].cast(KEY)))
 
 
 def _rewritten(groups: ElementGroups, possible: Bool) -> tuple[Int64, Int64]:

@@ -169,6 +169,7 @@ def elements(state: Callable[[Value], State] = frozen) -> Beginning:
 
 
 Hopeless = Callable[[State, Sequence[int], Sequence[int]], bool]
+"""Whether nothing can follow in a state; given by kind how many calls have to take effect yet, and how many may."""
 
 
 # How an object is decided without a search.

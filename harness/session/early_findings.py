@@ -59,7 +59,7 @@ class EarlyFindings:
     judge: Judge
     progress: Progress
     clock: Callable[[], float] = time.monotonic
-    _told: Told = field(default_factory=lambda: Told())
+    _reported: Reported = field(default_factory=lambda: Reported())
     _seen_bytes: int = 0
     _next_s: float | None = None
 
@@ -86,7 +86,7 @@ class EarlyFindings:
             effort = Effort(give_up_after_s=SEARCHED_S, searches=self.judge.effort.searches)
             judge = replace(self.judge, engine=engines.IN_PROCESS, master=None, effort=effort)
             judged = judge_history(prefix, judgement, judge, judged=self.judged, scratch=scratch, progress=unwatched)
-        for name, anomaly in self._told.new(judged, judgement.checkers):
+        for name, anomaly in self._reported.new(judged, judgement.checkers):
             self.progress(Remark(_words(name, anomaly)))
 
 
@@ -114,7 +114,7 @@ def _prefix(file: Path, path: Path, scratch: Path) -> GivenHistory | None:
 
 
 @dataclass
-class Told:
+class Reported:
     """Which findings were told, so that none is told twice: though what witnesses one may change while more comes."""
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict)

@@ -25,8 +25,9 @@ import numpy as np
 
 from checkers import searching
 from checkers.kernels.columns import Int64
+from checkers.linearizable.model import Hopeless
 from checkers.linearizable.search.events import READS
-from checkers.linearizable.search.timeline import Hopeless, Problem
+from checkers.linearizable.search.timeline import Problem
 from checkers.linearizable.values import NEVER
 
 BETWEEN_LOOKS = 256

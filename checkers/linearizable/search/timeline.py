@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checkers.kernels.columns import Int64
+from checkers.linearizable.model import Hopeless
 from checkers.linearizable.search.configurations import BITS
 from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, OVER, UNCOUNTED, Timeline
 from checkers.linearizable.search.transitions import Transitions
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
-
-Hopeless = Callable[[Hashable, Sequence[int], Sequence[int]], bool]
-"""Whether nothing can follow in a state; given by kind how many operations have to take effect yet, and how many
-may."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,15 +82,15 @@ def _is_led(settings: RocketmqSettings, group: BrokerGroup, span: SteadySpan, re
     healthy = span.healthy.intersection(group.voters)
     if len(healthy) < settings.needed_replicas:
         return False
-    told = _changes(group, span.until_ns, reports)
-    elections = [change for change in told if change.of is _Of.ELECTION]
-    certain = [change for change in told if change.of is _Of.MASTERS_SET]
+    changes = _changes(group, span.until_ns, reports)
+    elections = [change for change in changes if change.of is _Of.ELECTION]
+    certain = [change for change in changes if change.of is _Of.MASTERS_SET]
     if not elections or not certain:
         return False
     deciding = {*controller_names(settings), *name_server_names(settings)}
     unheard = {node for node in group.brokers if deciding.isdisjoint(span.reached.get(node, ()))} - span.healthy
     masters = _throughout(span, elections, elections)
-    in_sync = _throughout(span, certain, told)
+    in_sync = _throughout(span, certain, changes)
     return all(change.members <= healthy | unheard for change in masters) and all(
         not healthy.isdisjoint(change.members) for change in in_sync
     )
@@ -111,20 +111,20 @@ class _Change:
     members: frozenset[str]
 
 
-def _throughout(span: SteadySpan, certain: Sequence[_Change], told: Sequence[_Change]) -> Sequence[_Change]:
+def _throughout(span: SteadySpan, certain: Sequence[_Change], changes: Sequence[_Change]) -> Sequence[_Change]:
     """What held in the span, or may have: from the last certain change before it on."""
     since_ns = max((change.at_ns for change in certain if change.at_ns <= span.from_ns), default=0)
-    return [change for change in told if change.at_ns >= since_ns]
+    return [change for change in changes if change.at_ns >= since_ns]
 
 
 def _changes(group: BrokerGroup, until_ns: int, reports: NodeReports) -> list[_Change]:
     """In their order."""
     events = reports.of("identity", "sync_state_set", "alter", "elected")
-    told = [(event["time"], node, event["sequence"], event) for node, of in events.items() for event in of]
+    reported = [(event["time"], node, event["sequence"], event) for node, of in events.items() for event in of]
     ids: dict[int, str] = {}
     master = ""
     changes = []
-    for at_ns, node, _, event in sorted(told, key=lambda one: one[:3]):
+    for at_ns, node, _, event in sorted(reported, key=lambda one: one[:3]):
         if at_ns > until_ns:
             break
         if event["event"] == "elected":

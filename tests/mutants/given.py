@@ -21,6 +21,7 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
         "retry-count-kept",
         "retry-not-stored",
         "retry-unassigned",
+        "returns-unreplicated",
         "strict-lock-unnoted",
     ),
     "delayed": (

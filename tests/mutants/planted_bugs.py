@@ -436,6 +436,19 @@ PLANTED_BUGS = (
         )
     ),
     PlantedBug(
+        mutant="returns-unreplicated",
+        guarantee="what failed comes again, or is a dead letter",
+        anomalies=frozenset({"lost-retry"}),
+        nemesis=("isolate primary every 12 for 6",),
+        workload="consumption",
+    ),
+    PlantedBug(
+        mutant="former-master-followed",
+        guarantee="who is well and connected comes back",
+        anomalies=frozenset({"no-progress", "stuck-replica"}),
+        nemesis=("pause primary every 20 for 8",),
+    ),
+    PlantedBug(
         mutant="dual-write-alone",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,

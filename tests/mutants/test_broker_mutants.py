@@ -15,7 +15,7 @@ from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.mutants import mutant, mutant_names
 from system_under_test.rocketmq.mutants.truncate_by_epoch_only import point_by_epoch_only
 from system_under_test.storage.epoch_file import EpochMap, truncation_point
-from tests.scenarios.broker_cluster import Cluster, play
+from tests.scenarios.broker_cluster import CONTROLLERS, Cluster, play
 from tests.scenarios.test_controller_mode import a_newcomer_that_is_not_heard_keeps_nobody_in_the_set
 from tests.scenarios.test_expired_files import EXPIRING, away_until_its_place_has_expired
 
@@ -107,6 +107,14 @@ async def a_slave_whose_place_has_expired_comes_back(cluster: Cluster) -> None:
     await cluster.until_members(1, 2)
 
 
+async def slaves_follow_a_new_master_although_they_hear_the_former_one(cluster: Cluster) -> None:
+    await cluster.cut(*(("b1", controller) for controller in CONTROLLERS))
+    await cluster.sleep(20)
+    await cluster.heal()
+    assert await cluster.master() != "b1"
+    await cluster.until_members(1, 2, 3)
+
+
 STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     "flush-lie": (acked_letters_survive_a_loss_of_power, {"brokers": 1, "flushDiskType": "SYNC_FLUSH", "seed": 2}),
     "ack-before-append": (a_slave_holds_what_it_acked_when_master_and_slave_are_killed, {}),
@@ -119,6 +127,7 @@ STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     ),
     "bogus-ack": (garbage_on_the_port_for_slaves_acknowledges_nothing, {"minInSyncReplicas": 2}),
     "stale-epochs-kept": (a_slave_whose_place_has_expired_comes_back, {"copyAnewWhenExpired": True, **EXPIRING}),
+    "former-master-followed": (slaves_follow_a_new_master_although_they_hear_the_former_one, {"brokers": 3}),
     "newcomer-blocks-shrink": (a_newcomer_that_is_not_heard_keeps_nobody_in_the_set, {"brokers": 4}),
     "truncate-by-epoch-only": (a_dirty_tail_is_cut_although_the_new_masters_log_is_longer, {}),
 }

@@ -57,12 +57,38 @@ async def what_a_member_had_when_it_died_comes_again(cluster: Cluster) -> None:
     await until_got(cluster, ["a"], second)
 
 
+async def what_was_taken_back_comes_again_after_its_master_died(cluster: Cluster) -> None:
+    """The master loses its slaves before the member sends back."""
+    member = Member(cluster, "m1", **PATIENT)
+    await cluster.until(lambda: member.has(0), 5)
+    await send(cluster, "b1", 0, "bad")
+    await until_got(cluster, ["bad"], member)
+    member.fails = lambda message: True
+    member.takes_s = 2
+    await send(cluster, "b1", 0, "worse")
+    await until_got(cluster, ["bad", "worse"], member)
+    await cluster.cut(("b1", "b2"))
+    await cluster.sleep(5)
+    await cluster.kill("b1")
+    await cluster.heal()
+    await cluster.until_master("b2")
+
+    async def comes_again() -> bool:
+        return member.got.count("worse") + member.got.count("worse+1") > 1
+
+    await cluster.until(comes_again, 60)
+
+
 TWO_QUEUES = {"topics": {TOPIC: 2}}
 STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     "lock-granted-twice": (a_queue_is_one_members_while_its_listener_is_at_work, {}),
     "retry-count-kept": (what_fails_is_a_dead_letter_after_as_many_tries_as_there_may_be, {}),
     "retry-not-stored": (what_fails_is_a_dead_letter_after_as_many_tries_as_there_may_be, {}),
     "dead-letters-dropped": (what_fails_is_a_dead_letter_after_as_many_tries_as_there_may_be, {}),
+    "returns-unreplicated": (
+        what_was_taken_back_comes_again_after_its_master_died,
+        {"brokers": 2},
+    ),
     "ghost-members": (the_queues_of_a_member_that_died_are_the_others, TWO_QUEUES),
     "commit-on-pull": (what_a_member_had_when_it_died_comes_again, {}),
     "offset-made-up": (what_a_member_had_when_it_died_comes_again, {}),
@@ -72,11 +98,11 @@ STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", STORIES)
 def test_the_healthy_broker_serves_groups_through_the_story(name):
     story, settings = STORIES[name]
-    play(story, brokers=1, **settings)
+    play(story, **{"brokers": 1, **settings})
 
 
 @pytest.mark.parametrize("name", STORIES)
 def test_the_planted_bug_shows_in_a_group(name):
     story, settings = STORIES[name]
     with pytest.raises(AssertionError):
-        play(story, brokers=1, mutant=name, **settings)
+        play(story, mutant=name, **{"brokers": 1, **settings})

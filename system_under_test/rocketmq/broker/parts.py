@@ -24,6 +24,7 @@ from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.queue_locks import QueueLocks
 from system_under_test.rocketmq.broker.retries import WhatBecomes, what_becomes_of
+from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
 from system_under_test.rocketmq.broker.static_topics import Accept, StaticTopics
 from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
 from system_under_test.rocketmq.broker.timer_service import Turning
@@ -68,6 +69,11 @@ def supersedes(known: ReplicaInfo, info: ReplicaInfo) -> bool:
 def role_id(broker_id: int | None, is_master: bool) -> int | None:
     """What NameServers and clients call this broker: 0 for the master, the controller's id for a slave."""
     return 0 if is_master else broker_id
+
+
+def turns_to_new_master(hears_former: bool) -> bool:
+    """Whether a slave that hears of another master leaves the one it follows, which may be serving it still."""
+    return True
 
 
 async def cut_before_following(store: MessageStore) -> None:
@@ -119,6 +125,7 @@ class BrokerParts:
     first_view: Callable[[int, SyncStateSet], SetView] = first_view
     begin_alter: Callable[[SetView, tuple[int, ...]], SetView] = begin_alter
     role_id: Callable[[int | None, bool], int | None] = role_id
+    turns_to_new_master: Callable[[bool], bool] = turns_to_new_master
     cut_before_following: Callable[[MessageStore], Awaitable[None]] = cut_before_following
     role_is_due: Callable[[Acted, ReplicaInfo, bool], bool] = role_is_due
     supersedes: Callable[[ReplicaInfo, ReplicaInfo], bool] = supersedes
@@ -140,6 +147,7 @@ class BrokerParts:
     assign: Assign = assigned
     locking: type[Locking] = Locking
     what_becomes_of: WhatBecomes = what_becomes_of
+    returned_messages: type[ReturnedMessages] = ReturnedMessages
     admission: Admission = field(default_factory=Admission)
     puts: type[Puts] = Puts
     places: type[Places] = Places

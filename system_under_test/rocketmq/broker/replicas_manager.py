@@ -282,6 +282,11 @@ class ReplicasManager:
         self.poll_soon()
 
     async def _become_slave(self, info: ReplicaInfo) -> None:
+        if self._parts.turns_to_new_master(self._ha.hears_master):
+            await self._follow(info)
+        self._taken(Role.SLAVE, info)
+
+    async def _follow(self, info: ReplicaInfo) -> None:
         broker_id, master_address = self.broker_id, info.master_address
         assert broker_id is not None and master_address is not None
         async with self._log_in_hand:
@@ -306,7 +311,6 @@ class ReplicasManager:
                 self._host, self._config, self._store, self._tables, master_address, info.master_epoch
             )
             self._sync.start()
-        self._taken(Role.SLAVE, info)
 
     async def _end_following(self) -> None:
         """After it neither the log nor what goes with it is another broker's copy."""

@@ -16,7 +16,7 @@ from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.delay_levels import at_level
 from system_under_test.rocketmq.broker.ha.replication import Replication
-from system_under_test.rocketmq.broker.putting import Puts
+from system_under_test.rocketmq.broker.putting import Pending, Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.retries import WhatBecomes
 from system_under_test.rocketmq.broker.tables import Tables
@@ -78,8 +78,12 @@ class ReturnedMessages:
         queue_id = self._host.random.randrange(min(becomes.queues, topic.read_queues))
         again = returned(message, topic=becomes.topic, queue_id=queue_id, times=becomes.reconsume_times)
         pending = self._puts.put(mastership, self._waiting.place(at_level(again, becomes.delay_level)))
-        code, remark = await self._puts.acknowledged(pending)
+        code, remark = await self._taken_back(pending)
         return RemotingCommand.response(code, remark=remark)
+
+    async def _taken_back(self, pending: Pending) -> tuple[ResponseCode, str | None]:
+        """What the consumer is answered, once that is known: it will not ask for the message again."""
+        return await self._puts.acknowledged(pending)
 
     def _read(self, offset: int) -> Message:
         """Raises RemotingError where no message begins there that consumers have been shown."""

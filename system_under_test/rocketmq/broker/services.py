@@ -23,7 +23,6 @@ from system_under_test.rocketmq.broker.pulling import Pulls
 from system_under_test.rocketmq.broker.querying import Queries
 from system_under_test.rocketmq.broker.replicas import Replicas
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
-from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
 from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.sending import Sends
 from system_under_test.rocketmq.broker.tables import Tables
@@ -86,7 +85,9 @@ class Services:
             **administration.handlers,
             **self.static.handlers,
             **sends.handlers,
-            **ReturnedMessages(host, store, tables, ha, administration, puts, waiting, parts.what_becomes_of).handlers,
+            **parts.returned_messages(
+                host, store, tables, ha, administration, puts, waiting, parts.what_becomes_of
+            ).handlers,
             **self._pulls.handlers,
             **self._pops.handlers,
             **progress.handlers,

@@ -47,6 +47,8 @@ LOOKED_EVERY_S = 5.0
 OPERATION_TIMEOUT_S = 5.0
 USAGE_EVERY_S = 10.0
 CRASHES_SHOWN = 5
+CALM = "calm"
+"""What is reported once all faults are healed."""
 
 
 class Nemesis(Client, Protocol):
@@ -168,7 +170,7 @@ class _Course:
             finally:
                 await nemesis_client.heal()
             self.facts.healed_ns = environment.timeline.now_ns()
-            self.progress("calm")
+            self.progress(CALM)
             self.reported.begin(f"calm of {scenario.recovery_s:g} s")
             await environment.timeline.sleep(scenario.recovery_s)
             declared = plan.system.cluster(plan.system_settings)

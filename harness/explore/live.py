@@ -1,16 +1,17 @@
-"""Storms in real time: one after the other, each judged by a process of its own while the next cluster starts.
+"""Storms in real time: each is a command of its own, and the next cluster starts while the last one is in its calm.
 
-Storms that are not valid keep their run directories, with the report; those of the others are removed.
+So the next storm begins about when the last cluster has been read to its end: what one costs beyond its own length is
+its start. Storms that are not valid keep their run directories, with the report; those of the others are removed.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,30 +24,38 @@ from checkers.verdict import Verdict
 from harness.errors import HarnessError, UsageError
 from harness.explore.row import ROWS, Task, failed, untold
 from harness.explore.search import Trier
-from harness.progress import Progress
+from harness.lifetime.guarded import Guarded
+from harness.progress import Moment, Progress
 from harness.record.run_directory import RunDirectory
 from harness.record.run_record import read_run_record
+from harness.run import CALM
 from harness.session import engines
 from harness.session import resolve as registry
-from harness.session.execute import execute_scenario
+from harness.session.execute import entries_of
+from harness.session.outcome import run_line
+from nemesis.schedule_file import schedule_text
 
-JUDGING = (sys.executable, "-m", "stormproof", "check", "--json", "--engine", engines.IN_PROCESS)
+PROGRAM = (sys.executable, "-m")
+JUDGED = ("--engine", engines.IN_PROCESS, "--json", "--progress")
 MOST_FAILURES = 3
 """In a row: what keeps so many storms from being carried out will keep the next one as well."""
+TIDIED_WITHIN_S = 120.0
+"""How long a storm that is cut off may take to remove its nodes."""
+LOOKED_EVERY_S = 0.2
 
 
 @contextmanager
 def trying(runs: Path, progress: Progress) -> Iterator[Trier]:
-    """While inside: rounds are carried out in this thread, and judged beside it. Runs lie in `runs/<number>/`.
+    """While inside: a trier that returns when its storms are over and in their calm. Runs lie in `runs/<number>/`.
 
-    The trier raises HarnessError where several storms in a row could not be carried out.
+    It raises HarnessError where several storms in a row could not be carried out.
     """
     with ThreadPoolExecutor(1) as beside:
         storms = _Storms(runs, progress)
         try:
             yield lambda tasks: storms.tried(tasks, beside)
         finally:
-            storms.end_judging()
+            storms.end()
 
 
 def runs_of(runs: Path, number: int) -> list[RunDirectory]:
@@ -64,43 +73,32 @@ def again(runs: Path, number: int) -> str | None:
 class _Storms:
     runs: Path
     progress: Progress
-    judging: list[subprocess.Popen[str]] = field(default_factory=list)
+    under_way: list[_UnderWay] = field(default_factory=list)
     failures: int = 0
 
     def tried(self, tasks: list[Task], beside: ThreadPoolExecutor) -> Future[pa.Table]:
-        judgements = [self._carried_out(task) for task in tasks]
+        judgements = [self._blown(task) for task in tasks]
         return beside.submit(lambda: pa.Table.from_pylist([judge() for judge in judgements], schema=ROWS))
 
-    def end_judging(self) -> None:
-        for process in self.judging:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
+    def end(self) -> None:
+        for storm in self.under_way:
+            storm.guarded.end()
 
-    def _carried_out(self, task: Task) -> Callable[[], dict[str, Any]]:
-        """How it is judged."""
+    def _blown(self, task: Task) -> Callable[[], dict[str, Any]]:
+        """Returns when its calm has begun, or it has ended before; what is returned waits for its verdict."""
         base = self.runs / f"{task.number:05}"
         shutil.rmtree(base, ignore_errors=True)
         base.mkdir(parents=True)
-        began = time.process_time()
         try:
-            parts = registry.resolve(task.scenario)
-            kind = registry.environment_of(task.scenario, parts)
-            executed = execute_scenario(task.scenario, parts, kind, runs=base, progress=self.progress)
+            storm = _UnderWay(task, base, [*PROGRAM, *_command(task, base)])
         except (HarnessError, UsageError) as error:
             return self._failed(task, error)
-        if executed.failure is not None and not executed.complete:
-            return self._failed(task, executed.failure)
+        self.under_way = [*(other for other in self.under_way if not other.has_ended), storm]
+        storm.wait_for_calm(self.progress)
+        if storm.has_ended and storm.verdict() is None:
+            return self._failed(task, storm.failure())
         self.failures = 0
-        return self.judged_beside(task, executed.directory, time.process_time() - began)
-
-    def judged_beside(self, task: Task, directory: RunDirectory, processor_s: float) -> Callable[[], dict[str, Any]]:
-        """Begins to judge, and returns how the row is waited for."""
-        process = subprocess.Popen(
-            [*JUDGING, str(directory.path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        self.judging.append(process)
-        return lambda: _judged(task, directory, process, processor_s)
+        return storm.row
 
     def _failed(self, task: Task, error: HarnessError | UsageError) -> Callable[[], dict[str, Any]]:
         self.failures += 1
@@ -109,16 +107,77 @@ class _Storms:
         return lambda: task.to_row() | failed(error, 0.0)
 
 
-def _judged(task: Task, directory: RunDirectory, process: subprocess.Popen[str], processor_s: float) -> dict[str, Any]:
-    """A row of ROWS, without points and features, which only the simulator tells."""
-    said, errors = process.communicate()
-    try:
-        outcome = json.loads(said)
-        verdict, anomalies, reasons = Verdict(outcome["verdict"]), outcome["anomalies"], outcome["reasons"]
-    except (ValueError, LookupError, TypeError):
-        return task.to_row() | failed(HarnessError(errors.strip() or "its judgement was ended"), processor_s)
-    if verdict is Verdict.VALID:
-        shutil.rmtree(directory.path.parent.parent)
-    found = (f"{name} × {count}" for name, count in sorted(anomalies.items()))
-    known = {"verdict": verdict.value, "anomalies": sorted(anomalies), "words": "; ".join((*found, *reasons))}
-    return task.to_row() | untold(processor_s) | known
+def _command(task: Task, base: Path) -> list[str]:
+    """Of the command line that blows it. Raises UsageError, HarnessError."""
+    scenario = task.scenario
+    parts = registry.resolve(scenario)
+    registry.environment_of(scenario, parts)
+    faults: tuple[str, ...] = ("--nemesis", ",".join(scenario.nemesis)) if scenario.nemesis else ()
+    if scenario.schedule:
+        schedule = base / "schedule.txt"
+        schedule.write_text(schedule_text(entries_of(scenario, parts), f"storm {task.number}"), encoding="utf-8")
+        faults = ("--schedule", str(schedule))
+    return [*shlex.split(run_line(scenario, faults)), *JUDGED, "--runs", str(base)]
+
+
+class _UnderWay:
+    """A storm that is blown, or has been."""
+
+    def __init__(self, task: Task, base: Path, command: Sequence[str]) -> None:
+        self._task = task
+        self._base = base
+        self._words, self._said = base / "words.txt", base / "said.json"
+        with self._words.open("wb") as words, self._said.open("wb") as said:
+            self.guarded = Guarded(command, stdout=said, stderr=words, grace_s=TIDIED_WITHIN_S, terminate=True)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.guarded.process.poll() is not None
+
+    def wait_for_calm(self, progress: Progress) -> None:
+        """Reports what it says until then."""
+        with self._words.open(encoding="utf-8", errors="replace") as words:
+            line = ""
+            while True:
+                has_ended = self.has_ended
+                line += words.readline()
+                if line.endswith("\n"):
+                    _, _, news = line.strip().partition(" s  ")
+                    progress(Moment(news or line.strip()))
+                    if news == CALM:
+                        return
+                    line = ""
+                elif has_ended:
+                    return
+                else:
+                    time.sleep(LOOKED_EVERY_S)
+
+    def verdict(self) -> dict[str, Any] | None:
+        """What it printed of its verdict; None where it came to none."""
+        try:
+            outcome = json.loads(self._said.read_bytes())
+            Verdict(outcome["verdict"])
+            return {name: outcome[name] for name in ("verdict", "anomalies", "reasons")}
+        except (ValueError, LookupError, TypeError):
+            return None
+
+    def failure(self) -> HarnessError:
+        lines = self._words.read_text("utf-8", errors="replace").splitlines()
+        return HarnessError(lines[-1].removeprefix("stormproof: ") if lines else "it was ended")
+
+    def row(self) -> dict[str, Any]:
+        """A row of ROWS, without points and features, which only the simulator tells; waits for its end."""
+        self.guarded.process.wait()
+        outcome = self.verdict()
+        if outcome is None:
+            return self._task.to_row() | failed(self.failure(), 0.0)
+        anomalies = outcome["anomalies"]
+        if outcome["verdict"] == Verdict.VALID.value:
+            shutil.rmtree(self._base)
+        found = (f"{name} × {count}" for name, count in sorted(anomalies.items()))
+        known = {
+            "verdict": outcome["verdict"],
+            "anomalies": sorted(anomalies),
+            "words": "; ".join((*found, *outcome["reasons"])),
+        }
+        return self._task.to_row() | untold(0.0) | known

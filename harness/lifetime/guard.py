@@ -5,7 +5,8 @@ pipe whose other end that process holds alone, so that its end, however it comes
 has the same one. Then the command may still end by itself for a while; whatever runs in this session after that
 is killed, and directories that were made for it are removed. A command that ends first has its exit code passed on.
 
-OPTIONS is JSON: `grace_s`, how long the command may take to end by itself; `remove`, directories.
+OPTIONS is JSON: `grace_s`, how long the command may take to end by itself; `terminate`, whether it is sent SIGTERM
+before that; `remove`, directories.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str]) -> int:
             break
         os.read(ended, 4096)
     if process.poll() is None:
+        if options["terminate"]:
+            process.terminate()
         try:
             process.wait(options["grace_s"])
         except subprocess.TimeoutExpired:

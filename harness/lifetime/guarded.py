@@ -30,12 +30,13 @@ class Guarded:
         stderr: int | IO[bytes] = subprocess.DEVNULL,
         environment: Mapping[str, str] | None = None,
         grace_s: float = 0.0,
+        terminate: bool = False,
         remove: Sequence[Path] = (),
     ) -> None:
-        """`grace_s`: how long it may take to end by itself once this process is gone. `remove`: directories that go
-        when it has ended."""
+        """`grace_s`: how long it may take to end by itself once this process is gone; `terminate`: it is sent SIGTERM
+        then, for it does not look at its standard input. `remove`: directories that go when it has ended."""
         self._grace_s = grace_s
-        options = json.dumps({"grace_s": grace_s, "remove": [str(path) for path in remove]})
+        options = json.dumps({"grace_s": grace_s, "terminate": terminate, "remove": [str(path) for path in remove]})
         guarding = [sys.executable, "-I", "-S", guard.__file__, options]
         read, self._write = os.pipe()
         self._pid: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from harness.explore.draw import drawn_storm
 from harness.explore.row import RANDOM, Task
 from harness.explore.search import Search
 from harness.explore.space import LIVE, Space
-from harness.progress import unwatched
+from harness.progress import Moment, unwatched
 from harness.record.scenario import DRAWN
 from harness.session import resolve as registry
 
@@ -40,29 +40,116 @@ def test_each_is_kept_as_soon_as_it_is_judged() -> None:
     assert search.words() == "rocketmq in docker, random, root seed 3"
 
 
-def test_what_cannot_be_carried_out_is_told_and_ends_the_search_when_it_goes_on(
+PLAY = """
+import json, pathlib, sys, time
+runs = pathlib.Path(sys.argv[sys.argv.index("--runs") + 1])
+kept = runs / "scenario" / "1"
+kept.mkdir(parents=True)
+(kept / "scenario.json").write_text("{}")
+(runs / "begun").touch()
+say = lambda line: print(line, file=sys.stderr, flush=True)
+say("    0.1 s  storm of 1 s")
+"""
+CALM = 'say("    1.0 s  calm")\n'
+UNTIL_TOLD = """
+while not (runs / "go").exists():
+    time.sleep(0.01)
+"""
+INVALID = 'print(json.dumps({"verdict": "invalid", "anomalies": {"lost": 2}, "reasons": ["lost: 2 found"]}))\n'
+
+
+def a_task(number: int) -> Task:
+    return Task(number=number, origin=RANDOM, scenario=drawn_storm(SPACE, 3, number))
+
+
+def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *parts: str) -> None:
+    """Storms are this program from now on."""
+    program = tmp_path / "play.py"
+    program.write_text("".join(parts), encoding="utf-8")
+    monkeypatch.setattr(live, "PROGRAM", (sys.executable, str(program)))
+
+
+def test_storms_that_are_refused_are_unknown_and_several_in_a_row_end_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(*_: object, **__: object) -> None:
+    def refuses(*_: object) -> None:
         raise UsageError("no engine answers")
 
-    monkeypatch.setattr(live, "execute_scenario", refuses)
-    task = Task(number=0, origin=RANDOM, scenario=drawn_storm(SPACE, 3, 0))
+    monkeypatch.setattr(live.registry, "environment_of", refuses)
     with live.trying(tmp_path, unwatched) as trier:
-        for _ in range(live.MOST_FAILURES - 1):
-            (row,) = trier([task]).result().to_pylist()
+        for number in range(live.MOST_FAILURES - 1):
+            (row,) = trier([a_task(number)]).result().to_pylist()
             assert row["verdict"] == "unknown"
             assert "no engine answers" in row["words"]
         with pytest.raises(HarnessError, match=r"3 storms in a row.*no engine answers"):
-            trier([task])
+            trier([a_task(3)])
 
 
-def test_a_run_that_nobody_can_judge_is_unknown(tmp_path: Path) -> None:
-    task = Task(number=4, origin=RANDOM, scenario=drawn_storm(SPACE, 3, 4))
-    with ThreadPoolExecutor(1) as beside:
-        storms = live._Storms(tmp_path, unwatched)
-        (tmp_path / "run").mkdir()
-        judging = storms.judged_beside(task, live.RunDirectory(tmp_path / "run"), 0.0)
-        row = beside.submit(judging).result()
-    assert row["verdict"] == "unknown"
-    assert "scenario.json" in row["words"]
+def test_storms_that_end_before_their_calm_are_unknown_and_several_in_a_row_end_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played(monkeypatch, tmp_path, PLAY, 'say("stormproof: b1 ended by itself")\nsys.exit(255)\n')
+    with live.trying(tmp_path / "runs", unwatched) as trier:
+        (row,) = trier([a_task(0)]).result().to_pylist()
+        assert (row["verdict"], "b1 ended by itself" in row["words"]) == ("unknown", True)
+        trier([a_task(1)])
+        with pytest.raises(HarnessError, match=r"3 storms in a row.*b1 ended by itself"):
+            trier([a_task(2)])
+
+
+def test_the_next_begins_while_the_last_is_in_its_calm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(monkeypatch, tmp_path, PLAY, CALM, UNTIL_TOLD, INVALID)
+    runs = tmp_path / "runs"
+    seen: list[object] = []
+    with live.trying(runs, seen.append) as trier:
+        first = trier([a_task(0)])
+        second = trier([a_task(1)])
+        assert (runs / "00001" / "begun").exists()
+        assert not first.done()
+        for number in (0, 1):
+            (runs / f"{number:05}" / "go").touch()
+        rows = [first.result().to_pylist()[0], second.result().to_pylist()[0]]
+    assert [(row["number"], row["verdict"], row["anomalies"]) for row in rows] == [
+        (0, "invalid", ["lost"]),
+        (1, "invalid", ["lost"]),
+    ]
+    assert rows[0]["words"] == "lost × 2; lost: 2 found"
+    assert Moment("storm of 1 s") in seen
+    assert live.runs_of(runs, 0), "what is not valid is kept"
+
+
+def test_what_was_valid_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(monkeypatch, tmp_path, PLAY, CALM, INVALID.replace("invalid", "valid").replace('"lost": 2', ""))
+    with live.trying(tmp_path / "runs", unwatched) as trier:
+        (row,) = trier([a_task(0)]).result().to_pylist()
+    assert row["verdict"] == "valid"
+    assert not (tmp_path / "runs" / "00000").exists()
+
+
+def test_a_storm_that_breaks_down_in_its_calm_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(monkeypatch, tmp_path, PLAY, CALM, UNTIL_TOLD, 'say("stormproof: the disk is full")\nsys.exit(255)\n')
+    runs = tmp_path / "runs"
+    with live.trying(runs, unwatched) as trier:
+        row = trier([a_task(0)])
+        (runs / "00000" / "go").touch()
+        assert "the disk is full" in row.result().to_pylist()[0]["words"]
+
+
+def test_a_search_that_ends_ends_its_storms_by_sigterm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = """
+import signal
+signal.signal(signal.SIGTERM, lambda *_: ((runs / "tidied").touch(), sys.exit(143)))
+"""
+    played(monkeypatch, tmp_path, PLAY, told, CALM, UNTIL_TOLD)
+    with live.trying(tmp_path / "runs", unwatched) as trier:
+        trier([a_task(0)])
+    assert (tmp_path / "runs" / "00000" / "tidied").exists()
+
+
+def test_a_storm_with_a_schedule_reads_it_from_a_file(tmp_path: Path) -> None:
+    task = a_task(0)
+    assert task.scenario.schedule
+    command = live._command(task, tmp_path)
+    assert command[:3] == ["stormproof", "run", "rocketmq"]
+    assert command[command.index("--schedule") + 1] == str(tmp_path / "schedule.txt")
+    assert (tmp_path / "schedule.txt").read_text(encoding="utf-8").count("\n") >= len(task.scenario.schedule)

@@ -62,6 +62,7 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
         "proxy-sends-unconfirmed",
         "renew-after-ack",
         "renewal-keeps-old",
+        "revival-passes-over",
         "revive-drop",
         "revive-log-not-read",
         "revive-next",

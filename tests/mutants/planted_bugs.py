@@ -215,6 +215,7 @@ PLANTED_BUGS = (
         for mutant, guarantee, anomalies in (
             ("checkpoint-after-reply", "what was popped comes until it is acknowledged (LA)", {"lost"}),
             ("revive-drop", "what was popped comes until it is acknowledged (LA)", {"lost"}),
+            ("revival-passes-over", "what was popped comes until it is acknowledged (LA)", {"lost"}),
             ("revive-log-not-read", "what was popped comes until it is acknowledged (LA)", {"lost"}),
             (
                 "revive-next",

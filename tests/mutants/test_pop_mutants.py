@@ -76,6 +76,20 @@ async def what_was_given_out_by_the_last_master_comes_again(cluster: Cluster) ->
     assert await Consumer(cluster).pop() == ["a×1"]
 
 
+async def what_is_due_while_too_few_are_in_sync_comes_again_later(cluster: Cluster) -> None:
+    consumer = Consumer(cluster)
+    assert await cluster.send("b1", "a") == [OK]
+    assert await consumer.pop() == ["a"]
+    await cluster.sleep(1)
+    await cluster.kill("b1")
+    await cluster.sleep(20)
+    assert await cluster.master() == "b2"
+    await cluster.boot("b1")
+    await cluster.until_members(1, 2)
+    await cluster.sleep(6)
+    assert await Consumer(cluster).pop() == ["a×1"]
+
+
 async def in_order_a_queue_waits_and_what_is_left_comes_again_first(cluster: Cluster) -> None:
     first, second = Consumer(cluster, is_ordered=True), Consumer(cluster, is_ordered=True)
     assert await cluster.send("b1", "a", "b", "c") == [OK] * 3
@@ -109,6 +123,7 @@ STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     "orderly-not-blocked": (in_order_a_queue_waits_and_what_is_left_comes_again_first, {}),
     "left-over-skipped": (in_order_a_queue_waits_and_what_is_left_comes_again_first, {}),
     "order-info-lost": (in_order_a_new_master_keeps_the_queue_closed, {}),
+    "revival-passes-over": (what_is_due_while_too_few_are_in_sync_comes_again_later, {"minInSyncReplicas": 2}),
     "revive-log-not-read": (what_was_given_out_by_the_last_master_comes_again, {"slaveSynchronizePeriod": 500}),
 }
 

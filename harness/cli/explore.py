@@ -112,7 +112,7 @@ class Numbers(click.ParamType[range]):
     show_default=True,
     metavar="E",
     help="Where storms blow. In another than the simulator they take real time and are drawn at random: one after the "
-    "other, each judged while the next cluster starts.",
+    "other; the next cluster starts while the last is in its calm.",
     shell_complete=one_of(named("environments")),
 )
 @click.option("--random", "at_random", is_flag=True, help="Do not be guided by what storms led to.")

@@ -95,6 +95,8 @@ class _Storms:
             return self._failed(task, error)
         self.under_way = [*(other for other in self.under_way if not other.has_ended), storm]
         storm.wait_for_calm(self.progress)
+        if registry.environment(task.scenario.environment).takes_inventory:
+            storm.guarded.process.wait()  # its machines are there once
         if storm.has_ended and storm.verdict() is None:
             return self._failed(task, storm.failure())
         self.failures = 0

@@ -146,6 +146,8 @@ class Nemesis:
     active: dict[tuple[str, int], Fault] = field(default_factory=dict)
     last_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _armed: dict[tuple[str, int], _Armed] = field(default_factory=dict, init=False)
+    _began_ns: dict[tuple[str, int], int] = field(default_factory=dict, init=False)
+    """When what is being started began to take effect: it may be felt long before all of it is there."""
     _endings: Endings = field(default_factory=Endings, init=False)
     _heeds_points: bool = field(default=False, init=False)
 
@@ -233,9 +235,10 @@ class Nemesis:
         return next(due.entry for due in self.due if due.entry.key == key)
 
     def _record(self, entry: Entry, shape: str, fault: Fault | None, effect: Effect, *, starts: bool) -> None:
+        now_ns = self.environment.timeline.now_ns()
         self.record(
             FaultRow(
-                time_ns=self.environment.timeline.now_ns(),
+                time_ns=self._began_ns.pop(entry.key, now_ns) if starts else now_ns,
                 package=entry.package,
                 number=entry.number,
                 starts=starts,
@@ -338,6 +341,7 @@ class Nemesis:
             return None, _nobody(entry)
         # Before it starts: what a start that fails half-way has done is healed in the end as well.
         self.active[entry.key] = fault
+        self._began_ns[entry.key] = self.environment.timeline.now_ns()
         return fault, await fault.start(self.environment)
 
     async def _stop(self, entry: Entry) -> tuple[Fault | None, Effect]:

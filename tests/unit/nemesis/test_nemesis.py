@@ -307,6 +307,27 @@ class Elapsing(World):
         self.storm.roles = self.then
 
 
+@dataclass
+class Slow(World):
+    """Each clock takes its second to be set."""
+
+    passed_ns: int = 0
+
+    def now_ns(self) -> int:
+        return self.passed_ns
+
+    async def set_clock(self, node: str, *, offset_s: float, rate: float) -> Effect:
+        self.passed_ns += 1_000_000_000
+        return await super().set_clock(node, offset_s=offset_s, rate=rate)
+
+
+def test_a_fault_begins_when_the_first_of_it_may_be_felt_and_ends_when_the_last_is_over() -> None:
+    storm = Storm((Together((ClockShape(Nodes(("b1",))), ClockShape(Nodes(("b2",))))),), world=Slow())
+    assert storm.start(0).time_ns == 0
+    assert storm.world.now_ns() == 2_000_000_000
+    assert storm.stop(0).time_ns == 4_000_000_000
+
+
 def test_a_fault_waits_for_a_role_whose_player_is_down_to_pass_on() -> None:
     world = Elapsing(then={"primary": ("b1",)})
     storm = Storm((kill(Role("primary")), kill(Role("primary"))), world=world, roles={"primary": ("b2",)})

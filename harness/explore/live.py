@@ -1,7 +1,6 @@
 """Storms in real time: each is a command of its own, and the next cluster starts while the last one is in its calm.
 
-So the next storm begins about when the last cluster has been read to its end: what one costs beyond its own length is
-its start. Storms that are not valid keep their run directories, with the report; those of the others are removed.
+Storms that are not valid keep their run directories, with the report; those of the others are removed.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from harness.run import CALM
 from harness.session import engines
 from harness.session import resolve as registry
 from harness.session.execute import entries_of
-from harness.session.outcome import run_line
+from harness.session.outcome import replay_line
 from nemesis.schedule_file import schedule_text
 
 PROGRAM = (sys.executable, "-m")
-JUDGED = ("--engine", engines.IN_PROCESS, "--json", "--progress")
+OPTIONS = ("--engine", engines.IN_PROCESS, "--json", "--progress")
 MOST_FAILURES = 3
 """In a row: what keeps so many storms from being carried out will keep the next one as well."""
 TIDIED_WITHIN_S = 120.0
@@ -46,7 +45,7 @@ LOOKED_EVERY_S = 0.2
 
 @contextmanager
 def trying(runs: Path, progress: Progress) -> Iterator[Trier]:
-    """While inside: a trier that returns when its storms are over and in their calm. Runs lie in `runs/<number>/`.
+    """While inside: a trier that returns when its storms are in their calm. Runs lie in `runs/<number>/`.
 
     It raises HarnessError where several storms in a row could not be carried out.
     """
@@ -93,7 +92,8 @@ class _Storms:
             storm = _UnderWay(task, base, [*PROGRAM, *_command(task, base)])
         except (HarnessError, UsageError) as error:
             return self._failed(task, error)
-        self.under_way = [*(other for other in self.under_way if not other.has_ended), storm]
+        self._let_go_of_ended()
+        self.under_way.append(storm)
         storm.wait_for_calm(self.progress)
         if registry.environment(task.scenario.environment).takes_inventory:
             storm.guarded.process.wait()  # its machines are there once
@@ -101,6 +101,12 @@ class _Storms:
             return self._failed(task, storm.failure())
         self.failures = 0
         return storm.row
+
+    def _let_go_of_ended(self) -> None:
+        """Of the pipe that each holds to its guard."""
+        for storm in [storm for storm in self.under_way if storm.has_ended]:
+            storm.guarded.end()
+            self.under_way.remove(storm)
 
     def _failed(self, task: Task, error: HarnessError | UsageError) -> Callable[[], dict[str, Any]]:
         self.failures += 1
@@ -114,12 +120,10 @@ def _command(task: Task, base: Path) -> list[str]:
     scenario = task.scenario
     parts = registry.resolve(scenario)
     registry.environment_of(scenario, parts)
-    faults: tuple[str, ...] = ("--nemesis", ",".join(scenario.nemesis)) if scenario.nemesis else ()
     if scenario.schedule:
-        schedule = base / "schedule.txt"
-        schedule.write_text(schedule_text(entries_of(scenario, parts), f"storm {task.number}"), encoding="utf-8")
-        faults = ("--schedule", str(schedule))
-    return [*shlex.split(run_line(scenario, faults)), *JUDGED, "--runs", str(base)]
+        directory = RunDirectory(base)
+        directory.write_text(directory.schedule, schedule_text(entries_of(scenario, parts), f"storm {task.number}"))
+    return [*shlex.split(replay_line(scenario, base)), *OPTIONS, "--runs", str(base)]
 
 
 class _UnderWay:

@@ -31,6 +31,7 @@ class FaultRow:
     """One line of the fault log: a fault was started or stopped, and what was read back of it."""
 
     time_ns: int
+    """Of a start, from when it may be felt; of a stop, when it is over."""
     package: str
     number: int
     """Of the fault within its package."""

@@ -147,8 +147,8 @@ def scenario_name(scenario: Scenario) -> str:
 def replay_line(scenario: Scenario, directory: Path = Path()) -> str:
     """The command that runs this scenario again; a schedule is read from the file in the run's directory."""
     if scenario.schedule:
-        return run_line(scenario, ("--schedule", str(RunDirectory(directory).schedule)))
-    return run_line(scenario, ("--nemesis", ",".join(scenario.nemesis)) if scenario.nemesis else ())
+        return _run_line(scenario, ("--schedule", str(RunDirectory(directory).schedule)))
+    return _run_line(scenario, ("--nemesis", ",".join(scenario.nemesis)) if scenario.nemesis else ())
 
 
 def schedule_line(scenario: Scenario, parts: Parts, directory: Path) -> str:
@@ -157,11 +157,10 @@ def schedule_line(scenario: Scenario, parts: Parts, directory: Path) -> str:
     known = {field.name for type_ in types for field in dataclasses.fields(type_)}
     settings = {name: value for name, value in scenario.settings.items() if name in known}
     scheduled = dataclasses.replace(scenario, settings=settings)
-    return run_line(scheduled, ("--schedule", str(RunDirectory(directory).schedule)))
+    return _run_line(scheduled, ("--schedule", str(RunDirectory(directory).schedule)))
 
 
-def run_line(scenario: Scenario, faults: Sequence[str]) -> str:
-    """The command that runs the scenario with the faults that these words of a command line name."""
+def _run_line(scenario: Scenario, faults: Sequence[str]) -> str:
     words = ["stormproof", "run", scenario.system, "--environment", scenario.environment]
     if scenario.inventory:
         words += ["--inventory", scenario.inventory]

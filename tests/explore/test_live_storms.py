@@ -135,6 +135,16 @@ def test_a_storm_that_breaks_down_in_its_calm_is_unknown(tmp_path: Path, monkeyp
         assert "the disk is full" in row.result().to_pylist()[0]["words"]
 
 
+def test_storms_that_have_ended_hold_nothing_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(monkeypatch, tmp_path, PLAY, CALM, INVALID)
+    held = []
+    with live.trying(tmp_path / "runs", unwatched) as trier:
+        for number in range(4):
+            trier([a_task(number)]).result()
+            held.append(len(list(Path("/proc/self/fd").iterdir())))
+    assert held[1:] == [held[1]] * 3
+
+
 def test_a_search_that_ends_ends_its_storms_by_sigterm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = """
 import signal

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from harness.administration import Acts, acts_of
 from harness.client import Client
 from harness.environments.environment import Environment, Moments, Usage
 from harness.environments.impairment import OF_CLOCKS
@@ -61,6 +62,15 @@ Roles = Callable[[], Awaitable[Mapping[str, tuple[str, ...]]]]
 Record = Callable[[FaultRow], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What the system itself tells a nemesis, and does for it."""
+
+    roles: Roles
+    membership: Membership | None
+    acts: Acts | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """A scenario with everything its names stand for."""
@@ -70,7 +80,7 @@ class Plan:
     system_settings: Any
     workload: Workload
     workload_settings: Any
-    nemesis: Callable[[Environment, Watch, Roles, Membership | None, Record], Nemesis]
+    nemesis: Callable[[Environment, Watch, Means, Record], Nemesis]
     nemesis_generator: Callable[[int], Generator] | None
     """The steps of the storm, from its start in ns; None without a nemesis."""
     watch: Watch | None = None
@@ -163,8 +173,10 @@ class _Course:
             async def roles() -> Mapping[str, tuple[str, ...]]:
                 return await plan.system.roles(plan.system_settings, observer)
 
-            membership = membership_of(plan.system, plan.system_settings, observer, {node.name: node for node in nodes})
-            nemesis_client = plan.nemesis(environment, watch, roles, membership, self._record_nemesis)
+            asked = plan.system, plan.system_settings, observer
+            membership = membership_of(*asked, {node.name: node for node in nodes})
+            means = Means(roles, membership, acts_of(*asked))
+            nemesis_client = plan.nemesis(environment, watch, means, self._record_nemesis)
             try:
                 await self._operate(self._storm(), nemesis_client, scenario.concurrency)
             finally:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness import path_name
+from harness.administration import Act
 from harness.client import Client
 from harness.errors import UsageError
 from harness.membership import Start
@@ -88,6 +89,8 @@ class Declaration:
     points: Mapping[str, str] = field(default_factory=dict)
     """Point -> what it means that a node reached it (`host.reached`), in kebab-case: moments at which faults may
     strike."""
+    acts: Mapping[str, str] = field(default_factory=dict)
+    """Act -> what administrators do by it while the system serves, in kebab-case; the system is `Administered` then."""
     recovers_within_s: float | None = None
     """So long after everything was healed the system serves again, all its replicas included, or it is INVALID; None
     where it promises nothing."""
@@ -232,6 +235,14 @@ class Elastic(Protocol):
         """Let a node in again that was let go, and which is down with an empty disk, or was started by a call before;
         `node` is what the run began with. `start` starts it, as the program that it is from now on; the system decides
         what comes before and after. Return what was done, in words, once it takes part in all that it did before."""
+
+
+class Administered(Protocol):
+    """A system that administrators change while it serves: it has this method beside those of `System`, and declares
+    the acts. What clients are promised holds whatever administrators do."""
+
+    def act(self, settings: Any, host: Any, name: str) -> Act:
+        """One of the declared acts, anew for each time it is done, which asks the system from this host."""
 
 
 class Shared(Protocol):

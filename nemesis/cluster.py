@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harness.administration import Acts
 from harness.membership import Membership
 
 
@@ -24,6 +25,10 @@ class Cluster:
     """Nodes that left the cluster, or lost their disks, and were not let in again: no other one leaves meanwhile."""
     membership: Membership | None = None
     """Lets nodes go and in; None where the system has no means for it."""
+    acts: Acts | None = None
+    """What administrators do; None where the system declares nothing."""
+    under_way: frozenset[str] = frozenset()
+    """Acts that have begun and not ended: none is begun again meanwhile."""
 
     @property
     def nodes(self) -> tuple[str, ...]:

@@ -1,13 +1,16 @@
-"""Which nodes a system lets go, as it is set: faults that take out others are refused before anything starts."""
+"""What faults may ask of a system, as it is set: those that ask for more are refused before anything starts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from harness.administration import ADMINISTER
 from harness.errors import UsageError
 from harness.membership import KINDS as MEMBERSHIP
 from harness.system import Declaration
+from nemesis.administration import Administer
+from nemesis.asking import ASKING
 from nemesis.beat import Beat
 from nemesis.membership import Leave
 from nemesis.schedule_file import Written
@@ -16,20 +19,27 @@ from nemesis.target import Nodes, Target
 from nemesis.vocabulary import Vocabulary
 
 
-def require_elastic(package: Any, system: str, declared: Declaration, vocabulary: Vocabulary) -> None:
-    """Raises UsageError where the package, sentence or schedule lets nodes go that this system cannot let go, or at a
-    moment when there is no time for it."""
-    if MEMBERSHIP.isdisjoint(package.fault.split("+")):
+def require_able(package: Any, system: str, declared: Declaration, vocabulary: Vocabulary) -> None:
+    """Raises UsageError where the package, sentence or schedule lets nodes go that this system cannot let go, has
+    administrators do what it does not declare, or either at a moment when there is no time for it."""
+    kinds = set(package.fault.split("+"))
+    if kinds.isdisjoint(ASKING):
         return
-    if not declared.elastic:
+    if ADMINISTER in kinds and not declared.acts:
+        raise UsageError(
+            f"nemesis {package.name!r} has administrators act while the storm blows, and {system}, as it is set, "
+            "declares no acts; choose other faults"
+        )
+    if not kinds.isdisjoint(MEMBERSHIP) and not declared.elastic:
         raise UsageError(
             f"nemesis {package.name!r} lets nodes leave the cluster and come back, which {system} cannot do, as it is "
             "set; 'kill' and 'restarts' take nodes away for a while, 'disk-damage' takes their disks as well"
         )
     for shape, is_at_a_point in _shapes(package):
-        kinds = shape.kind.split("+")
-        if not MEMBERSHIP.isdisjoint(kinds):
+        of_shape = set(shape.kind.split("+"))
+        if not of_shape.isdisjoint(ASKING):
             _require_alone(shape, is_at_a_point)
+        if not of_shape.isdisjoint(MEMBERSHIP):
             _require_in_reach(shape, system, declared, vocabulary)
 
 
@@ -44,7 +54,7 @@ def _shapes(package: Any) -> Iterable[tuple[Shape, bool]]:
 
 def _require_alone(shape: Shape, is_at_a_point: bool) -> None:
     """As the grammar does, for shapes that nobody wrote down."""
-    if is_at_a_point or not isinstance(shape, Leave):
+    if is_at_a_point or not isinstance(shape, Leave | Administer):
         raise UsageError(
             f"'{shape}' asks the system, which takes its time: it is joined with no other shape and strikes at no point"
         )

@@ -13,6 +13,7 @@ What impairs links or nodes may say how badly, behind all else: `slow links of b
     PATTERN  files, below where a node keeps its data, in quotes: 'store/**/*.blk'
     PROCESS  the name of processes, in quotes where it could be read otherwise: 'redis-server', '*zookeeper*'
     COUNT    a whole number, and UNIT: B, kB, MB or GB
+    ACT      what administrators of the system do, by the name that it declares
 
 `parse_shape(str(shape).split())` gives an equal shape. What is wrong with words that are none is said by the first word
 that cannot stand where it stands, and with it what could.
@@ -28,10 +29,11 @@ from functools import partial
 from typing import TypeVar
 
 from harness.bounds import shown
-from harness.membership import KINDS as MEMBERSHIP
 from harness.nearest import nearest
 from nemesis import membership, shape
+from nemesis.administration import Administer
 from nemesis.amount import BY_ELEMENT, Amount
+from nemesis.asking import ASKING
 from nemesis.impair import (
     BYTES,
     LINK_VERBS,
@@ -75,13 +77,15 @@ Elements = tuple[str, ...]
 
 _QUANTIFIERS: Mapping[str, Callable[[str], Target]] = {"one": One, "minority": Minority, "majority": Majority}
 MACHINE = "machine"
+ACT = "ACT"
 _TARGETS = ("TARGET", "PART", "NODE")
-_EXAMPLES: Mapping[str, str] = {"PATTERN": "'**/*'", "PROCESS": "'java'", "COUNT": "1", "UNIT": "MB"}
+_EXAMPLES: Mapping[str, str] = {"PATTERN": "'**/*'", "PROCESS": "'java'", "COUNT": "1", "UNIT": "MB", ACT: "act"}
 _KINDS: Mapping[str, str] = {
     "PATTERN": "pattern of files",
     "PROCESS": "name of processes",
     "COUNT": "whole number",
     "UNIT": "unit",
+    ACT: "act",
 }
 _WRITTEN: Mapping[str, re.Pattern[str]] = {
     "PATTERN": re.compile(r"'[^\s',\[\]#]+'|[^\s',\[\]#]*[*/.?][^\s',\[\]#]*"),
@@ -175,6 +179,7 @@ FORMS = (
     Form("pause TARGET", shape.pause),
     Form("shrink NODE", membership.shrink),
     Form("wipe NODE", membership.wipe),
+    Form("administer ACT", Administer),
     *(
         Form(f"{verb} process PROCESS of TARGET", partial(_strike_processes, verb), of.amounts)
         for verb, of in PROCESS_VERBS.items()
@@ -213,7 +218,7 @@ def parse_shapes(words: Words, vocabulary: Vocabulary, *, after: str = "'and'") 
     if len(shapes) == 1:
         return shapes[0]
     for place, one in enumerate(shapes):
-        if one.kind in MEMBERSHIP:
+        if one.kind in ASKING:
             what = f"'{one}' asks the system, which takes its time: it stands alone, in a sentence of its own"
             raise Mistake(f"shape {place + 1} of {len(shapes)}: {what}", tuple(str(one).split()))
     return Together(tuple(shapes))
@@ -291,6 +296,8 @@ def _fits(element: str, word: str, vocabulary: Vocabulary) -> bool:
         return word in vocabulary.groups
     if element in BY_ELEMENT:
         return BY_ELEMENT[element].reads(word)
+    if element == ACT:
+        return word in vocabulary.acts
     if element in _EXAMPLES:
         return _WRITTEN[element].fullmatch(word) is not None
     if element not in _TARGETS:
@@ -334,6 +341,8 @@ def _mistake(words: Words, vocabulary: Vocabulary, after: str) -> Mistake:
     elements = _next_elements(variants, right)
     known = _known(elements, vocabulary)
     before, kind = " ".join(begun), _kind(elements)
+    if elements == (ACT,) and not known:
+        return Mistake(f"nothing can follow '{before}': this system, as it is set, declares no acts of administrators")
     if not rest:
         completed = tuple(_known((element,), vocabulary)[0] for element in variants[0][right:])
         return Mistake(f"the {kind} after '{before}' is missing, e.g. {_few(known)}", (*begun, *completed))
@@ -418,6 +427,8 @@ def _known(elements: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
             words += (*vocabulary.roles, *vocabulary.nodes)
         elif element in BY_ELEMENT:
             words.append(BY_ELEMENT[element].example)
+        elif element == ACT:
+            words += vocabulary.acts
         elif element == "UNIT":
             words += BYTES
         elif element in _EXAMPLES:

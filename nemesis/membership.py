@@ -19,18 +19,14 @@ from typing import Any
 
 from harness.environments.environment import Effect, Environment
 from harness.environments.impairment import LostDisk
-from harness.errors import OperationError
 from harness.membership import SHRINK, WIPE, Membership
 from harness.program import Program
+from nemesis.asking import asked_once, asked_until_done
 from nemesis.cluster import Cluster
 from nemesis.target import Target
 
 SHRINK_TIMEOUT_S = 5.0
 """Other faults wait meanwhile."""
-ATTEMPT_TIMEOUT_S = 20.0
-"""For the system to let a node in and bring it up to date, before it is asked anew."""
-PAUSE_S = 0.5
-"""Between two attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +59,9 @@ class Departure:
 
     def __init__(self, node: str, kind: str, membership: Membership) -> None:
         self.kind = kind
-        self.is_out = True
-        """Also as long as it is not known; not where the others have refused to let it go, and after its return."""
+        self.is_open = True
+        """Whether it is out. Also as long as it is not known; not where the others have refused to let it go, and after
+        its return."""
         self.refusal = ""
         """What kept it from being let in the last time."""
         self._node = node
@@ -72,6 +69,11 @@ class Departure:
         self._is_let_go = False
         self._parting = ""
         """How it was let go, where that came at the end."""
+
+    @property
+    def left(self) -> str:
+        """What is wrong where its end never comes."""
+        return f"{self._node} was not let in again"
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -83,37 +85,20 @@ class Departure:
     async def start(self, environment: Environment) -> Effect:
         words = []
         if self.kind == SHRINK:
-            try:
-                words.append(await environment.timeline.within(SHRINK_TIMEOUT_S, self._let_go()))
-            except OperationError as refusal:
-                if refusal.error.definite:
-                    self.is_out = False
-                    return Effect(False, f"{self._node} was not let go: {refusal}")
-                words.append(f"whether {self._node} was let go is not known: {refusal}")
-            except TimeoutError:
-                words.append(f"whether {self._node} was let go is not known after {SHRINK_TIMEOUT_S:g} s")
+            gone = await asked_once(environment, SHRINK_TIMEOUT_S, self._let_go(), self._node, "let go")
+            words.append(gone.evidence)
+            if not gone.happened:
+                self.is_open = False
+                return gone
         lost = await environment.impair(self.nodes, LostDisk())
         return Effect(True, "; ".join((*words, lost.evidence)))
 
     async def stop(self, environment: Environment) -> Effect:
-        if not self.is_out:
+        if not self.is_open:
             return Effect(False, f"nothing to heal: {self._node} was not let go")
-        timeline, attempts = environment.timeline, 0
-        began_ns = timeline.now_ns()
-        while True:
-            attempts += 1
-            try:
-                words = await timeline.within(ATTEMPT_TIMEOUT_S, self._return(environment))
-                break
-            except OperationError as refusal:
-                self.refusal = str(refusal)
-            except TimeoutError:
-                self.refusal = f"no answer, or not up to date, within {ATTEMPT_TIMEOUT_S:g} s"
-            await timeline.sleep(PAUSE_S)
-        self.is_out = False
-        took_s = (timeline.now_ns() - began_ns) / 1e9
-        before = f", after {attempts - 1} refusals ({self.refusal})" if attempts > 1 else ""
-        return Effect(True, f"{words} in {took_s:.1f} s{before}")
+        words = await asked_until_done(self, environment, lambda: self._return(environment))
+        self.is_open = False
+        return Effect(True, words)
 
     async def _let_go(self) -> str:
         words = await self._membership.shrink(self._node)

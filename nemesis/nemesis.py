@@ -15,14 +15,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from harness.administration import ADMINISTER, Acts
 from harness.environments.environment import Effect, Environment, Link, Moments
 from harness.errors import HarnessError
-from harness.membership import KINDS as MEMBERSHIP
 from harness.membership import Membership
 from harness.operation import Operation
 from harness.record.fault_log import QUORUM
 from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.seed import Seed
+from nemesis.administration import UnderWay
+from nemesis.asking import ASKING
 from nemesis.cluster import Cluster
 from nemesis.endings import Endings
 from nemesis.fault import ClockSkew, Compound, Fault, ImpairedNodes, Kill, Partition, Pause, PowerLoss, Skew
@@ -37,6 +39,7 @@ DRAWS = 5
 """So often the nodes of a fault are drawn while those that are drawn are down already, where nothing is replayed."""
 NOTHING = Effect(False, "no node fits: it is not known who plays the role, or all are down already")
 NOBODY_LEAVES = Effect(False, "no node fits: nobody is known to play the role, all are down, or another one is out")
+NOT_TWICE = Effect(False, "the same was begun before, and has not ended")
 RETURN_TIMEOUT_S = 60.0
 """After the storm, once all else is healed, for nodes that are out to be let in."""
 QUORUM_TIMEOUT_S = 20.0
@@ -47,7 +50,9 @@ T = TypeVar("T")
 
 
 def _nobody(entry: Entry) -> Effect:
-    return NOBODY_LEAVES if entry.shape.kind in MEMBERSHIP else NOTHING
+    if entry.shape.kind == ADMINISTER:
+        return NOT_TWICE
+    return NOBODY_LEAVES if entry.shape.kind in ASKING else NOTHING
 
 
 def _may_wait_ns(entry: Entry, cluster: Cluster) -> int:
@@ -113,7 +118,12 @@ def _stops_process(part: Fault) -> bool:
 
 
 def _is_out(fault: Fault) -> bool:
-    return isinstance(fault, Departure) and fault.is_out
+    return isinstance(fault, Departure) and fault.is_open
+
+
+def _is_open(fault: Fault) -> bool:
+    """Whether the system has to be asked for its end, which may take long."""
+    return isinstance(fault, Departure | UnderWay) and fault.is_open
 
 
 @dataclass
@@ -143,6 +153,8 @@ class Nemesis:
     """Node -> all nodes on its machine, where it shares it."""
     membership: Membership | None = None
     """Lets nodes go and in, as the system offers it; None where it does not."""
+    acts: Acts | None = None
+    """What administrators do, as the system declares it; None where it declares nothing."""
     active: dict[tuple[str, int], Fault] = field(default_factory=dict)
     last_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _armed: dict[tuple[str, int], _Armed] = field(default_factory=dict, init=False)
@@ -180,9 +192,8 @@ class Nemesis:
         return operation._replace(type="info", value=None)
 
     async def _end(self, entry: Entry) -> None:
-        """Where a node is out, the others have to let it in again first, which may take long."""
         fault = self.active.get(entry.key)
-        if fault is not None and _is_out(fault):
+        if fault is not None and _is_open(fault):
             self._endings.begin(entry.key, self._stop_and_record(entry, entry.what))
         else:
             await self._stop_and_record(entry, entry.what)
@@ -202,8 +213,8 @@ class Nemesis:
         for key in sorted(self.active):
             fault = self.active.get(key)
             if fault is None:
-                continue  # a node that was let in while others were healed
-            if _is_out(fault):
+                continue  # it ended while others were healed
+            if _is_open(fault):
                 if key not in self._endings:
                     self._endings.begin(key, self._stop_and_record(self._entry(key), FINAL_HEALING))
                 continue
@@ -213,22 +224,24 @@ class Nemesis:
                 failures.append(error)
                 continue
             self._record(self._entry(key), FINAL_HEALING, fault, effect, starts=False)
-        failures += await self._let_all_in()
+        failures += await self._finish_asking()
         if failures:
             raise failures[0]
 
-    async def _let_all_in(self) -> list[HarnessError]:
-        """What is out still after a while stays so, and is told. A run that is being ended does not wait."""
-        if not any(isinstance(fault, Departure) for fault in self.active.values()):
+    async def _finish_asking(self) -> list[HarnessError]:
+        """What the system refuses after a while still stays so, and is recorded. A run that is being ended does not
+        wait."""
+        if not any(isinstance(fault, Departure | UnderWay) for fault in self.active.values()):
             return []
         task = asyncio.current_task()
         is_ending = task is not None and task.cancelling() > 0
         failures = await self._endings.finish(self.environment.timeline, 0.0 if is_ending else RETURN_TIMEOUT_S)
         for key, fault in sorted(self.active.items()):
-            if isinstance(fault, Departure) and not failures:
+            if isinstance(fault, Departure | UnderWay) and not failures:
                 why = fault.refusal or "the run was ended before"
-                kept_out = Effect(False, f"{', '.join(fault.nodes)} was not let in again: {why}")
-                self._record(self._entry(key), FINAL_HEALING, fault, kept_out, starts=False)
+                self._record(
+                    self._entry(key), FINAL_HEALING, fault, Effect(False, f"{fault.left}: {why}"), starts=False
+                )
         return failures
 
     def _entry(self, key: tuple[str, int]) -> Entry:
@@ -388,4 +401,6 @@ class Nemesis:
             unavailable=frozenset(out),
             out=frozenset(away),
             membership=self.membership,
+            acts=self.acts,
+            under_way=frozenset(fault.name for fault in self.active.values() if isinstance(fault, UnderWay)),
         )

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from harness.administration import ADMINISTER
 from harness.seed import Seed
 from harness.system import Declaration
 from nemesis import shape
+from nemesis.administration import Administer
 from nemesis.impair import LINK_VERBS, NODE_VERBS, ImpairLinks, ImpairLinksOf, ImpairNodes
 from nemesis.links import Between, OneDirection
 from nemesis.membership import shrink, wipe
@@ -257,6 +259,16 @@ def membership(system: Declaration) -> Package:
     )
 
 
+def administration(system: Declaration) -> Package:
+    """No shapes where the system declares no acts."""
+    return Package(
+        name="administration",
+        fault=ADMINISTER,
+        about="does what administrators do to a system while it serves, as the system declares it",
+        shapes=tuple((1.0, Administer(act)) for act in system.acts),
+    )
+
+
 def strobe(system: Declaration) -> Package:
     return _impaired_nodes(
         system,
@@ -357,6 +369,7 @@ PACKAGES: Mapping[str, Callable[[Declaration], Package]] = {
     "strobe": strobe,
     "upgrades": upgrades,
     "membership": membership,
+    "administration": administration,
     "duplicating-links": duplicating_links,
     "corrupting-links": corrupting_links,
     "reordering-links": reordering_links,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from harness.bounds import shown
-from harness.membership import KINDS as MEMBERSHIP
 from harness.nearest import nearest
+from nemesis.asking import ASKING
 from nemesis.grammar import FEW, Mistake, Words
 from nemesis.shape import Shape
 from nemesis.trigger import Moment, Trigger, ordinal
@@ -58,7 +58,7 @@ def require_known_node(shape_words: Words, trigger: Trigger | None) -> None:
 
 def require_at_once(shape: Shape, trigger: Trigger | None) -> None:
     """Raises Mistake for a fault that waits for a point, and takes longer than the moment when it is reached."""
-    if trigger is not None and shape.kind in MEMBERSHIP:
+    if trigger is not None and shape.kind in ASKING:
         what = f"'{shape}' asks the system, which takes its time: it cannot strike '{trigger}'"
         raise Mistake(what, tuple(str(shape).split()))
 

@@ -31,6 +31,8 @@ class Vocabulary:
     roles: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
     """What nodes reach, for triggers."""
+    acts: tuple[str, ...] = ()
+    """What administrators do."""
     machines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Node -> all nodes on its machine, sorted, where it shares it."""
 
@@ -46,6 +48,9 @@ class Vocabulary:
         for point in self.points:
             if not _POINT.fullmatch(point):
                 raise UsageError(f"{shown(point)} cannot be the name of a point: it reads like alter-proposed")
+        for act in self.acts:
+            if not _POINT.fullmatch(act):
+                raise UsageError(f"{shown(act)} cannot be the name of an act: it reads like remake-groups")
 
     def of_groups(self, groups: Iterable[str], roles: Iterable[str]) -> Vocabulary:
         """The part of it that tells of these; where no group is named, all of it."""
@@ -88,5 +93,6 @@ def vocabulary_of(system: Declaration, nodes: Sequence[NodeSpec]) -> Vocabulary:
         groups={**groups, EVERYBODY: everybody},
         roles=(*system.roles, system.spare),
         points=tuple(system.points),
+        acts=tuple(system.acts),
         machines={node.name: on[node.machine] for node in nodes if node.machine},
     )

@@ -18,6 +18,7 @@ from harness.explore.space import THE_NODE, Faults, Space, Tempo, aimed_at, draw
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.session import resolve as registry
+from harness.system import Declaration
 from nemesis.schedule import Entry
 from nemesis.schedule_file import lines_without_comments
 from nemesis.shape import Shape
@@ -43,6 +44,11 @@ KNOWN_TRIGGER_SHARE = 0.8
 AT_IT_SHARE = 0.5
 """How often it strikes that node."""
 MOST_MOTIFS = 14
+ASKING = ("administration", "membership")
+"""Packages that ask the system for something: they strike beside all others, in some storms."""
+ASKING_SHARE = 0.15
+MOST_ASKED = 3
+"""Of a storm."""
 
 
 def drawn_storm(space: Space, root: int, number: int) -> Scenario:
@@ -51,7 +57,9 @@ def drawn_storm(space: Space, root: int, number: int) -> Scenario:
     draw = seed.stream()
     tempo = drawn_tempo(space.environment, draw, has_own_pace=space.has_own_pace)
     scenario = space.scenario(seed.integer() >> 1, tempo, draw)
-    return with_entries(scenario, drawn_entries(scenario, space, tempo, draw))
+    entries = drawn_entries(scenario, space, tempo, draw)
+    asking = asking_entries(scenario, space, unused_number(entries), seed.child("asking").stream())
+    return with_entries(scenario, (*entries, *asking))
 
 
 def with_entries(scenario: Scenario, entries: Sequence[Entry]) -> Scenario:
@@ -62,7 +70,7 @@ def faults_for(scenario: Scenario, space: Space, draw: random.Random | None = No
     """The shapes that can strike this storm; with `draw`, those of some kinds only."""
     system = registry.system(scenario.system)
     settings = registry.typed_settings(system.settings_type, scenario.settings)
-    declaration = system.cluster(settings).serving_alone(scenario.workload)
+    declaration = _declaration(scenario)
     vocabulary = registry.vocabulary(system, settings, scenario.mutant).of_groups(declaration.groups, declaration.roles)
     nodes = system.nodes(settings, scenario.mutant)
     can_upgrade = any(node.upgraded is not None for node in nodes)
@@ -95,6 +103,35 @@ def drawn_entries(scenario: Scenario, space: Space, tempo: Tempo, draw: random.R
         motif = draw.choices(MOTIFS, weights=WEIGHTS)[0]
         entries += triggered(motif(faults, storm_s, len(entries), draw), faults, draw)
     return with_one_that_strikes(entries, faults, storm_s, draw)
+
+
+def asking_entries(scenario: Scenario, space: Space, first: int, draw: random.Random) -> tuple[Entry, ...]:
+    """Administrators act, and nodes leave and come back, where the system declares so; in most storms they do not."""
+    if draw.random() >= ASKING_SHARE:
+        return ()
+    packages = [
+        package
+        for package in (registry.find("nemeses", name)(_declaration(scenario)) for name in space.nemesis or ASKING)
+        if package.name in ASKING and package.shapes and registry.can_apply(space.environment, package.fault)
+    ]
+    if not packages:
+        return ()
+    storm_s, entries = scenario.time_limit_s - scenario.liveness_s, []
+    for number in range(first, first + draw.randint(1, MOST_ASKED)):
+        package = draw.choice(packages)
+        weights, shapes = zip(*package.shapes, strict=True)
+        (shape,) = draw.choices(shapes, weights=weights)
+        at_s = draw.random() * storm_s
+        entries.append(entry_of(at_s, fault_length_s(draw, storm_s - at_s), storm_s, number, package.name, shape))
+    return tuple(entries)
+
+
+def _declaration(scenario: Scenario) -> Declaration:
+    """Without what has no part in the scenario's workload."""
+    system = registry.system(scenario.system)
+    settings = registry.typed_settings(system.settings_type, scenario.settings)
+    declared: Declaration = system.cluster(settings)
+    return declared.serving_alone(scenario.workload)
 
 
 def with_one_that_strikes(

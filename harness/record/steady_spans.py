@@ -42,6 +42,7 @@ UNSURE = frozenset(
         "rolling-restart",
         "clock",
         "strobe",
+        "administer",
     )
 )
 """Kinds that make it unsure who is healthy, as long as they last; of all others it is unsure from then on."""

@@ -9,13 +9,12 @@ from harness.environments.environment import Environment
 from harness.environments.kind import EnvironmentKind, Setting
 from harness.errors import HarnessError
 from harness.lifetime.interruption import last_words
-from harness.membership import Membership
 from harness.progress import Progress
 from harness.record.recorder import DirectoryRecorder
 from harness.record.run_directory import RunDirectory
 from harness.record.run_record import RunRecord, write_run_record
 from harness.record.scenario import Scenario
-from harness.run import FactsSoFar, Plan, Record, Roles, execute
+from harness.run import FactsSoFar, Means, Plan, Record, execute
 from harness.seed import Seed
 from harness.session.outcome import replay_line, scenario_name, schedule_line, versions
 from harness.session.resolve import Parts
@@ -122,16 +121,15 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
         entries += (quorum(parts.declaration.spare, from_s=storm_s, until_s=scenario.time_limit_s),)
     due = Schedule(entries, round(storm_s * 1e9)).due()
 
-    def nemesis(
-        environment: Environment, watch: Watch, roles: Roles, membership: Membership | None, record: Record
-    ) -> Nemesis:
+    def nemesis(environment: Environment, watch: Watch, means: Means, record: Record) -> Nemesis:
         return Nemesis(
             environment=environment,
             groups=parts.vocabulary.groups,
             machines=parts.vocabulary.machines,
-            roles=roles,
+            roles=means.roles,
             roles_now=watch.roles if environment.moments is not None and brings_watch(parts.system) else None,
-            membership=membership,
+            membership=means.membership,
+            acts=means.acts,
             due=due,
             seed=Seed(scenario.seed).child("nemesis"),
             record=record,

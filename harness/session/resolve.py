@@ -11,6 +11,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
+from harness.administration import ADMINISTER
 from harness.bounds import fitting, shown
 from harness.environments.impairment import INSTEAD
 from harness.errors import UsageError
@@ -144,13 +145,13 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
     stored run is judged all the same: its faults were what they were.)
     """
     from nemesis.beat import Beat
-    from nemesis.elastic import require_elastic
+    from nemesis.elastic import require_able
 
     found = environment(scenario.environment)
     _require_runnable(scenario, parts, found)
     _require_clients(scenario, parts)
     for package in parts.packages:
-        require_elastic(package, scenario.system, parts.declaration, parts.vocabulary)
+        require_able(package, scenario.system, parts.declaration, parts.vocabulary)
         if isinstance(package, Beat):
             package.require_kept()
             package.require_strikes(scenario.time_limit_s - scenario.liveness_s)
@@ -183,11 +184,21 @@ def has_packets(kind: Any) -> bool:
     return bool(getattr(kind, "has_packets", False))
 
 
+def can_apply(environment_name: str, fault: str) -> bool:
+    """Whether the environment has all of these kinds of faults, `+` between."""
+    return _applies(environment(environment_name), fault)
+
+
+def _applies(kind: Any, fault: str) -> bool:
+    """Administrators need nothing of it."""
+    return bool((kind.faults | {ADMINISTER}).issuperset(fault.split("+")))
+
+
 def _require_applicable(package: Any, environment: str, kind: Any) -> None:
     """Raises UsageError for a kind of fault that the environment has not."""
-    kinds = package.fault.split("+")
-    if kind.faults.issuperset(kinds):
+    if _applies(kind, package.fault):
         return
+    kinds = package.fault.split("+")
     shapes = dict.fromkeys(INSTEAD[one] for one in kinds if one in INSTEAD and one not in kind.faults)
     instead = f"; where a node is one process, say {' and '.join(map(repr, shapes))} instead" if shapes else ""
     raise UsageError(

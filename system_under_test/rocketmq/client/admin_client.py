@@ -15,7 +15,7 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.client.errors import ClientError
-from system_under_test.rocketmq.consumer_group import ConsumerGroup
+from system_under_test.rocketmq.consumer_group import ConsumerGroup, groups_from_json
 from system_under_test.rocketmq.consumer_protocol import RequestModeSetting
 from system_under_test.rocketmq.controller.protocol import json_body
 from system_under_test.rocketmq.message_protocol import QueueRequest
@@ -161,6 +161,14 @@ class AdminClient:
         await self._ask(
             broker,
             RemotingCommand.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, json_body(group.as_json())),
+        )
+
+    async def consumer_groups(self, broker: str) -> dict[str, ConsumerGroup]:
+        """Those that were ever made or changed, by their names."""
+        answer = await self._ask(broker, RemotingCommand.request(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG))
+        return _decoded(
+            broker,
+            lambda: groups_from_json(decode_json(answer.body)["subscriptionGroupTable"]),
         )
 
     async def delete_consumer_group(self, broker: str, group: str, *, with_offsets: bool) -> None:

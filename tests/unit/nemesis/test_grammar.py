@@ -25,6 +25,7 @@ from harness.errors import UsageError
 from harness.program import PythonProgram
 from harness.system import Declaration, NodeSpec
 from nemesis import shape as shapes
+from nemesis.administration import Administer
 from nemesis.amount import Amount, Value
 from nemesis.cluster import Cluster
 from nemesis.fault import ImpairedLinks, ImpairedNodes
@@ -73,7 +74,8 @@ NAMES = st.text("abcdeklnoprst0123456789-_.@=é", min_size=1, max_size=9).filter
 def vocabularies(draw: st.DrawFn) -> Vocabulary:
     names = draw(st.lists(NAMES, min_size=4, max_size=9, unique=True))
     role, group, *nodes = names
-    return Vocabulary(groups={group: tuple(nodes[:2]), EVERYBODY: tuple(sorted(nodes))}, roles=(role,))
+    groups = {group: tuple(nodes[:2]), EVERYBODY: tuple(sorted(nodes))}
+    return Vocabulary(groups=groups, roles=(role,), acts=("more-queues", "remade-groups"))
 
 
 def targets(words: Vocabulary) -> st.SearchStrategy[Target]:
@@ -142,7 +144,7 @@ def leaving(words: Vocabulary) -> st.SearchStrategy[Shape]:
         st.sampled_from(list(words.groups)).map(One),
         st.sampled_from(words.nodes).map(lambda name: Nodes((name,))),
     )
-    return st.one_of(one_node.map(shrink), one_node.map(wipe))
+    return st.one_of(one_node.map(shrink), one_node.map(wipe), st.sampled_from(words.acts).map(Administer))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # each vocabulary needs strategies of its own
@@ -160,7 +162,7 @@ def test_the_text_of_every_shape_is_read_as_an_equal_shape(data: st.DataObject) 
 
 def test_every_form_is_drawn_by_the_test_above() -> None:
     made = {"PART": Role("primary"), "TARGET": ALL, "GROUP": "brokers", "NODE": One("brokers")}
-    made |= {"PATTERN": "'store/*'", "COUNT": "3", "UNIT": "kB", "PROCESS": "'etcd'"}
+    made |= {"ACT": WORDS.acts[0], "PATTERN": "'store/*'", "COUNT": "3", "UNIT": "kB", "PROCESS": "'etcd'"}
     for form in FORMS:
         shape = form.make(*(made[word] for word in form.text.split() if word in made))
         assert parse_shape(tuple(str(shape).split()), WORDS) == shape

@@ -20,7 +20,7 @@ from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.seed import Seed
 from nemesis import nemesis as module
 from nemesis.beat import every
-from nemesis.elastic import require_elastic
+from nemesis.elastic import require_able
 from nemesis.membership import shrink, wipe
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Due, Entry
@@ -340,7 +340,7 @@ def test_nodes_that_the_system_can_do_without_are_taken_down_only_once_all_are_i
 )
 def test_values_are_held_to_what_the_grammar_and_the_system_allow(beat: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        require_elastic(beat, "rocketmq", ROCKETMQ, WORDS)
+        require_able(beat, "rocketmq", ROCKETMQ, WORDS)
 
 
 def test_a_system_that_lets_nobody_go_is_struck_by_no_such_fault() -> None:
@@ -349,7 +349,7 @@ def test_a_system_that_lets_nobody_go_is_struck_by_no_such_fault() -> None:
         assert (await storm.start(0)).fault is None
 
     played(play, shrink(C1))
-    require_elastic(every(20, shrink(ONE), heal_after_s=5), "rocketmq", ROCKETMQ, WORDS)
+    require_able(every(20, shrink(ONE), heal_after_s=5), "rocketmq", ROCKETMQ, WORDS)
     none = dataclasses.replace(ROCKETMQ, elastic=())
     with pytest.raises(UsageError, match="which store cannot do, as it is set; 'kill'"):
-        require_elastic(every(20, shrink(ONE), heal_after_s=5), "store", none, WORDS)
+        require_able(every(20, shrink(ONE), heal_after_s=5), "store", none, WORDS)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from harness.administration import Act
 from harness.client import Client
 from harness.errors import UsageError
 from harness.invariants import Breaches
@@ -28,6 +29,7 @@ from system_under_test.rocketmq.mutants import mutant_names
 from system_under_test.rocketmq.nameserver.route import GroupRoute
 from system_under_test.runtime.host import ConnectFailed
 from system_under_test.runtime.real import RealHost
+from workloads.systems.rocketmq.administration import act, acts
 from workloads.systems.rocketmq.clients.borders import BorderingClient
 from workloads.systems.rocketmq.clients.connect import message_client, request_timeout_s
 from workloads.systems.rocketmq.clients.consumption import ConsumptionClient
@@ -115,6 +117,7 @@ class Rocketmq:
         return Declaration(
             **_groups_and_roles(settings, self.workloads),
             points=POINTS,
+            acts=acts(settings),
             recovers_within_s=RECOVERS_S + (RECOVERS_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
             progresses_within_s=PROGRESSES_S + (PROGRESSES_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
             serves_within_s=serves_within_s(settings),
@@ -247,6 +250,10 @@ class Rocketmq:
         """`Quorate`."""
         says_too_little = settings.requests == "public" or settings.is_original
         return not says_too_little and must_serve(settings, workload, span, reports)
+
+    def act(self, settings: RocketmqSettings, host: Any, name: str) -> Act:
+        """`Administered`."""
+        return act(settings, host, name)
 
     async def shrink(self, settings: RocketmqSettings, host: Any, node: str) -> str:
         """`Elastic`."""

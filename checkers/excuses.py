@@ -51,14 +51,21 @@ class Excuses:
         return any(name in one.anomalies for one in self.of for name in anomalies)
 
     def split(
-        self, anomaly: str, begun: Int64, ended: Int64, at: Sequence[Collection[str]] | None = None
+        self,
+        anomaly: str,
+        begun: Int64,
+        ended: Int64,
+        at: Sequence[Collection[str]] | None = None,
+        seen: Int64 | None = None,
     ) -> Iterator[tuple[int | None, Int64]]:
         """Findings, each about what began and ended then, by the number of the first excuse that holds for it: their
-        positions. None: those without. `at`: the nodes at which each shows, where that is known."""
+        positions. None: those without. `at`: the nodes at which each shows, where that is known. `seen`: by when each
+        has shown, where that is later: an excuse of anything holds for what had not shown before it."""
         left = np.arange(len(begun))
         for number, one in enumerate(self.of):
             if (anomaly in one.anomalies or one.anomalies == (ANY,)) and len(left):
-                meets = (begun[left] <= self.last[number]) & (ended[left] >= self.first[number])
+                last = ended if seen is None or one.anomalies != (ANY,) else seen
+                meets = (begun[left] <= self.last[number]) & (last[left] >= self.first[number])
                 if one.nodes and at is not None:
                     meets &= np.array([not set(one.nodes).isdisjoint(at[place]) for place in left.tolist()], dtype=bool)
                 if meets.any():

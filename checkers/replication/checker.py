@@ -99,8 +99,8 @@ class ReplicationChecker:
             return CheckerResult(verdict=Verdict.VALID)
         events = engine.history(path, tuple(NODE_EVENTS.names))
         buckets = bucket_count(history_rows(path))
-        reports = engine.grouped(events, ("node",), partial(reports_of, buckets=buckets), REPORTS)
         excuses = Excuses.by_time(request.excuses)
+        reports = engine.grouped(events, ("node",), partial(reports_of, buckets=buckets, excuses=excuses), REPORTS)
         damaged = request.run.damaged if request.run else frozenset[str]()
         findings = engine.grouped(
             reports, ("bucket",), partial(contradictions, excuses=excuses, damaged=damaged), FINDINGS

@@ -46,9 +46,11 @@ def contradictions(reports: pa.Table, *, excuses: Excuses, damaged: frozenset[st
 
 
 def _add(findings: Findings, name: str, examples: Sequence[Example], excuses: Excuses) -> None:
-    """Each is placed by its earlier report."""
-    earlier = np.array([min(example.details["times_ns"]) for example in examples], dtype=np.int64)
-    for excuse, some in excuses.split(name, earlier, earlier):
+    """Each is placed by its earlier report, and shows with its later one."""
+    earlier, later = (
+        np.array([of(example.details["times_ns"]) for example in examples], dtype=np.int64) for of in (min, max)
+    )
+    for excuse, some in excuses.split(name, earlier, earlier, seen=later):
         chosen = sorted((examples[number] for number in some.tolist()), key=lambda example: example.tie)
         findings.add(name, len(chosen), chosen[:EXAMPLES], excuse)
 

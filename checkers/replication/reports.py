@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from checkers.excuses import NO_BOUNDS, NO_EXCUSES, Excuses
 from checkers.findings import FINDINGS, Example, Findings
 from checkers.kernels.columns import NONE, Bool, Int32, Int64, codes, integers
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
@@ -46,11 +47,11 @@ REPORTS = pa.schema(
 MASTER, ELECTION, LEADS, CONFIRMED_BELOW, HOLDS = range(5)
 
 
-def reports_of(events: pa.Table, *, buckets: int) -> pa.Table:
+def reports_of(events: pa.Table, *, buckets: int, excuses: Excuses = NO_EXCUSES) -> pa.Table:
     """Kernel over all events of one node."""
     log = _NodeLog.of(events)
     findings = Findings()
-    _report_epochs(log, findings)
+    _report_epochs(log, findings, excuses)
     _report_elections(log, findings)
     found = findings.table()
     padded = [pa.nulls(found.num_rows, REPORTS.field(name).type) for name in REPORTS.names[len(FINDINGS) :]]
@@ -101,7 +102,7 @@ class _NodeLog:
         return Example(key=None, operations=(), tie=(int(self.time[row]), row), because=because, details=details)
 
 
-def _report_epochs(log: _NodeLog, findings: Findings) -> None:
+def _report_epochs(log: _NodeLog, findings: Findings, excuses: Excuses) -> None:
     """Epochs and terms that a node acted under in a group never go back, not even over its restarts."""
     back: list[tuple[int, int]] = []
     for rows in (*_acted(log, (ROLE,)), *_acted(log, (LEADER, FOLLOWER))):
@@ -109,16 +110,19 @@ def _report_epochs(log: _NodeLog, findings: Findings) -> None:
         for position in np.flatnonzero(log.epoch[rows] < highest).tolist():
             before = np.flatnonzero(log.epoch[rows[:position]] == highest[position])[0]
             back.append((int(rows[position]), int(rows[before])))
-    examples = [
-        log.example(
-            after,
-            f"{log.node} acted under epoch {log.epoch[after]} at {log.at(after)}, although it had acted under "
-            f"epoch {log.epoch[before]} at {log.at(before)}",
-            epochs=[int(log.epoch[before]), int(log.epoch[after])],
-        )
-        for after, before in sorted(back)[:EXAMPLES]
-    ]
-    findings.add("epoch-back", len(back), examples)
+    back.sort()
+    at_ns = log.time[[after for after, _ in back]] if back else NO_BOUNDS
+    for excuse, some in excuses.split("epoch-back", at_ns, at_ns, [(log.node,)] * len(back)):
+        examples = [
+            log.example(
+                after,
+                f"{log.node} acted under epoch {log.epoch[after]} at {log.at(after)}, although it had acted under "
+                f"epoch {log.epoch[before]} at {log.at(before)}",
+                epochs=[int(log.epoch[before]), int(log.epoch[after])],
+            )
+            for after, before in (back[number] for number in some.tolist()[:EXAMPLES])
+        ]
+        findings.add("epoch-back", len(some), examples, excuse)
 
 
 def _acted(log: _NodeLog, kinds: tuple[int, ...]) -> Iterator[Int64]:

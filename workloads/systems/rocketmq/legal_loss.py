@@ -68,11 +68,12 @@ def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], report
     tables = [table(settings, group, tuple(struck), reports) for group in broker_groups(settings)]
     of_groups = tuple(excuse for table in tables for excuse in table.excuses())
     of_mappings = lost_mappings(of_groups, reports) if settings.static_queues else ()
-    forgotten = _forgotten(settings, struck, reports)
+    damaged = _damaged_controllers(settings, struck)
+    forgotten = _forgotten(damaged, reports)
     return LegalLoss(
         anything="" if forgotten is None else forgotten.words,
         anything_from_ns=0 if forgotten is None else forgotten.from_ns,
-        excuses=(*expiries(settings, struck, reports), *of_groups, *of_mappings),
+        excuses=(*expiries(settings, struck, reports), *of_groups, *of_mappings, *map(_of_terms, damaged)),
     )
 
 
@@ -90,7 +91,39 @@ class _Forgotten:
     from_ns: int
 
 
-def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> _Forgotten | None:
+@dataclass(frozen=True, kw_only=True, order=True)
+class _Damaged:
+    """A controller lost votes and decisions that it had synced."""
+
+    from_ns: int
+    node: str
+    words: str
+
+
+def _damaged_controllers(settings: RocketmqSettings, struck: Sequence[FaultWindow]) -> list[_Damaged]:
+    return [
+        _Damaged(
+            from_ns=fault.start_ns,
+            node=node,
+            words=f"{node} lost votes and decisions that it had synced ({kind} at {seconds(fault.start_ns)})",
+        )
+        for fault in struck
+        for kind, node in synced_taken(fault, controller_names(settings))
+    ]
+
+
+def _of_terms(damaged: _Damaged) -> Excuse:
+    """It begins again in the term that its disk still knows."""
+    return Excuse(
+        anomalies=("epoch-back",),
+        reason=damaged.words,
+        from_ns=damaged.from_ns,
+        until_ns=LAST_NS,
+        nodes=(damaged.node,),
+    )
+
+
+def _forgotten(damaged: Sequence[_Damaged], reports: NodeReports) -> _Forgotten | None:
     """The first election of a leader of the controllers that needed the vote of one which had lost what it had synced,
     and lacked what was decided, or was the second one of its term.
 
@@ -98,38 +131,24 @@ def _forgotten(settings: RocketmqSettings, struck: Sequence[FaultWindow], report
     who still holds what was decided. A leader whose last entry is not before the last one decided has it as well. Where
     controllers do not say who voted, each election may be the one.
     """
-    damaged = [
-        (
-            fault.start_ns,
-            node,
-            f"{node} lost votes and decisions that it had synced ({kind} at {seconds(fault.start_ns)})",
-        )
-        for fault in struck
-        for kind in fault.kinds
-        if TAKEN.get(kind, Takes.UNSYNCED) is not Takes.UNSYNCED
-        for node in fault.nodes_of(kind)
-        if node in controller_names(settings)
-    ]
     if not damaged:
         return None
     events = reports.of("voted_in", "raft_committed")
     told = [(event["time"], node, event) for node, of in events.items() for event in of if _is_whole(event)]
     told.sort(key=lambda one: one[:2])
     if not any(event["event"] == "voted_in" for _, _, event in told):
-        from_ns, _, words = min(damaged)
-        return _Forgotten(words=words, from_ns=from_ns)
+        first = min(damaged)
+        return _Forgotten(words=first.words, from_ns=first.from_ns)
     decided, leaders = (0, 0), dict[int, str]()
     for at_ns, node, event in told:
         if event["event"] == "raft_committed":
             decided = max(decided, (event["epoch"], event["end"]))
             continue
         voters = event["names"]
-        lost = [(voter, words) for from_ns, voter, words in damaged if from_ns <= at_ns and voter in voters]
-        is_needed = bool(lost) and len(set(voters) - {voter for voter, _ in lost}) < event["start"]
+        lost = [one for one in damaged if one.from_ns <= at_ns and one.node in voters]
+        is_needed = bool(lost) and len(set(voters) - {one.node for one in lost}) < event["start"]
         if is_needed and (tuple(event["members"]) < decided or leaders.get(event["epoch"], node) != node):
-            reason = (
-                f"{lost[0][1]}, and {node} was elected with its vote at {seconds(at_ns)}, and lacked what was decided"
-            )
+            reason = f"{lost[0].words}, and {node} was elected with its vote at {seconds(at_ns)}, and lacked what was decided"
             return _Forgotten(words=reason, from_ns=at_ns)
         leaders[event["epoch"]] = node
     return None

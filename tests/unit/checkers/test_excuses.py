@@ -63,6 +63,14 @@ def test_any_anomaly_is_one_that_is_placed_by_time_and_none_that_is_placed_by_wh
     assert split(Excuses.by_operation(excuses, InProcessEngine(), HISTORY), "lost", (1, 1)) == {None: [0]}
 
 
+def test_anything_is_excused_from_some_time_on_by_when_it_had_shown_and_other_things_by_when_they_were() -> None:
+    anything, lost = (Excuses.by_time((excuse(10, 99, name),)) for name in (ANY, "lost"))
+    placed, seen = np.array([5, 5, 12], dtype=np.int64), np.array([9, 10, 15], dtype=np.int64)
+    for excuses, without in ((anything, [0]), (lost, [0, 1])):
+        found = {number: which.tolist() for number, which in excuses.split("lost", placed, placed, seen=seen)}
+        assert found[None] == without
+
+
 def test_the_first_excuse_that_holds_counts_and_only_for_the_anomalies_that_it_names() -> None:
     excuses = Excuses.by_time((excuse(0, 10), excuse(5, 30, "torn"), excuse(0, 20, "torn", "lost")))
     spans = ((1, 1), (15, 15), (25, 25))

@@ -349,6 +349,16 @@ def test_a_controller_that_lost_what_it_had_synced_voids_nothing_until_somebody_
     assert (legal.anything_from_ns if legal.anything else None) == (None if from_s is None else ns(from_s))
 
 
+def test_a_controller_that_lost_what_it_had_synced_may_begin_again_in_an_older_term_and_no_other_may() -> None:
+    (excuse,) = legal_loss(ALL_ACK_2, struck(("bit-rot", 1.01, 2, ("c2",))), reports({}, votes=[])).excuses
+    assert (excuse.anomalies, excuse.nodes, excuse.from_ns) == (("epoch-back",), ("c2",), ns(1.01))
+    assert "epoch-back" not in {
+        name
+        for one in legal_loss(ALL_ACK_2, struck(("power", 1.01, 2, ("c2",))), NONE_LOST).excuses
+        for name in one.anomalies
+    }
+
+
 @pytest.mark.parametrize("kind", ["power", "failing-fsync", "full-disk", "kill"])
 def test_a_controller_that_kept_what_it_had_synced_voids_nothing(kind: str) -> None:
     assert legal_loss(ALL_ACK_2, struck((kind, 1.01, 2, ("c2",))), NONE_LOST).anything == ""

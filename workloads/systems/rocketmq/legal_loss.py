@@ -148,8 +148,8 @@ def _forgotten(damaged: Sequence[_Damaged], reports: NodeReports) -> _Forgotten 
         lost = [one for one in damaged if one.from_ns <= at_ns and one.node in voters]
         is_needed = bool(lost) and len(set(voters) - {one.node for one in lost}) < event["start"]
         if is_needed and (tuple(event["members"]) < decided or leaders.get(event["epoch"], node) != node):
-            reason = f"{lost[0].words}, and {node} was elected with its vote at {seconds(at_ns)}, and lacked what was decided"
-            return _Forgotten(words=reason, from_ns=at_ns)
+            elected = f"{node} was elected with its vote at {seconds(at_ns)}, and lacked what was decided"
+            return _Forgotten(words=f"{lost[0].words}, and {elected}", from_ns=at_ns)
         leaders[event["epoch"]] = node
     return None
 

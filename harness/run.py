@@ -169,14 +169,7 @@ class _Course:
             self.progress(f"storm of {scenario.time_limit_s:g} s")
             until_ns = self.facts.storm_from_ns + int(scenario.time_limit_s * 1e9)
             self.reported.begin(f"{environment.name} storm", until_ns=until_ns)
-
-            async def roles() -> Mapping[str, tuple[str, ...]]:
-                return await plan.system.roles(plan.system_settings, observer)
-
-            asked = plan.system, plan.system_settings, observer
-            membership = membership_of(*asked, {node.name: node for node in nodes})
-            means = Means(roles, membership, acts_of(*asked))
-            nemesis_client = plan.nemesis(environment, watch, means, self._record_nemesis)
+            nemesis_client = plan.nemesis(environment, watch, self._means(observer, nodes), self._record_nemesis)
             try:
                 await self._operate(self._storm(), nemesis_client, scenario.concurrency)
             finally:
@@ -211,6 +204,15 @@ class _Course:
             finally:
                 await environment.stop()
             self._write_events([node.name for node in nodes])
+
+    def _means(self, observer: Any, nodes: Sequence[NodeSpec]) -> Means:
+        system, settings = self.plan.system, self.plan.system_settings
+        by_name = {node.name: node for node in nodes}
+        return Means(
+            roles=lambda: system.roles(settings, observer),
+            membership=membership_of(system, settings, observer, by_name),
+            acts=acts_of(system, settings, observer),
+        )
 
     async def _end_sampling(self) -> None:
         if self.sampling is not None:

@@ -13,6 +13,7 @@ from typing import Any
 from harness.errors import OUTCOME_UNKNOWN, SERVICE_NOT_AVAILABLE, OperationError
 from system_under_test.rocketmq.client.admin_client import AdminClient
 from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.topic import TopicConfig
 from workloads.systems.rocketmq.clients.connect import message_client, request_timeout_s
@@ -35,6 +36,7 @@ RETRY_QUEUES = 8
 PASSING_TOPIC = "passing"
 PASSING_QUEUES = 4
 PASSING_MESSAGES = 20
+LOOK_EVERY_S = 0.1
 
 
 @dataclass(kw_only=True)
@@ -142,11 +144,22 @@ class PassingTopic(_OfMasters):
             await admin.put_topic(master, TopicConfig.of(PASSING_TOPIC, PASSING_QUEUES))
         client = message_client(self.host, self.settings)
         try:
+            await self._until_routed(client)
             for number in range(PASSING_MESSAGES):
                 await client.send(PASSING_TOPIC, number % PASSING_QUEUES, b"%d" % number)
         finally:
             client.close()
         return f"{PASSING_TOPIC} made, and {PASSING_MESSAGES} messages sent to it"
+
+    async def _until_routed(self, client: MessageClient) -> None:
+        """Brokers tell NameServers of a new topic when they register next."""
+        while True:
+            try:
+                await client.route(PASSING_TOPIC)
+            except ClientError:
+                await self.host.clock.sleep(LOOK_EVERY_S)
+            else:
+                return
 
     async def settle(self, admin: AdminClient, masters: Sequence[str]) -> str:
         for master in masters:

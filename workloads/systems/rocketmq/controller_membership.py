@@ -28,6 +28,7 @@ ANSWER_TIMEOUT_S = 3.0
 ADDED_TIMEOUT_S = 6.0
 """A controller answers that another one was added once that one votes, or after five seconds."""
 LOOK_EVERY_S = 0.1
+JOINS_SHARE = 0.5
 
 
 async def let_go(settings: RocketmqSettings, host: Any, controller: str) -> str:
@@ -51,10 +52,11 @@ async def let_go(settings: RocketmqSettings, host: Any, controller: str) -> str:
 
 
 async def let_in(settings: RocketmqSettings, host: Any, controller: NodeSpec, start: Start) -> str:
-    """It has to be there before it is added, and votes once it has caught up. Raises OperationError."""
+    """It has to be there before it is added, and votes once it has caught up. Now and then nobody tells it that it
+    joins others: it is configured as one of those that begin together. Raises OperationError."""
     assert isinstance(controller.program, PythonProgram)
-    joining = {**controller.program.config, "controllerJoinsGroup": True}
-    await start(replace(controller.program, config=joining))
+    joins = host.random.random() < JOINS_SHARE
+    await start(replace(controller.program, config={**controller.program.config, "controllerJoinsGroup": joins}))
     client = _client(settings, host, ADDED_TIMEOUT_S)
     name = controller.name
     try:

@@ -144,8 +144,8 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
     the system's programs or clients, or has no machine for a node, or a sentence cannot be kept in this storm. (A
     stored run is judged all the same: its faults were what they were.)
     """
+    from nemesis.able import require_able
     from nemesis.beat import Beat
-    from nemesis.elastic import require_able
 
     found = environment(scenario.environment)
     _require_runnable(scenario, parts, found)

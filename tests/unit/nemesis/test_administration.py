@@ -15,9 +15,9 @@ from harness.record.fault_log import FaultLog
 from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.seed import Seed
 from nemesis import nemesis as module
+from nemesis.able import require_able
 from nemesis.administration import Administer
 from nemesis.beat import every
-from nemesis.elastic import require_able
 from nemesis.nemesis import Nemesis
 from nemesis.package import administration
 from nemesis.schedule import Due, Entry

@@ -19,8 +19,8 @@ from harness.record.fault_log import QUORUM, FaultLog
 from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.seed import Seed
 from nemesis import nemesis as module
+from nemesis.able import require_able
 from nemesis.beat import every
-from nemesis.elastic import require_able
 from nemesis.membership import shrink, wipe
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Due, Entry

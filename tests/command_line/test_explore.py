@@ -93,6 +93,7 @@ def test_rounds_under_way_are_cancelled_where_a_search_ends_without_them() -> No
         under_way.result(timeout=60)
 
 
+@pytest.mark.gate
 def test_searches_are_compared_on_spark_as_they_end_in_this_process(stormproof: Stormproof) -> None:
     compared = stormproof(
         *EXPLORE, "--seeds", "0..0", "--mutant", "flush-lie", "--compare", "random", "--roots", "1", "--json"

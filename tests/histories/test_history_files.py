@@ -104,6 +104,7 @@ def _interpreted(kernel: Kernel[Any, Any], *args: Any, **kwargs: Any) -> Any:
     return interpreted.interpret(kernel.function, args, kwargs)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("folder", sorted({file.parent.name for file in FILES}))
 def test_interpreted_kernels_judge_as_machine_code_does(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -197,7 +197,7 @@ def test_many_histories_are_decided_as_by_all_orders(seeds: range) -> None:
     agree(seeds, 6)
 
 
-@pytest.mark.parametrize("keys", [Keys(), RETIRED], ids=["kept", "retired"])
+@pytest.mark.parametrize("keys", [pytest.param(Keys(), marks=pytest.mark.gate), RETIRED], ids=["kept", "retired"])
 @pytest.mark.parametrize("values", list(Values))
 @pytest.mark.parametrize("model", MODELS)
 def test_a_store_keeps_its_level_unless_something_is_planted(model: str, values: Values, keys: Keys) -> None:

@@ -50,7 +50,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "master",
     [
-        pytest.param("local[1]", marks=pytest.mark.gate),
+        pytest.param("local[1]", marks=pytest.mark.thorough),
         pytest.param("local[2]", marks=pytest.mark.thorough),  # the one of all other tests with Spark
         pytest.param("local-cluster[2,1,2048]", marks=pytest.mark.gate),
     ],

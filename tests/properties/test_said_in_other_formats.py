@@ -75,7 +75,9 @@ def alike_in_all_formats(answers: list[Told], history: WrittenHistory) -> bool:
     return all(one == answers[0] for one in answers)
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(20, marks=pytest.mark.gate)])
+@pytest.mark.parametrize(
+    "count", [1, pytest.param(6, marks=pytest.mark.gate), pytest.param(20, marks=pytest.mark.thorough)]
+)
 def test_a_verdict_is_the_same_in_every_format(count: int, tmp_path: Path) -> None:
     for name, history in drawn(count, first=100):
         assert alike_in_all_formats(told_in_formats(history, tmp_path, str), history), name

@@ -69,7 +69,7 @@ def compare(seeds: range, directory: Path) -> Counter[str]:
     return seen
 
 
-@pytest.mark.parametrize("cut", ["whole", "in-pieces"])
+@pytest.mark.parametrize("cut", ["whole", pytest.param("in-pieces", marks=pytest.mark.gate)])
 def test_transactions_make_the_steps_of_their_parts(cut: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if cut == "in-pieces":
         monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 5)

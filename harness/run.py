@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.administration import Acts, acts_of
-from harness.client import Client
+from harness.client import Client, client_names
 from harness.environments.environment import Environment, Moments, Usage
 from harness.environments.impairment import OF_CLOCKS
 from harness.errors import HarnessError
@@ -355,7 +355,7 @@ class _Course:
 
     async def _operate(self, generator: Generator, nemesis_client: Nemesis | None, concurrency: int) -> None:
         plan = self.plan
-        hosts = [self.environment.client_host(f"client-{thread}") for thread in range(concurrency)]
+        hosts = [self.environment.client_host(name) for name in client_names(concurrency)]
 
         def client_of(process: int) -> Client:
             thread = process % concurrency

@@ -12,11 +12,15 @@ from harness.system import Declaration
 from nemesis.administration import Administer
 from nemesis.asking import ASKING
 from nemesis.beat import Beat
+from nemesis.impair import LINK_VERBS
 from nemesis.membership import Leave
 from nemesis.schedule_file import Written
 from nemesis.shape import Shape
 from nemesis.target import Nodes, Target
-from nemesis.vocabulary import Vocabulary
+from nemesis.vocabulary import CLIENTS, Vocabulary
+
+OF_CLIENTS = frozenset(("partition", "pause", *(verb.of.kind for verb in LINK_VERBS.values())))
+"""Kinds of faults that can strike clients."""
 
 
 def require_able(package: Any, system: str, declared: Declaration, vocabulary: Vocabulary) -> None:
@@ -41,6 +45,22 @@ def require_able(package: Any, system: str, declared: Declaration, vocabulary: V
             _require_alone(shape, is_at_a_point)
         if not of_shape.isdisjoint(MEMBERSHIP):
             _require_in_reach(shape, system, declared, vocabulary)
+
+
+def strikes_clients(package: Any) -> bool:
+    """Whether any of its shapes may be aimed at clients."""
+    return any(CLIENTS in str(shape).split() for shape, _ in _shapes(package))
+
+
+def require_of_clients(package: Any) -> None:
+    """Raises UsageError for what can be done to nodes and not to clients."""
+    for shape, _ in _shapes(package):
+        wrong = CLIENTS in str(shape).split() and not OF_CLIENTS.issuperset(shape.kind.split("+"))
+        if wrong:
+            raise UsageError(
+                f"'{shape}': clients are no nodes; they are cut off, paused, and their links are impaired, as in "
+                f"'isolate one of {CLIENTS}' and 'pause one of {CLIENTS}'"
+            )
 
 
 def _shapes(package: Any) -> Iterable[tuple[Shape, bool]]:

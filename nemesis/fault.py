@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from harness.client import is_client
 from harness.environments.environment import Effect, Environment, Link
 from harness.environments.impairment import BitRot, Corruption, LinkImpairment, NodeImpairment, ResetLink
 
@@ -256,4 +257,6 @@ def _together(effects: list[Effect]) -> Effect:
 
 
 def _ends(links: tuple[Link, ...]) -> tuple[str, ...]:
-    return tuple(sorted({node for link in links for node in (link.source, link.target)}))
+    """A link to a client is no harm to the node."""
+    ends = [(link.source, link.target) for link in links]
+    return tuple(sorted({host for pair in ends for host in (tuple(filter(is_client, pair)) or pair)}))

@@ -33,6 +33,7 @@ from nemesis.shape import (
     Shape,
 )
 from nemesis.target import ALL, Group, MachineOf, Majority, Minority, One, Role, Target
+from nemesis.vocabulary import CLIENTS
 
 Weighted = tuple[float, Shape]
 
@@ -269,6 +270,24 @@ def administration(system: Declaration) -> Package:
     )
 
 
+def clients(system: Declaration) -> Package:
+    one, some, first = One(CLIENTS), Minority(CLIENTS), tuple(system.roles)[:1]
+    return Package(
+        name="clients",
+        fault="partition+pause",
+        about="cuts clients off, from all nodes or one role, one way as well, and pauses them",
+        shapes=(
+            (2.0, Isolate(one)),
+            (1.0, Isolate(some)),
+            *((1.5, CutLink(one, Role(role))) for role in first),
+            *((1.0, CutLink(some, Role(role))) for role in first),
+            *((1.0, CutOneDirection(Role(role), one)) for role in first),
+            (2.0, shape.pause(one)),
+            (1.0, shape.pause(some)),
+        ),
+    )
+
+
 def strobe(system: Declaration) -> Package:
     return _impaired_nodes(
         system,
@@ -370,6 +389,7 @@ PACKAGES: Mapping[str, Callable[[Declaration], Package]] = {
     "upgrades": upgrades,
     "membership": membership,
     "administration": administration,
+    "clients": clients,
     "duplicating-links": duplicating_links,
     "corrupting-links": corrupting_links,
     "reordering-links": reordering_links,

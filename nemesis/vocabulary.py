@@ -12,11 +12,13 @@ from harness.system import Declaration, NodeSpec
 
 EVERYBODY = "all"
 """The group of all nodes, which every system has."""
+CLIENTS = "clients"
+"""The group of the hosts of clients, which are no nodes; who they are is known once a storm begins."""
 IT = "it"
 """The node that reached the point at which a fault strikes; stands where a role stands."""
 MOMENTS = ("when", "after")
 """Words with which a trigger begins."""
-RESERVED = (EVERYBODY, "one", "minority", "majority", "machine", "and", "every", IT, *MOMENTS)
+RESERVED = (EVERYBODY, CLIENTS, "one", "minority", "majority", "machine", "and", "every", IT, *MOMENTS)
 """Words of the grammar where a name could stand."""
 _NAME = re.compile(r"[^\s,+\[\]]+")
 _POINT = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -37,7 +39,7 @@ class Vocabulary:
     """Node -> all nodes on its machine, sorted, where it shares it."""
 
     def __post_init__(self) -> None:
-        names = (*self.roles, *(group for group in self.groups if group != EVERYBODY), *self.nodes)
+        names = (*self.roles, *(group for group in self.groups if group not in (EVERYBODY, CLIENTS)), *self.nodes)
         for place, name in enumerate(names):
             if name in RESERVED or not _NAME.fullmatch(name):
                 raise UsageError(
@@ -90,7 +92,7 @@ def vocabulary_of(system: Declaration, nodes: Sequence[NodeSpec]) -> Vocabulary:
         for machine in {node.machine for node in nodes if node.machine}
     }
     return Vocabulary(
-        groups={**groups, EVERYBODY: everybody},
+        groups={**groups, CLIENTS: (), EVERYBODY: everybody},
         roles=(*system.roles, system.spare),
         points=tuple(system.points),
         acts=tuple(system.acts),

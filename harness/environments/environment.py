@@ -137,7 +137,8 @@ class Environment(Protocol):
         """What the node runs from its next boot on; until then all goes on as it is. Raises HarnessError for a program
         that needs another image than the one before."""
 
-    async def pause(self, nodes: Sequence[str]) -> Effect: ...
+    async def pause(self, nodes: Sequence[str]) -> Effect:
+        """SIGSTOP. Links, pauses and their ends may name clients' hosts as well, where the kind `reaches_clients`."""
 
     async def resume(self, nodes: Sequence[str]) -> Effect: ...
 

@@ -72,6 +72,10 @@ class EnvironmentKind(Protocol):
         """Whether packets can be captured; taken as not where a kind does not say so."""
 
     @property
+    def reaches_clients(self) -> bool:
+        """Whether clients can be struck, each by itself; taken as not where a kind does not say so."""
+
+    @property
     def programs(self) -> tuple[type, ...]:
         """The kinds of programs that nodes can have, of `harness.program`; a system with others is refused by name."""
 

@@ -44,11 +44,11 @@ KNOWN_TRIGGER_SHARE = 0.8
 AT_IT_SHARE = 0.5
 """How often it strikes that node."""
 MOST_MOTIFS = 14
-ASKING = ("administration", "membership")
-"""Packages that ask the system for something: they strike beside all others, in some storms."""
-ASKING_SHARE = 0.15
-MOST_ASKED = 3
-"""Of a storm."""
+BESIDE = ("administration", "clients", "membership")
+"""Packages of what is done to a cluster by those around it: they strike beside all others, in some storms."""
+BESIDE_SHARE = 0.2
+MOST_BESIDE = 3
+"""Faults of a storm."""
 
 
 def drawn_storm(space: Space, root: int, number: int) -> Scenario:
@@ -58,8 +58,8 @@ def drawn_storm(space: Space, root: int, number: int) -> Scenario:
     tempo = drawn_tempo(space.environment, draw, has_own_pace=space.has_own_pace)
     scenario = space.scenario(seed.integer() >> 1, tempo, draw)
     entries = drawn_entries(scenario, space, tempo, draw)
-    asking = asking_entries(scenario, space, unused_number(entries), seed.child("asking").stream())
-    return with_entries(scenario, (*entries, *asking))
+    beside = entries_beside(scenario, space, unused_number(entries), seed.child("beside").stream())
+    return with_entries(scenario, (*entries, *beside))
 
 
 def with_entries(scenario: Scenario, entries: Sequence[Entry]) -> Scenario:
@@ -105,19 +105,20 @@ def drawn_entries(scenario: Scenario, space: Space, tempo: Tempo, draw: random.R
     return with_one_that_strikes(entries, faults, storm_s, draw)
 
 
-def asking_entries(scenario: Scenario, space: Space, first: int, draw: random.Random) -> tuple[Entry, ...]:
-    """Administrators act, and nodes leave and come back, where the system declares so; in most storms they do not."""
-    if draw.random() >= ASKING_SHARE:
+def entries_beside(scenario: Scenario, space: Space, first: int, draw: random.Random) -> tuple[Entry, ...]:
+    """Clients are struck, administrators act, and nodes leave and come back, as far as system and environment know how;
+    in most storms they do not."""
+    if draw.random() >= BESIDE_SHARE:
         return ()
     packages = [
         package
-        for package in (registry.find("nemeses", name)(_declaration(scenario)) for name in space.nemesis or ASKING)
-        if package.name in ASKING and package.shapes and registry.can_apply(space.environment, package.fault)
+        for package in (registry.find("nemeses", name)(_declaration(scenario)) for name in space.nemesis or BESIDE)
+        if package.name in BESIDE and package.shapes and registry.can_apply(space.environment, package)
     ]
     if not packages:
         return ()
     storm_s, entries = scenario.time_limit_s - scenario.liveness_s, []
-    for number in range(first, first + draw.randint(1, MOST_ASKED)):
+    for number in range(first, first + draw.randint(1, MOST_BESIDE)):
         package = draw.choice(packages)
         weights, shapes = zip(*package.shapes, strict=True)
         (shape,) = draw.choices(shapes, weights=weights)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.client import is_client
 from harness.errors import UsageError
 from harness.reading import lines_kept
 from harness.record.fault_row import FINAL_HEALING, FaultRow
@@ -71,8 +72,9 @@ class FaultWindow:
 
     @property
     def aimed_at(self) -> tuple[str, ...]:
-        """The nodes that were meant: of a cut, which touches nearly all, the node that is an end of every link."""
-        links = [set(link) for part in self.parts() for link in part.get("links", ())]
+        """The nodes that were meant: of a cut, which touches nearly all, the node that is an end of every link; of a
+        link to a client, the client alone."""
+        links = [set(filter(is_client, link)) or set(link) for part in self.parts() for link in part.get("links", ())]
         if not links:
             return self.nodes
         meant = set.intersection(*links) if len(links) > 2 else set.union(*links)

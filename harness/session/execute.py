@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.client import client_names
 from harness.environments.environment import Environment
 from harness.environments.kind import EnvironmentKind, Setting
 from harness.errors import HarnessError
@@ -22,6 +23,7 @@ from harness.watch import Watch, brings_watch
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Entry, Schedule, Scheduled, quorum
 from nemesis.schedule_file import schedule_text
+from nemesis.vocabulary import CLIENTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +126,7 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
     def nemesis(environment: Environment, watch: Watch, means: Means, record: Record) -> Nemesis:
         return Nemesis(
             environment=environment,
-            groups=parts.vocabulary.groups,
+            groups={**parts.vocabulary.groups, CLIENTS: client_names(scenario.concurrency)},
             machines=parts.vocabulary.machines,
             roles=means.roles,
             roles_now=watch.roles if environment.moments is not None and brings_watch(parts.system) else None,

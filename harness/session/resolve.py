@@ -144,7 +144,7 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
     the system's programs or clients, or has no machine for a node, or a sentence cannot be kept in this storm. (A
     stored run is judged all the same: its faults were what they were.)
     """
-    from nemesis.able import require_able
+    from nemesis.able import require_able, require_of_clients
     from nemesis.beat import Beat
 
     found = environment(scenario.environment)
@@ -155,6 +155,7 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
         if isinstance(package, Beat):
             package.require_kept()
             package.require_strikes(scenario.time_limit_s - scenario.liveness_s)
+        require_of_clients(package)
         _require_applicable(package, scenario.environment, found)
         if package.waits_for_points and not found.has_moments:
             raise UsageError(
@@ -184,9 +185,12 @@ def has_packets(kind: Any) -> bool:
     return bool(getattr(kind, "has_packets", False))
 
 
-def can_apply(environment_name: str, fault: str) -> bool:
-    """Whether the environment has all of these kinds of faults, `+` between."""
-    return _applies(environment(environment_name), fault)
+def can_apply(environment_name: str, package: Any) -> bool:
+    """Whether the environment has all kinds of faults of a package, and reaches all whom it strikes."""
+    from nemesis.able import strikes_clients
+
+    kind = environment(environment_name)
+    return _applies(kind, package.fault) and (reaches_clients(kind) or not strikes_clients(package))
 
 
 def _applies(kind: Any, fault: str) -> bool:
@@ -195,7 +199,14 @@ def _applies(kind: Any, fault: str) -> bool:
 
 
 def _require_applicable(package: Any, environment: str, kind: Any) -> None:
-    """Raises UsageError for a kind of fault that the environment has not."""
+    """Raises UsageError for a kind of fault that the environment has not, and where it cannot strike clients."""
+    from nemesis.able import strikes_clients
+
+    if not reaches_clients(kind) and strikes_clients(package):
+        raise UsageError(
+            f"environment {environment!r} cannot strike single clients (nemesis {package.name!r}): they are threads of "
+            "one process there; that needs the simulator: leave clients out, or --environment"
+        )
     if _applies(kind, package.fault):
         return
     kinds = package.fault.split("+")
@@ -205,6 +216,11 @@ def _require_applicable(package: Any, environment: str, kind: Any) -> None:
         f"environment {environment!r} cannot apply {package.fault!r} (nemesis {package.name!r}){instead}; "
         f"it can apply: {', '.join(sorted(kind.faults))}"
     )
+
+
+def reaches_clients(kind: Any) -> bool:
+    """Whether an environment of this kind can strike single clients; not where it does not say so."""
+    return bool(getattr(kind, "reaches_clients", False))
 
 
 def _require_runnable(scenario: Scenario, parts: Parts, kind: Any) -> None:

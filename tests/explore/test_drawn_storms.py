@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import UsageError
-from harness.explore.draw import ASKING, drawn_storm, faults_for
+from harness.explore.draw import BESIDE, drawn_storm, faults_for
 from harness.explore.mutate import CHANGES, entries_in, mutated, reset, with_changed_amount, without_idle
 from harness.explore.points import NOTHING_KNOWN, Points, strike
 from harness.explore.space import BUSY, UNHURRIED, Faults, Space
@@ -37,9 +37,9 @@ def test_storms_are_made_of_the_packages_that_are_named_and_of_no_other() -> Non
 
 def test_in_some_storms_administrators_act_and_nodes_leave_beside_all_else() -> None:
     drawn = storms(200)
-    asking = [[entry for entry in entries_in(storm) if entry.package in ASKING] for storm in drawn]
+    asking = [[entry for entry in entries_in(storm) if entry.package in BESIDE] for storm in drawn]
     assert 15 < len([entries for entries in asking if entries]) < 50
-    assert {entry.package for entries in asking for entry in entries} == set(ASKING)
+    assert {entry.package for entries in asking for entry in entries} == set(BESIDE)
     assert {len(entries) for entries in asking} == {0, 1, 2, 3}
     assert all(entry.trigger is None for entries in asking for entry in entries)
     acts = {str(entry.shape) for entries in asking for entry in entries if entry.package == "administration"}
@@ -47,7 +47,7 @@ def test_in_some_storms_administrators_act_and_nodes_leave_beside_all_else() -> 
     only = [drawn_storm(replace(SPACE, nemesis=("kill", "administration")), 1, number) for number in range(60)]
     assert {entry.package for storm in only for entry in entries_in(storm)} == {"kill", "administration"}
     others = [drawn_storm(replace(SPACE, system="redis", environment="docker"), 7, number) for number in range(60)]
-    assert not {entry.package for storm in others for entry in entries_in(storm)}.intersection(ASKING)
+    assert not {entry.package for storm in others for entry in entries_in(storm)}.intersection(BESIDE)
 
 
 def test_a_storm_follows_from_the_root_seed_and_its_number() -> None:

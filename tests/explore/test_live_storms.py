@@ -28,7 +28,7 @@ def test_they_wait_for_no_points_and_ask_for_no_world() -> None:
     for storm in storms:
         parts = registry.resolve(storm)
         registry.environment_of(storm, parts)
-        assert all(registry.can_apply("docker", package.fault) for package in parts.packages)
+        assert all(registry.can_apply("docker", package) for package in parts.packages)
         assert not any(re.search(" (when|after) ", line) for line in storm.schedule), storm.schedule
 
 

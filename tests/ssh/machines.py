@@ -19,7 +19,7 @@ from harness.environments.docker.base_image import base_image
 from harness.environments.docker.building import one_at_a_time
 from harness.environments.docker.command_image import command_image
 from harness.environments.docker.network import make_network
-from harness.program import DebianPackages
+from harness.program import DebianPackages, Image
 
 PACKAGES = DebianPackages(("openssh-server", "sudo"))
 CAPABILITIES = ["NET_ADMIN", "SYS_PTRACE", "SYS_ADMIN"]
@@ -72,17 +72,20 @@ class Rack:
         return "\n".join(lines) + "\n"
 
 
-def machine_image(client: Any) -> str:
+def machine_image(client: Any, installed: Image | None) -> str:
     with one_at_a_time():
-        return command_image(client, PACKAGES, base_image(client, None, print), print)
+        base = base_image(client, None, print)
+        below = base if installed is None else command_image(client, installed, base, print)
+        return command_image(client, PACKAGES, below, print)
 
 
 @contextmanager
-def rack(client: Any, names: Sequence[str], directory: Path) -> Iterator[Rack]:
-    """So many machines, that answer on port 22; gone afterwards. Their key is kept in the directory."""
+def rack(client: Any, names: Sequence[str], directory: Path, installed: Image | None = None) -> Iterator[Rack]:
+    """So many machines, that answer on port 22, with something installed; gone afterwards. Their key is kept in the
+    directory."""
     key = directory / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    run, image = f"machines-{secrets.token_hex(4)}", machine_image(client)
+    run, image = f"machines-{secrets.token_hex(4)}", machine_image(client, installed)
     made: list[Any] = []
     network, addresses = make_network(client, run, {}, names)
     try:

@@ -493,7 +493,11 @@ class SimulatedEnvironment:
         return [self._nodes[name] for name in nodes]
 
     def _running(self, nodes: Sequence[str]) -> list[Process]:
-        processes = [node.machine.process for node in self._named(nodes)]
+        """Clients' hosts are named as nodes are."""
+        clients = [name for name in nodes if name in self._clients]
+        named = self._named([name for name in nodes if name not in clients])
+        machines = [*(node.machine for node in named), *(self._machines[name] for name in clients)]
+        processes = [machine.process for machine in machines]
         return [process for process in processes if process is not None and process.alive]
 
     def _ends(self, link: Link) -> tuple[Machine, Machine]:

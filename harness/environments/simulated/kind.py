@@ -26,6 +26,7 @@ class Simulated:
     has_moments: bool = True
     takes_inventory: bool = False
     has_packets: bool = False
+    reaches_clients: bool = True
     programs: tuple[type, ...] = (PythonProgram,)
     about: str = "deterministic simulator in virtual time; needs nothing"
 

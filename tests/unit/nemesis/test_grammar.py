@@ -352,8 +352,8 @@ def node(name: str, *groups: str) -> NodeSpec:
 def test_a_vocabulary_is_what_the_system_declares_over_its_nodes() -> None:
     system = Declaration(groups=("bookies", "gates"), roles={"leader": "gates"})
     words = vocabulary_of(system, [node("k2", "bookies"), node("k1", "bookies"), node("g1", "gates")])
-    assert words.names == ("leader", "spare", "bookies", "gates", "all", "g1", "k1", "k2")
-    assert words.groups == {"bookies": ("k1", "k2"), "gates": ("g1",), "all": ("g1", "k1", "k2")}
+    assert words.names == ("leader", "spare", "bookies", "gates", "clients", "all", "g1", "k1", "k2")
+    assert words.groups == {"bookies": ("k1", "k2"), "gates": ("g1",), "clients": (), "all": ("g1", "k1", "k2")}
     for text in ("kill one of bookies", "isolate k1", "cut link leader to bookies"):
         assert str(parse_shape(tuple(text.split()), words)) == text
 
@@ -364,6 +364,7 @@ def test_a_vocabulary_is_what_the_system_declares_over_its_nodes() -> None:
         ([node("n1", "others")], "node n1 belongs to the group 'others', which the system does not declare"),
         ([node("stores")], "'stores' is the name of two things"),
         ([node("n1"), node("n1")], "'n1' is the name of two things"),
+        ([node("clients")], "'clients' cannot be the name of a node, a group or a role"),
         ([node("all")], "'all' cannot be the name of a node, a group or a role"),
         ([node("a+b")], r"'a\+b' cannot be the name"),
         ([node("a,b")], "'a,b' cannot be the name"),

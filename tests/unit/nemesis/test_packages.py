@@ -165,6 +165,14 @@ administration
 1.0 administer more-retry-queues
 1.0 administer remade-groups
 1.0 administer passing-topic
+clients
+2.0 isolate one of clients
+1.0 isolate minority of clients
+1.5 cut link one of clients to primary
+1.0 cut link minority of clients to primary
+1.0 cut link primary to one of clients one way
+2.0 pause one of clients
+1.0 pause minority of clients
 """
 OF_A_LEADERLESS_SYSTEM = """
 partition
@@ -221,6 +229,11 @@ upgrades
 3.0 upgrade one of gates
 1.0 upgrade stores
 1.0 upgrade gates
+clients
+2.0 isolate one of clients
+1.0 isolate minority of clients
+2.0 pause one of clients
+1.0 pause minority of clients
 """
 OF_MEMO = """
 partition
@@ -300,6 +313,14 @@ strobe
 upgrades
 3.0 upgrade one of memos
 1.0 upgrade memos
+clients
+2.0 isolate one of clients
+1.0 isolate minority of clients
+1.5 cut link one of clients to primary
+1.0 cut link minority of clients to primary
+1.0 cut link primary to one of clients one way
+2.0 pause one of clients
+1.0 pause minority of clients
 """
 
 

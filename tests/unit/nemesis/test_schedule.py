@@ -34,6 +34,7 @@ PACKAGES = {name: make(ROCKETMQ) for name, make in package.PACKAGES.items()}
 GROUPS = {
     "brokers": ("b1", "b2", "b3"),
     "controllers": ("c1", "c2", "c3"),
+    "clients": ("client-0", "client-1", "client-2"),
     "all": ("b1", "b2", "b3", "c1", "c2", "c3"),
 }
 CLUSTER = Cluster(

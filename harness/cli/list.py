@@ -216,7 +216,7 @@ def _targets() -> list[Entry]:
             system = registry.system(entry["name"])
             words = registry.vocabulary(system, registry.typed_settings(system.settings_type, {}))
             names = {"roles": list(words.roles), "groups": list(words.groups), "nodes": list(words.nodes)}
-            entries.append({"name": entry["name"], **names})
+            entries.append({"name": entry["name"], **names, "acts": list(words.acts)})
     return entries
 
 
@@ -290,6 +290,9 @@ def _show(name: str, entries: list[Entry], console: Console) -> None:
         console.say("  PART: the same without all; NODE: a node, a role, or one of GROUP, which stands alone")
         console.say("  'and' joins shapes that strike at one moment")
         console.say("  PATTERN: files where a node keeps its data, such as 'store/**/*.blk'; COUNT UNIT: such as 1 MB")
+        console.say(
+            "  ACT: what administrators of a system do; clients are no nodes: they are cut off or paused"
+        )
         console.say("  behind the shapes: when POINT, when 3rd POINT, after POINT (stormproof list points); the target")
         console.say("  'it' is then the node that reached the point")
 

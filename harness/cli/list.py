@@ -290,9 +290,7 @@ def _show(name: str, entries: list[Entry], console: Console) -> None:
         console.say("  PART: the same without all; NODE: a node, a role, or one of GROUP, which stands alone")
         console.say("  'and' joins shapes that strike at one moment")
         console.say("  PATTERN: files where a node keeps its data, such as 'store/**/*.blk'; COUNT UNIT: such as 1 MB")
-        console.say(
-            "  ACT: what administrators of a system do; clients are no nodes: they are cut off or paused"
-        )
+        console.say("  ACT: what administrators of a system do; clients are no nodes: they are cut off or paused")
         console.say("  behind the shapes: when POINT, when 3rd POINT, after POINT (stormproof list points); the target")
         console.say("  'it' is then the node that reached the point")
 

@@ -20,6 +20,7 @@ WORKLOADS: Mapping[str, tuple[str, ...]] = {
         "offset-made-up",
         "retry-count-kept",
         "retry-not-stored",
+        "retry-queues-kept",
         "retry-unassigned",
         "returns-unreplicated",
         "strict-lock-unnoted",

@@ -444,6 +444,13 @@ PLANTED_BUGS = (
         workload="consumption",
     ),
     PlantedBug(
+        mutant="retry-queues-kept",
+        guarantee="what failed comes again, or is a dead letter",
+        anomalies=frozenset({"lost-retry"}),
+        nemesis=("administer more-retry-queues every 12 for 1",),
+        workload="consumption",
+    ),
+    PlantedBug(
         mutant="former-master-followed",
         guarantee="who is well and connected comes back",
         anomalies=frozenset({"no-progress", "stuck-replica"}),

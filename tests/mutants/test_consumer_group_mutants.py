@@ -11,7 +11,7 @@ import pytest
 from system_under_test.rocketmq.client.consumer.config import Mode
 from system_under_test.rocketmq.consumer_protocol import dead_letter_topic
 from tests.scenarios.broker_cluster import TOPIC, Cluster, play
-from tests.scenarios.group_member import Member, send, until_got
+from tests.scenarios.group_member import Member, send, set_retry_queues, until_got
 
 Story = Callable[[Cluster], Coroutine[Any, Any, None]]
 PATIENT: dict[str, Any] = {"max_reconsume_times": 2, "rebalance_s": 1.0}
@@ -79,11 +79,23 @@ async def what_was_taken_back_comes_again_after_its_master_died(cluster: Cluster
     await cluster.until(comes_again, 60)
 
 
+async def what_is_sent_back_comes_again_also_from_queues_that_the_group_got_later(cluster: Cluster) -> None:
+    member = Member(cluster, "m1", rebalance_s=1.0)
+    member.fails = lambda message: message.reconsume_times == 0
+    await send(cluster, "b1", 0, "first")
+    await until_got(cluster, ["first", "first+1"], member)
+    await set_retry_queues(cluster, "b1", 8)
+    letters = [f"{number}" for number in range(20)]
+    await send(cluster, "b1", 0, *letters)
+    await until_got(cluster, ["first", *letters, *(f"{each}+1" for each in ("first", *letters))], member)
+
+
 TWO_QUEUES = {"topics": {TOPIC: 2}}
 STORIES: dict[str, tuple[Story, dict[str, Any]]] = {
     "lock-granted-twice": (a_queue_is_one_members_while_its_listener_is_at_work, {}),
     "retry-count-kept": (what_fails_is_a_dead_letter_after_as_many_tries_as_there_may_be, {}),
     "retry-not-stored": (what_fails_is_a_dead_letter_after_as_many_tries_as_there_may_be, {}),
+    "retry-queues-kept": (what_is_sent_back_comes_again_also_from_queues_that_the_group_got_later, {}),
     "dead-letters-dropped": (what_fails_is_a_dead_letter_after_as_many_tries_as_there_may_be, {}),
     "returns-unreplicated": (
         what_was_taken_back_comes_again_after_its_master_died,

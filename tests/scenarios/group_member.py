@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from system_under_test.remoting.codes import RequestCode
+from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, Outcome
 from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage
 from system_under_test.rocketmq.client.consumer.push_consumer import PushConsumer
+from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import ConsumeFromWhere
 from system_under_test.rocketmq.message_protocol import SendRequest
 from tests.scenarios.broker_cluster import CONTROLLERS, TOPIC, Cluster
@@ -66,3 +70,9 @@ async def until_got(cluster: Cluster, what: Sequence[str], *members: Member, wit
         await cluster.until(is_got, within_s)
     except AssertionError:
         assert sorted(one for member in members for one in member.got) == sorted(what)
+
+
+async def set_retry_queues(cluster: Cluster, node: str, queues: int) -> None:
+    group = ConsumerGroup(name="readers", retry_queues=queues).as_json()
+    made = RemotingCommand.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=json.dumps(group).encode())
+    assert await cluster.ask(node, made) == OK

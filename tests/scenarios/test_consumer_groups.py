@@ -20,7 +20,7 @@ from system_under_test.rocketmq.consumer_protocol import (
     retry_topic,
 )
 from tests.scenarios.broker_cluster import TOPIC, Cluster, play
-from tests.scenarios.group_member import OK, Member, send, until_got
+from tests.scenarios.group_member import OK, Member, send, set_retry_queues, until_got
 
 FOUR_QUEUES = {"topics": {TOPIC: 4}}
 
@@ -91,12 +91,6 @@ def test_a_group_of_its_own_patience_is_asked_how_often_it_tries():
         assert await cluster.read("b1", dead_letter_topic("readers")) == ["bad"]
 
     play(story, brokers=1)
-
-
-async def set_retry_queues(cluster: Cluster, node: str, queues: int) -> None:
-    group = ConsumerGroup(name="readers", retry_queues=queues).as_json()
-    made = RemotingCommand.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=json.dumps(group).encode())
-    assert await cluster.ask(node, made) == OK
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 8), (8, 1)])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.admission import Admission
 from system_under_test.rocketmq.broker.assignment import Assign, assigned
 from system_under_test.rocketmq.broker.classic.log_comparison import end_in_common
@@ -146,6 +147,7 @@ class BrokerParts:
     queue_locks: type[QueueLocks] = QueueLocks
     assign: Assign = assigned
     locking: type[Locking] = Locking
+    administration: type[Administration] = Administration
     what_becomes_of: WhatBecomes = what_becomes_of
     returned_messages: type[ReturnedMessages] = ReturnedMessages
     admission: Admission = field(default_factory=Admission)

@@ -18,7 +18,7 @@ from system_under_test.rocketmq.broker.delay_levels import at_level
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.putting import Pending, Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers
-from system_under_test.rocketmq.broker.retries import WhatBecomes
+from system_under_test.rocketmq.broker.retries import Return, WhatBecomes
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.rocketmq.consumer_protocol import (
@@ -74,12 +74,15 @@ class ReturnedMessages:
         await self._administration.make_topic_of_group(becomes.topic, becomes.queues)
         if mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
-        topic = self._administration.topic(becomes.topic)
-        queue_id = self._host.random.randrange(min(becomes.queues, topic.read_queues))
+        queue_id = self._host.random.randrange(self._queues(becomes))
         again = returned(message, topic=becomes.topic, queue_id=queue_id, times=becomes.reconsume_times)
         pending = self._puts.put(mastership, self._waiting.place(at_level(again, becomes.delay_level)))
         code, remark = await self._taken_back(pending)
         return RemotingCommand.response(code, remark=remark)
+
+    def _queues(self, becomes: Return) -> int:
+        """From so many queues of the topic it may come again."""
+        return min(becomes.queues, self._administration.topic(becomes.topic).read_queues)
 
     async def _taken_back(self, pending: Pending) -> tuple[ResponseCode, str | None]:
         """What the consumer is answered, once that is known: it will not ask for the message again."""

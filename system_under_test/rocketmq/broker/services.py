@@ -7,7 +7,6 @@ from collections.abc import Callable
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.assignment import Assignments
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
@@ -61,7 +60,7 @@ class Services:
         self.static = parts.static_topics(
             host, store, tables, config, ha, puts, parts.accept_mapping, self._topics_changed
         )
-        administration = Administration(host, store, tables, self.static, ha, self._topics_changed)
+        administration = parts.administration(host, store, tables, self.static, ha, self._topics_changed)
         progress = ConsumerProgress(store, ha, administration, parts.known_progress)
         deliveries, waiting = parts.deliveries(host, store, tables, puts), WaitingRooms(host, config)
         self._producers = Producers(host)

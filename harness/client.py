@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Protocol
 
 from harness.operation import Operation
-
-_NAME = re.compile(r"client-[0-9]+")
-
-
-def client_names(concurrency: int) -> tuple[str, ...]:
-    """Of the hosts from which so many threads of clients reach the system, one each."""
-    return tuple(f"client-{thread}" for thread in range(concurrency))
-
-
-def is_client(host: str) -> bool:
-    """Whether it is the name of one of these hosts."""
-    return _NAME.fullmatch(host) is not None
 
 
 class Client(Protocol):

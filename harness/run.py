@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.administration import Acts, acts_of
-from harness.client import Client, client_names
+from harness.client import Client
+from harness.client_names import client_names
 from harness.environments.environment import Environment, Moments, Usage
 from harness.environments.impairment import OF_CLOCKS
 from harness.errors import HarnessError

@@ -47,6 +47,13 @@ def require_able(package: Any, system: str, declared: Declaration, vocabulary: V
             _require_in_reach(shape, system, declared, vocabulary)
 
 
+def is_able(shape: Shape, declared: Declaration, vocabulary: Vocabulary) -> bool:
+    """Whether a system that declares this does what the shape asks of it; true of one that asks nothing."""
+    if isinstance(shape, Administer):
+        return shape.act in declared.acts
+    return not isinstance(shape, Leave) or _is_in_reach(shape, declared, vocabulary)
+
+
 def strikes_clients(package: Any) -> bool:
     """Whether any of its shapes may be aimed at clients."""
     return any(CLIENTS in str(shape).split() for shape, _ in _shapes(package))
@@ -82,13 +89,17 @@ def _require_alone(shape: Shape, is_at_a_point: bool) -> None:
 
 def _require_in_reach(shape: Shape, system: str, declared: Declaration, vocabulary: Vocabulary) -> None:
     assert isinstance(shape, Leave)
-    elastic = {node for group in declared.elastic for node in vocabulary.groups[group]}
-    reach = _reach(shape.target, declared, vocabulary)
-    if not reach or not elastic.issuperset(reach):
+    if not _is_in_reach(shape, declared, vocabulary):
         raise UsageError(
             f"'{shape}': of {system}, as it is set, only nodes of {', '.join(declared.elastic)} can leave the cluster "
             f"and come back, as in '{shape.kind} one of {declared.elastic[0]}'"
         )
+
+
+def _is_in_reach(shape: Leave, declared: Declaration, vocabulary: Vocabulary) -> bool:
+    elastic = {node for group in declared.elastic for node in vocabulary.groups[group]}
+    reach = _reach(shape.target, declared, vocabulary)
+    return bool(reach) and elastic.issuperset(reach)
 
 
 def _reach(target: Target, declared: Declaration, vocabulary: Vocabulary) -> tuple[str, ...]:

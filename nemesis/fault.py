@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from harness.client import is_client
+from harness.client_names import is_client
 from harness.environments.environment import Effect, Environment, Link
 from harness.environments.impairment import BitRot, Corruption, LinkImpairment, NodeImpairment, ResetLink
 

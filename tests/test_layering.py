@@ -17,6 +17,7 @@ PACKAGES = ("stormproof", "harness", "nemesis", "workloads", "checkers", "system
 LEAVES = (
     "harness.arrow",
     "harness.bounds",
+    "harness.client_names",
     "harness.errors",
     "harness.nearest",
     "harness.path_name",

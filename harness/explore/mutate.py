@@ -37,6 +37,8 @@ from harness.explore.space import (
 )
 from harness.record.scenario import Scenario
 from harness.session import resolve as registry
+from nemesis.able import is_able
+from nemesis.asking import ASKING
 from nemesis.impair import Impairing, amounts_of, with_drawn_amounts, without_amounts
 from nemesis.schedule import Entry
 from nemesis.schedule_file import entries_that_fit
@@ -83,7 +85,8 @@ def entries_in(scenario: Scenario, storm_s: float | None = None, lines: tuple[st
     settings = registry.typed_settings(system.settings_type, scenario.settings)
     vocabulary = registry.vocabulary(system, settings, scenario.mutant)
     length_s = scenario.time_limit_s - scenario.liveness_s if storm_s is None else storm_s
-    return entries_that_fit(scenario.schedule if lines is None else lines, vocabulary, length_s)
+    entries = entries_that_fit(scenario.schedule if lines is None else lines, vocabulary, length_s)
+    return tuple(entry for entry in entries if is_able(entry.shape, system.cluster(settings), vocabulary))
 
 
 def _one_changed(
@@ -173,7 +176,7 @@ def at_a_point(scenario: Scenario, other: Scenario, space: Space, known: Points,
             return replace(entry, trigger=None)
         return with_trigger(entry, known.trigger(faults.points, entry.package, entry.at_ns / SECOND_NS, draw), draw)
 
-    return _one_changed(scenario, space, draw, change)
+    return _one_changed(scenario, space, draw, change, lambda entry: entry.shape.kind not in ASKING)
 
 
 def shortened(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:

@@ -17,6 +17,7 @@ from harness.errors import UsageError
 from harness.record.scenario import DRAWN, NEAR, SIMULATED, Scenario, SettingValue
 from harness.session import resolve as registry
 from harness.system import Declaration
+from nemesis.asking import ASKING
 from nemesis.cluster import Cluster
 from nemesis.impair import with_drawn_amounts
 from nemesis.shape import Shape
@@ -307,7 +308,9 @@ class Faults:
 
 
 def is_aimable(shape: Shape) -> bool:
-    return is_dataclass(shape) and any(field.name == "target" for field in fields(shape))
+    """What asks the system is for those alone whom it can let go."""
+    has_target = is_dataclass(shape) and any(field.name == "target" for field in fields(shape))
+    return has_target and shape.kind not in ASKING
 
 
 def aims_at_it(shape: Any) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.client import is_client
+from harness.client_names import is_client
 from harness.errors import UsageError
 from harness.reading import lines_kept
 from harness.record.fault_row import FINAL_HEALING, FaultRow

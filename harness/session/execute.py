@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.client import client_names
+from harness.client_names import client_names
 from harness.environments.environment import Environment
 from harness.environments.kind import EnvironmentKind, Setting
 from harness.errors import HarnessError

@@ -33,7 +33,7 @@ def message_of(answer: Answer) -> str:
         ("run kafka", "unknown system 'kafka'; known are: "),
         (
             "run rocketmq --nemesis asteroid",
-            "unknown nemesis 'asteroid'; known are: clock, corrupting-links, disk, disk-damage, ",
+            "unknown nemesis 'asteroid'; known are: administration, clients, clock, corrupting-links, disk, ",
         ),
         ("run rocketmq --set colour=red", "unknown setting 'colour'; known are: ack_durable, all_ack, "),
         ("run rocketmq --set flush=maybe", "setting flush takes one of sync, async, got 'maybe'"),

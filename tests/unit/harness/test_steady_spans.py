@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.administration import ADMINISTER
 from harness.environments.impairment import HOST_IMPAIRMENTS, KERNEL_IMPAIRMENTS, LINK_IMPAIRMENTS
 from harness.record.fault_log import FaultWindow
 from harness.record.steady_spans import AT_ONCE, CUT, DOWN, UNSURE, SteadySpan, steady_spans
@@ -110,4 +111,7 @@ def test_a_fault_that_was_never_stopped_lasts_to_the_end() -> None:
 
 def test_every_kind_that_passes_is_one_that_there_is() -> None:
     impairments = {one.kind for one in (*HOST_IMPAIRMENTS, *KERNEL_IMPAIRMENTS, *LINK_IMPAIRMENTS)}
-    assert impairments | {"kill", "power", "pause", "partition", "upgrade", "clock"} >= DOWN | CUT | AT_ONCE | UNSURE
+    assert (
+        impairments | {ADMINISTER, "kill", "power", "pause", "partition", "upgrade", "clock"}
+        >= DOWN | CUT | AT_ONCE | UNSURE
+    )

@@ -59,6 +59,7 @@ class Nemesis(Client, Protocol):
     async def heal(self) -> None: ...
 
 
+AFTER_THE_STORM = "after the storm"
 Roles = Callable[[], Awaitable[Mapping[str, tuple[str, ...]]]]
 Record = Callable[[FaultRow], None]
 
@@ -182,7 +183,7 @@ class _Course:
             declared = plan.system.cluster(plan.system_settings)
             try:
                 timeout_s = max(RECOVERY_TIMEOUT_S, (declared.recovers_within_s or 0.0) - scenario.recovery_s)
-                await self._until_ready(observer, "after the storm", timeout_s)
+                await self._until_ready(observer, AFTER_THE_STORM, timeout_s)
                 self.facts.serves_ns = environment.timeline.now_ns()
             except HarnessError as error:
                 self.facts.reasons.append(str(error))
@@ -301,9 +302,13 @@ class _Course:
     async def _until_ready(self, observer: Any, when: str, timeout_s: float) -> None:
         plan = self.plan
 
+        resumed = getattr(plan.system, "resumed", None) if when == AFTER_THE_STORM else None
+
         async def ready() -> None:
             for name in plan.workload.names:
                 await plan.system.ready(plan.system_settings, observer, name)
+                if resumed is not None:
+                    await resumed(plan.system_settings, observer, name)
 
         try:
             await self.environment.timeline.within(timeout_s, ready())

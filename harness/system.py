@@ -212,6 +212,14 @@ class Separable(Protocol):
         """
 
 
+class Resuming(Protocol):
+    """A system that serves again later than it can be known by what `ready` waits for: it has this method beside those
+    of `System`."""
+
+    async def resumed(self, settings: Any, host: Any, workload: str) -> None:
+        """Return once whoever is said to serve the workload after a storm does so (the caller bounds the wait)."""
+
+
 class Quorate(Protocol):
     """A system that knows which of its nodes are enough to serve while others are broken: it has this method beside
     those of `System`, and declares `serves_within_s`."""

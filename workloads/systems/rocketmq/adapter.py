@@ -29,7 +29,7 @@ from system_under_test.rocketmq.mutants import mutant_names
 from system_under_test.rocketmq.nameserver.route import GroupRoute
 from system_under_test.runtime.host import ConnectFailed
 from system_under_test.runtime.real import RealHost
-from workloads.systems.rocketmq.administration import act, acts
+from workloads.systems.rocketmq.administration import act, acts, until_masters_serve
 from workloads.systems.rocketmq.clients.borders import BorderingClient
 from workloads.systems.rocketmq.clients.connect import message_client, request_timeout_s
 from workloads.systems.rocketmq.clients.consumption import ConsumptionClient
@@ -219,6 +219,11 @@ class Rocketmq:
             await _until_serving(settings, host)
         if workload in BY_PROXY and _is_public(settings, host):
             await until_reached(host, settings)
+
+    async def resumed(self, settings: RocketmqSettings, host: Any, workload: str) -> None:
+        """`Resuming`: NameServers know for a while longer of a master that has given its mastership up."""
+        if settings.has_controllers and not settings.is_original and workload in ON_BROKERS:
+            await until_masters_serve(settings, host)
 
     async def serves_without(
         self, settings: RocketmqSettings, host: Any, workload: str, damaged: frozenset[str]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.errors import OUTCOME_UNKNOWN, SERVICE_NOT_AVAILABLE, OperationError
+from system_under_test.rocketmq.broker.role import Role
 from system_under_test.rocketmq.client.admin_client import AdminClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
@@ -62,7 +63,7 @@ class _OfMasters:
     async def _ask(self, do: Any) -> str:
         admin = AdminClient(self.host, request_timeout_s(self.settings))
         try:
-            masters = await self._masters(admin)
+            masters = await _masters(self.settings, admin)
             try:
                 words: str = await do(admin, masters)
             except ClientError as error:
@@ -70,26 +71,6 @@ class _OfMasters:
         finally:
             admin.close()
         return words
-
-    async def _masters(self, admin: AdminClient) -> list[str]:
-        """By the first NameServer that knows them all. Raises OperationError."""
-        refusal = ""
-        for name_server in self.name_servers:
-            try:
-                known = {group.name: group.brokers for group in await admin.broker_groups(name_server)}
-            except ClientError as error:
-                refusal = error.detail
-                continue
-            masters = [known.get(group.name, {}).get(0) for group in broker_groups(self.settings)]
-            found = [master for master in masters if master is not None]
-            if len(found) == len(masters):
-                return found
-            refusal = f"{node_of(name_server)} knows the masters of {len(found)} of {len(masters)} groups of brokers"
-        raise OperationError(SERVICE_NOT_AVAILABLE, refusal)
-
-    @property
-    def name_servers(self) -> list[str]:
-        return addresses(name_server_names(self.settings), NAMESERVER_PORT)
 
 
 class MoreQueues(_OfMasters):
@@ -164,7 +145,7 @@ class PassingTopic(_OfMasters):
     async def settle(self, admin: AdminClient, masters: Sequence[str]) -> str:
         for master in masters:
             await admin.delete_topic(master, PASSING_TOPIC)
-        for name_server in self.name_servers:
+        for name_server in _name_servers(self.settings):
             await admin.forget_topic(name_server, PASSING_TOPIC)
         return f"{PASSING_TOPIC} deleted"
 
@@ -188,6 +169,45 @@ def acts(settings: RocketmqSettings) -> Mapping[str, str]:
 
 def act(settings: RocketmqSettings, host: Any, name: str) -> _OfMasters:
     return _ACTS[name](settings=settings, host=host)
+
+
+async def until_masters_serve(settings: RocketmqSettings, host: Any) -> None:
+    """The master of each group that a NameServer names says itself that it is one."""
+    admin = AdminClient(host, request_timeout_s(settings))
+    try:
+        while not await _masters_serve(settings, admin):
+            await host.clock.sleep(LOOK_EVERY_S)
+    finally:
+        admin.close()
+
+
+async def _masters_serve(settings: RocketmqSettings, admin: AdminClient) -> bool:
+    try:
+        roles = [(await admin.runtime_info(master)).get("role") for master in await _masters(settings, admin)]
+    except (ClientError, OperationError):
+        return False
+    return set(roles) == {Role.MASTER.value}
+
+
+async def _masters(settings: RocketmqSettings, admin: AdminClient) -> list[str]:
+    """By the first NameServer that knows them all. Raises OperationError."""
+    refusal = ""
+    for name_server in _name_servers(settings):
+        try:
+            known = {group.name: group.brokers for group in await admin.broker_groups(name_server)}
+        except ClientError as error:
+            refusal = error.detail
+            continue
+        masters = [known.get(group.name, {}).get(0) for group in broker_groups(settings)]
+        found = [master for master in masters if master is not None]
+        if len(found) == len(masters):
+            return found
+        refusal = f"{node_of(name_server)} knows the masters of {len(found)} of {len(masters)} groups of brokers"
+    raise OperationError(SERVICE_NOT_AVAILABLE, refusal)
+
+
+def _name_servers(settings: RocketmqSettings) -> list[str]:
+    return addresses(name_server_names(settings), NAMESERVER_PORT)
 
 
 def _node(error: ClientError) -> str | None:

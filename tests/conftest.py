@@ -1,4 +1,4 @@
-"""Fast tests first, slow ones last; what is not run is named, and those of other tiers counted. Where CI=true, a test
+"""Fast tests first, slow ones last, but in other tiers; what is not run is named, and those of other tiers counted. Where CI=true, a test
 with containers that is not run has failed.
 
 Tests of one group share a worker: one Docker engine, that they do not fight over it, and one Spark session, that it is
@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if _tier(item) != wanted]
     items[:] = [item for item in items if _tier(item) == wanted]
     config.hook.pytest_deselected(items=left_out)
-    items.sort(key=_late)
+    items.sort(key=_late if wanted is None else _early)
     for item in items:
         if item.get_closest_marker("docker") is not None:
             item.add_marker(pytest.mark.xdist_group("docker"))
@@ -77,6 +77,11 @@ def _tier(item: pytest.Item) -> str | None:
 
 def _late(item: pytest.Item) -> int:
     return next((place for place, mark in enumerate(LATE, start=1) if item.get_closest_marker(mark) is not None), 0)
+
+
+def _early(item: pytest.Item) -> int:
+    """Of long tests those come first that one worker works through alone, so that all are at work to the end."""
+    return next((place for place, mark in enumerate(LATE) if item.get_closest_marker(mark) is not None), len(LATE))
 
 
 @pytest.hookimpl(wrapper=True)

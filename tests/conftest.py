@@ -1,5 +1,5 @@
-"""Fast tests first, slow ones last, but in other tiers; what is not run is named, and those of other tiers counted. Where CI=true, a test
-with containers that is not run has failed.
+"""Fast tests first, slow ones last, but in other tiers; what is not run is named, and those of other tiers counted.
+Where CI=true, a test with containers that is not run has failed.
 
 Tests of one group share a worker: one Docker engine, that they do not fight over it, and one Spark session, that it is
 started once. Groups come between fast and slow tests, so that no worker is left alone with one at the end.

@@ -6,6 +6,7 @@ and the topic that comes and goes is nobody's.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -41,7 +42,7 @@ LOOK_EVERY_S = 0.1
 
 
 @dataclass(kw_only=True)
-class _OfMasters:
+class _OfMasters(ABC):
     """An act whose requests go to the masters of all groups of brokers, and to none unless each group has one."""
 
     settings: RocketmqSettings
@@ -53,9 +54,9 @@ class _OfMasters:
     async def end(self) -> str:
         return await self._ask(self.settle)
 
+    @abstractmethod
     async def do(self, admin: AdminClient, masters: Sequence[str]) -> str:
         """Raises ClientError, as `settle` does."""
-        raise NotImplementedError
 
     async def settle(self, admin: AdminClient, masters: Sequence[str]) -> str:
         return "what was changed stays so"

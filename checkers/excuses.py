@@ -26,12 +26,16 @@ class Excuses:
     of: tuple[Excuse, ...] = ()
     first: Int64 = field(default_factory=NO_BOUNDS.copy)
     last: Int64 = field(default_factory=NO_BOUNDS.copy)
+    seen_from: Int64 = field(default_factory=NO_BOUNDS.copy)
 
     @classmethod
     def by_time(cls, of: Sequence[Excuse]) -> Excuses:
         """Of findings that are placed by their times, in ns."""
-        first, last = (np.array([getattr(one, name) for one in of], dtype=np.int64) for name in ("from_ns", "until_ns"))
-        return cls(of=tuple(of), first=first, last=last)
+        first, last, seen_from = (
+            np.array([getattr(one, name) for one in of], dtype=np.int64)
+            for name in ("from_ns", "until_ns", "seen_from_ns")
+        )
+        return cls(of=tuple(of), first=first, last=last, seen_from=seen_from)
 
     @classmethod
     def by_operation(cls, of: Sequence[Excuse], engine: Engine, history: Source) -> Excuses:
@@ -39,12 +43,14 @@ class Excuses:
         of = [replace(one, anomalies=()) if one.anomalies == (ANY,) else one for one in of]
         if not of:
             return cls()
-        bounds = np.array([bound for one in of for bound in (one.from_ns, one.until_ns + 1)], dtype=np.int64)
+        bounds = np.array(
+            [bound for one in of for bound in (one.from_ns, one.until_ns + 1, one.seen_from_ns)], dtype=np.int64
+        )
         rows = engine.mapped(engine.history(history, ("time",)), partial(rows_before, bounds=bounds), COUNTS)
         counted = engine.gather(engine.grouped(rows, ("bound",), total, COUNTS), BOUNDS_LIMIT)
         before = np.zeros(len(bounds), dtype=np.int64)
         before[counted["bound"].to_numpy()] = counted["rows"].to_numpy()
-        return cls(of=tuple(of), first=before[::2], last=before[1::2] - 1)
+        return cls(of=tuple(of), first=before[::3], last=before[1::3] - 1, seen_from=before[2::3])
 
     def about(self, *anomalies: str) -> bool:
         """Whether any excuse is of one of these anomalies."""
@@ -60,12 +66,13 @@ class Excuses:
     ) -> Iterator[tuple[int | None, Int64]]:
         """Findings, each about what began and ended then, by the number of the first excuse that holds for it: their
         positions. None: those without. `at`: the nodes at which each shows, where that is known. `seen`: by when each
-        has shown, where that is later: an excuse of anything holds for what had not shown before it."""
+        has shown, where that is later than when it ended."""
         left = np.arange(len(begun))
+        seen = ended if seen is None else seen
         for number, one in enumerate(self.of):
             if (anomaly in one.anomalies or one.anomalies == (ANY,)) and len(left):
-                last = ended if seen is None or one.anomalies != (ANY,) else seen
-                meets = (begun[left] <= self.last[number]) & (last[left] >= self.first[number])
+                meets = (begun[left] <= self.last[number]) & (ended[left] >= self.first[number])
+                meets &= seen[left] >= self.seen_from[number]
                 if one.nodes and at is not None:
                     meets &= np.array([not set(one.nodes).isdisjoint(at[place]) for place in left.tolist()], dtype=bool)
                 if meets.any():

@@ -118,6 +118,8 @@ class Declaration:
     """Setting -> values beside the given one that such storms draw."""
     explored_together: tuple[Mapping[str, SettingValue], ...] = ()
     """Sets of settings that are possible, or mean something, only together: such a storm draws each as a whole."""
+    explored_seldom: tuple[Mapping[str, SettingValue], ...] = ()
+    """Sets of settings of which few such storms draw one, beside all else that they draw."""
     paces: Mapping[str, tuple[SettingValue, ...]] = field(default_factory=dict)
     """Setting -> values of which such a storm draws one where hosts are near each other: how long the system itself
     waits before it acts. The less, the more of what can happen does so within a storm."""

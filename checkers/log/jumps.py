@@ -104,8 +104,8 @@ def _backward(column: dict[str, Int64], final: FinalReads, findings: Findings, e
     rows = np.flatnonzero(column["kind"] == BACKWARD)
     for jump in (BACK_POLL, BACK_SEND, BACK_INTERNAL):
         of_jump = rows[column["jump"][rows] == jump]
-        begun = column["previous"][of_jump]
-        for excuse, some in excuses.split(JUMPS[jump], begun, begun):
+        begun, shown = column["previous"][of_jump], column["index"][of_jump]
+        for excuse, some in excuses.split(JUMPS[jump], begun, begun, seen=shown):
             chosen = of_jump[some]
             previous, index, *steps = (column[name][chosen] for name in ("previous", "index", "offset", "end"))
             order = witness_order(previous, index, ties=tuple(steps))
@@ -199,7 +199,7 @@ def _add_skips(column: dict[str, Int64], final: FinalReads, findings: Findings, 
     for jump in (SKIP_POLL, SKIP_INTERNAL):
         of_jump = skips[column["jump"][skips] == jump]
         begun = np.minimum(column["previous"][of_jump], column["witness"][of_jump])
-        for excuse, some in excuses.split(JUMPS[jump], begun, begun):
+        for excuse, some in excuses.split(JUMPS[jump], begun, begun, seen=column["index"][of_jump]):
             chosen = of_jump[some]
             operations = (column[name][chosen] for name in ("previous", "index", "witness"))
             steps = (column["start"][chosen], column["end"][chosen])

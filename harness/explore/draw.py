@@ -19,6 +19,7 @@ from harness.record.scenario import Scenario
 from harness.seed import Seed
 from harness.session import resolve as registry
 from harness.system import Declaration
+from nemesis.package import Package
 from nemesis.schedule import Entry
 from nemesis.schedule_file import lines_without_comments
 from nemesis.shape import Shape
@@ -49,6 +50,7 @@ BESIDE = ("administration", "clients", "membership")
 BESIDE_SHARE = 0.2
 MOST_BESIDE = 3
 """Faults of a storm."""
+UPGRADES = "upgrades"
 
 
 def drawn_storm(space: Space, root: int, number: int) -> Scenario:
@@ -56,10 +58,11 @@ def drawn_storm(space: Space, root: int, number: int) -> Scenario:
     seed = Seed(root).child("storm", str(number))
     draw = seed.stream()
     tempo = drawn_tempo(space.environment, draw, has_own_pace=space.has_own_pace)
-    scenario = space.scenario(seed.integer() >> 1, tempo, draw)
+    scenario = space.varied(space.scenario(seed.integer() >> 1, tempo, draw), seed.child("varied").stream())
     entries = drawn_entries(scenario, space, tempo, draw)
-    beside = entries_beside(scenario, space, unused_number(entries), seed.child("beside").stream())
-    return with_entries(scenario, (*entries, *beside))
+    entries = (*entries, *entries_beside(scenario, space, unused_number(entries), seed.child("beside").stream()))
+    upgrades = upgrades_beside(scenario, space, unused_number(entries), seed.child("upgrades").stream())
+    return with_entries(scenario, (*entries, *upgrades))
 
 
 def with_entries(scenario: Scenario, entries: Sequence[Entry]) -> Scenario:
@@ -72,10 +75,8 @@ def faults_for(scenario: Scenario, space: Space, draw: random.Random | None = No
     settings = registry.typed_settings(system.settings_type, scenario.settings)
     declaration = _declaration(scenario)
     vocabulary = registry.vocabulary(system, settings, scenario.mutant).of_groups(declaration.groups, declaration.roles)
-    nodes = system.nodes(settings, scenario.mutant)
-    can_upgrade = any(node.upgraded is not None for node in nodes)
     environment = registry.environment(space.environment)
-    applicable = environment.faults - (set() if can_upgrade else {"upgrade"})
+    applicable = environment.faults - (set() if _can_upgrade(scenario) else {"upgrade"})
     found = faults_of(declaration, vocabulary, applicable, space.nemesis, draw)
     return found if environment.has_moments else replace(found, points=())
 
@@ -115,6 +116,20 @@ def entries_beside(scenario: Scenario, space: Space, first: int, draw: random.Ra
         for package in (registry.find("nemeses", name)(_declaration(scenario)) for name in space.nemesis or BESIDE)
         if package.name in BESIDE and package.shapes and registry.can_apply(space.environment, package)
     ]
+    return _some_of(packages, scenario, first, draw)
+
+
+def upgrades_beside(scenario: Scenario, space: Space, first: int, draw: random.Random) -> tuple[Entry, ...]:
+    """Nodes become what they are to become, where the scenario has such."""
+    package = registry.find("nemeses", UPGRADES)(_declaration(scenario))
+    if not _can_upgrade(scenario) or not registry.can_apply(space.environment, package):
+        return ()
+    if space.nemesis and UPGRADES not in space.nemesis:
+        return ()
+    return _some_of([package], scenario, first, draw)
+
+
+def _some_of(packages: Sequence[Package], scenario: Scenario, first: int, draw: random.Random) -> tuple[Entry, ...]:
     if not packages:
         return ()
     storm_s, entries = scenario.time_limit_s - scenario.liveness_s, []
@@ -125,6 +140,12 @@ def entries_beside(scenario: Scenario, space: Space, first: int, draw: random.Ra
         at_s = draw.random() * storm_s
         entries.append(entry_of(at_s, fault_length_s(draw, storm_s - at_s), storm_s, number, package.name, shape))
     return tuple(entries)
+
+
+def _can_upgrade(scenario: Scenario) -> bool:
+    system = registry.system(scenario.system)
+    settings = registry.typed_settings(system.settings_type, scenario.settings)
+    return any(node.upgraded is not None for node in system.nodes(settings, scenario.mutant))
 
 
 def _declaration(scenario: Scenario) -> Declaration:

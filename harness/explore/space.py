@@ -48,6 +48,11 @@ RATES = (10.0, 25.0, 50.0, 100.0)
 FEWEST_OPERATIONS = 200
 """That a storm should have: with too few, it proves nothing."""
 CONCURRENCIES = (2, 5, 10, 20)
+CROWDS = (100, 300)
+CROWD_SHARE = 0.02
+"""How often so many clients share the storm's operations."""
+SELDOM_SHARE = 0.1
+"""How often a storm has settings that are drawn seldom."""
 CALM_S, NEAR_CALM_S = 20.0, 4.0
 """Before the final reads, in which every replica must be whole; where hosts are near each other that is sooner."""
 LIVENESS_SHARE = 0.3
@@ -119,8 +124,10 @@ class Space:
         is_demanding = draw.random() < LIVENESS_SHARE
         storm_s = tempo.storm_s(draw)
         workload = self.workload or self._drawn_workload(draw)
-        world = NEAR if draw.random() < NEAR_SHARE and self.is_simulated else DRAWN
         own_pace = self._declaration({}).own_pace if tempo.at_own_pace else {}
+        near = draw.random() < NEAR_SHARE or (tempo.at_own_pace and registry.workload(workload).timed)
+        # What works on one message after the other falls behind on far links, and in a long storm by more than may be.
+        world = NEAR if near and self.is_simulated else DRAWN
         settings = {**self.drawn_settings(workload, world, draw), **own_pace, **self.settings}
         liveness_s = self._declaration(settings).progresses_within_s if is_demanding else 0.0
         return Scenario(
@@ -137,6 +144,17 @@ class Space:
             seed=seed,
             world=world,
         )
+
+    def varied(self, scenario: Scenario, draw: random.Random) -> Scenario:
+        """The storm as it is, but for few that have a crowd of clients, most of them idle, or settings that are drawn
+        seldom."""
+        if draw.random() < CROWD_SHARE and self.is_simulated:
+            return replace(scenario, concurrency=draw.choice(CROWDS))
+        seldom = self._declaration(scenario.settings).explored_seldom
+        if draw.random() >= SELDOM_SHARE or not seldom:
+            return scenario
+        drawn = {**scenario.settings, **draw.choice(seldom), **self.settings}
+        return replace(scenario, settings=drawn) if self.is_possible(scenario.workload, drawn) else scenario
 
     @property
     def has_own_pace(self) -> bool:

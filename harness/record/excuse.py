@@ -21,5 +21,7 @@ class Excuse:
     from_ns: int
     until_ns: int
     """The last moment of the span."""
+    seen_from_ns: int = 0
+    """Of what is known when it showed, which may be long after it was written: it had not shown before this moment."""
     nodes: tuple[str, ...] = ()
     """Of what is known to show at some nodes: it has to show at one of these; empty: at any."""

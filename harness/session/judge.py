@@ -233,7 +233,11 @@ def _from_then_on(legal: LegalLoss) -> tuple[Excuse, ...]:
     """What was seen at some moment is legal from when nothing was promised any more."""
     if not legal.anything:
         return ()
-    return (Excuse(anomalies=(ANY,), reason=legal.anything, from_ns=legal.anything_from_ns, until_ns=1 << 62),)
+    return (
+        Excuse(
+            anomalies=(ANY,), reason=legal.anything, from_ns=0, until_ns=1 << 62, seen_from_ns=legal.anything_from_ns
+        ),
+    )
 
 
 PLACED_BY_TIME = ("cluster", "invariants")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -12,7 +13,7 @@ from harness.errors import UsageError
 from harness.explore.draw import BESIDE, drawn_storm, faults_for
 from harness.explore.mutate import CHANGES, entries_in, mutated, reset, with_changed_amount, without_idle
 from harness.explore.points import NOTHING_KNOWN, Points, strike
-from harness.explore.space import BUSY, UNHURRIED, Faults, Space
+from harness.explore.space import BUSY, CROWDS, UNHURRIED, Faults, Space
 from harness.record.scenario import Scenario, SettingValue
 from harness.seed import Seed
 from harness.session import resolve as registry
@@ -24,8 +25,13 @@ from workloads.systems.rocketmq.settings import broker_groups
 SPACE = Space(system="rocketmq", settings={})
 
 
+@cache
+def storm(number: int) -> Scenario:
+    return drawn_storm(SPACE, 7, number)
+
+
 def storms(count: int) -> list[Scenario]:
-    return [drawn_storm(SPACE, 7, number) for number in range(count)]
+    return [storm(number) for number in range(count)]
 
 
 def test_storms_are_made_of_the_packages_that_are_named_and_of_no_other() -> None:
@@ -50,8 +56,35 @@ def test_in_some_storms_administrators_act_and_nodes_leave_beside_all_else() -> 
     assert not {entry.package for storm in others for entry in entries_in(storm)}.intersection(BESIDE)
 
 
+def test_few_storms_have_settings_that_are_drawn_seldom_and_nodes_that_become_something_else_do() -> None:
+    drawn = storms(400)
+    for name in ("batch_push", "begins_as_version", "becomes_learner"):
+        with_it = [scenario for scenario in drawn if name in scenario.settings]
+        assert 0 < len(with_it) < len(drawn) / 12
+        upgraded = [any(entry.package == "upgrades" for entry in entries_in(scenario)) for scenario in with_it]
+        assert all(upgraded) if name != "batch_push" else not any(upgraded)
+    given = replace(SPACE, settings={"becomes_learner": True}, nemesis=("kill",))
+    packages = {entry.package for n in range(20) for entry in entries_in(drawn_storm(given, 7, n))}
+    assert packages == {"kill"}, "nobody named upgrades"
+
+
+def test_few_storms_have_a_crowd_of_clients() -> None:
+    crowds = [scenario for scenario in storms(400) if scenario.concurrency in CROWDS]
+    assert 2 < len(crowds) < 20
+    live = replace(SPACE, environment="docker")
+    assert not any(drawn_storm(live, 7, number).concurrency in CROWDS for number in range(100))
+
+
+def test_what_is_late_by_the_clock_is_asked_at_the_systems_own_pace_only_where_links_are_near() -> None:
+    at_own_pace = [scenario for scenario in storms(400) if is_at_own_pace(scenario)]
+    timed = {registry.workload(scenario.workload).timed: set() for scenario in at_own_pace}
+    for scenario in at_own_pace:
+        timed[registry.workload(scenario.workload).timed].add(scenario.world)
+    assert timed == {True: {"near"}, False: {"near", "drawn"}}
+
+
 def test_a_storm_follows_from_the_root_seed_and_its_number() -> None:
-    assert storms(5) == storms(5)
+    assert [drawn_storm(SPACE, 7, number) for number in range(5)] == storms(5)
     assert drawn_storm(SPACE, 8, 0) != drawn_storm(SPACE, 7, 0)
     assert len(set(map(str, storms(5)))) == 5
 

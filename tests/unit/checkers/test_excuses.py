@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -63,12 +65,18 @@ def test_any_anomaly_is_one_that_is_placed_by_time_and_none_that_is_placed_by_wh
     assert split(Excuses.by_operation(excuses, InProcessEngine(), HISTORY), "lost", (1, 1)) == {None: [0]}
 
 
-def test_anything_is_excused_from_some_time_on_by_when_it_had_shown_and_other_things_by_when_they_were() -> None:
-    anything, lost = (Excuses.by_time((excuse(10, 99, name),)) for name in (ANY, "lost"))
-    placed, seen = np.array([5, 5, 12], dtype=np.int64), np.array([9, 10, 15], dtype=np.int64)
-    for excuses, without in ((anything, [0]), (lost, [0, 1])):
-        found = {number: which.tolist() for number, which in excuses.split("lost", placed, placed, seen=seen)}
-        assert found[None] == without
+@pytest.mark.parametrize("anomaly", [ANY, "lost"])
+def test_what_shows_before_what_excuses_it_is_not_excused_however_early_it_was_written(anomaly: str) -> None:
+    excuses = Excuses.by_time((replace(excuse(0, 12, anomaly), seen_from_ns=10),))
+    placed, seen = np.array([5, 5, 12, 13], dtype=np.int64), np.array([9, 10, 15, 15], dtype=np.int64)
+    found = {number: which.tolist() for number, which in excuses.split("lost", placed, placed, seen=seen)}
+    assert found == {0: [1, 2], None: [0, 3]}
+    assert split(excuses, "lost", (5, 9), (5, 10)) == {0: [1], None: [0]}, "it showed when it ended"
+
+
+def test_by_when_something_shows_is_counted_in_operations_as_well() -> None:
+    excuses = Excuses.by_operation((replace(excuse(0, 30), seen_from_ns=11),), InProcessEngine(), HISTORY)
+    assert split(excuses, "lost", (0, 1), (0, 2)) == {0: [1], None: [0]}
 
 
 def test_the_first_excuse_that_holds_counts_and_only_for_the_anomalies_that_it_names() -> None:

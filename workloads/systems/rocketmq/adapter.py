@@ -46,7 +46,7 @@ from workloads.systems.rocketmq.clients.slaves import follows
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.controller_membership import let_go, let_in
-from workloads.systems.rocketmq.explored import DEPLOYMENTS, OWN_PACE, PACES, explored, explored_together
+from workloads.systems.rocketmq.explored import DEPLOYMENTS, OWN_PACE, PACES, SELDOM, explored, explored_together
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
@@ -128,6 +128,7 @@ class Rocketmq:
             deployments=DEPLOYMENTS,
             explored=explored(settings),
             explored_together=explored_together(settings),
+            explored_seldom=SELDOM,
             paces=PACES,
             own_pace=OWN_PACE,
         )
@@ -365,9 +366,10 @@ def _not_by_proxies(settings: RocketmqSettings, workloads: tuple[str, ...]) -> d
 
 
 async def _until_elected(settings: RocketmqSettings, host: Any, workload: str) -> None:
-    """Every group has a master, and all of it are in sync; or the controllers serve, where it is about them alone."""
+    """Every group has a master, and all of it that stay voters are in sync; or the controllers serve, where it is about
+    them alone."""
     controllers = ControllerClient(host, addresses(controller_names(settings), CONTROLLER_PORT), 1.0)
-    expected = {group.name: len(group.voters) for group in broker_groups(settings)}
+    expected = {group.name: len(group.lasting) for group in broker_groups(settings)}
     try:
         while True:
             try:
@@ -481,7 +483,7 @@ def _is_whole(group: GroupState, voters: int) -> bool:
     """Whether it has a master, and all who may become master are in the SyncStateSet and count as living: one that is
     taken for dead is not elected."""
     alive = [replica for replica in group.in_sync if replica.is_alive]
-    return group.info.master_id is not None and len(alive) == len(group.in_sync) == voters
+    return group.info.master_id is not None and len(alive) == len(group.in_sync) >= voters
 
 
 async def _serves_without(
@@ -504,7 +506,7 @@ async def _serves_without(
 def _group_serves_without(
     settings: RocketmqSettings, group: BrokerGroup, state: GroupState | None, damaged: frozenset[str]
 ) -> bool | None:
-    whole = set(group.voters) - damaged
+    whole = set(group.lasting) - damaged
     if len(whole) < settings.needed_replicas:
         return False
     if state is None:

@@ -129,10 +129,12 @@ def of_rot(fault: FaultWindow, brokers: Sequence[str]) -> Iterator[Excuse]:
     """What rotten entries of queues lead to, which have no checksums."""
     if "bit-rot" in fault.kinds and not set(brokers).isdisjoint(fault.nodes):
         reason = f"consume queues have no checksums, and bits of disks rotted at {seconds(fault.start_ns)}"
-        # It is the entries of earlier messages that rot.
-        yield Excuse(anomalies=MISPLACED, reason=reason, from_ns=0, until_ns=LAST_NS)
         copied = f"bits of disks rotted at {seconds(fault.start_ns)}, and replicas copy what stands there"
-        yield Excuse(anomalies=COPIED, reason=copied, from_ns=0, until_ns=LAST_NS)
+        for anomalies, words in ((MISPLACED, reason), (COPIED, copied)):
+            # What was written before rots, and nothing shows before that.
+            yield Excuse(
+                anomalies=anomalies, reason=words, from_ns=0, until_ns=fault.stop_ns, seen_from_ns=fault.start_ns
+            )
         if len(brokers) == 1:
             yield Excuse(anomalies=UNFOUND, reason=reason, from_ns=0, until_ns=fault.stop_ns)
 

@@ -80,6 +80,8 @@ _TOGETHER_WITH_CONTROLLERS: tuple[Settings, ...] = (
     {"retention_s": 100.0, "sync_from_last_file": True},
 )
 
+SELDOM: tuple[Settings, ...] = ({"batch_push": True}, {"begins_as_version": 4}, {"becomes_learner": True})
+
 PACES: Values = {
     "sparse_heartbeats": (True,),
     "time_scale": (0.1, 0.1, 0.15, 0.2, 0.3),

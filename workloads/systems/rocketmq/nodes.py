@@ -22,6 +22,7 @@ from workloads.systems.rocketmq.settings import (
     addresses,
     broker_groups,
     controller_names,
+    group_of,
     lone_name_servers,
     milliseconds,
     name_server_names,
@@ -52,6 +53,8 @@ def node_specs(settings: RocketmqSettings, planted: Mapping[str, str]) -> tuple[
         name_servers, brokers = (
             (_beginning_as(settings.begins_as_version, node) for node in nodes) for nodes in (name_servers, brokers)
         )
+    if settings.becomes_learner:
+        brokers = (_becoming_learner(node, settings) for node in brokers)
     nodes = (*controllers, *name_servers, *brokers, *proxies)
     return tuple(_on_its_machine(node, settings.machines) for node in nodes) if settings.machines else nodes
 
@@ -66,6 +69,15 @@ def _beginning_as(version: int, node: NodeSpec) -> NodeSpec:
     assert isinstance(node.program, PythonProgram)
     config = {**node.program.config, "behavesAsVersion": version}
     return replace(node, program=replace(node.program, config=config), upgraded=node.program)
+
+
+def _becoming_learner(node: NodeSpec, settings: RocketmqSettings) -> NodeSpec:
+    """The broker with itself as a learner as what it is upgraded to, if it is to become one."""
+    assert isinstance(node.program, PythonProgram)
+    group = group_of(settings, node.name)
+    if node.name not in set(group.voters) - set(group.lasting):
+        return node
+    return replace(node, upgraded=replace(node.program, config={**node.program.config, "asyncLearner": True}))
 
 
 def _controller(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) -> NodeSpec:

@@ -3,9 +3,10 @@
 With controllers, these healthy nodes are enough:
 - a majority of the controllers; no other controller reaches any of them, so none of them takes part in elections
 - all NameServers and proxies but those that are down: clients go on to ask one that is cut off from brokers alone
-- of each group as many brokers that may be elected as have to be in sync. In the whole span one of those who are in
-  sync is among them, for of whom else nobody knows that they hold what was acknowledged; and whoever is master is one
-  of them, or reaches no controller and no NameServer: a master that is heard is not replaced, though no slave hears it
+- of each group as many brokers that may be elected, and stay such, as have to be in sync. In the whole span one of
+  those who are in sync is among them, for of whom else nobody knows that they hold what was acknowledged; and whoever
+  is master is one of them, or reaches no controller and no NameServer: a master that is heard is not replaced, though
+  no slave hears it
 Who is master and who is in sync is known from what brokers and controllers report. Without controllers nobody takes the
 place of a master, so each has to be healthy, with as many slaves as it waits for.
 
@@ -79,7 +80,7 @@ def _is_enough(settings: RocketmqSettings, group: BrokerGroup, span: SteadySpan)
 
 def _is_led(settings: RocketmqSettings, group: BrokerGroup, span: SteadySpan, reports: NodeReports) -> bool:
     """Whether a healthy broker is master of the group, or has to become it."""
-    healthy = span.healthy.intersection(group.voters)
+    healthy = span.healthy.intersection(group.lasting)
     if len(healthy) < settings.needed_replicas:
         return False
     changes = _changes(group, span.until_ns, reports)

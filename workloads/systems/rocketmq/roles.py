@@ -88,7 +88,7 @@ def _roles(
 
 def dispensable_broker(settings: RocketmqSettings, group: GroupState) -> tuple[str, ...]:
     """A broker without which the group must go on: the master, where another member of the SyncStateSet lives."""
-    if settings.brokers - settings.learners - 1 < settings.needed_replicas:
+    if settings.lasting_voters - 1 < settings.needed_replicas:
         return ()
     heirs = [replica for replica in group.in_sync if replica.is_alive and replica.broker_id != group.info.master_id]
     if heirs and group.info.master_address:

@@ -61,6 +61,8 @@ class RocketmqSettings:
     notify_role_changed: bool = True
     learners: Annotated[int, Bounds(0, 99)] = 0
     """How many of each group's brokers are asynchronous learners (the last ones)."""
+    becomes_learner: bool = False
+    """The last one of each group that is none is configured as one from when the nemesis upgrades it."""
     delay_delivery: Literal["single", "level", "async"] = "level"
     """Who delivers messages that are delayed by a level: one worker for all, one a level, many a level."""
     topic_queues: Annotated[int, Bounds(1, 1_000)] = 16
@@ -173,10 +175,10 @@ class RocketmqSettings:
                 "read_uncommitted needs all_ack=false, for readers would see what not all have acknowledged"
             )
         for name in ("min_in_sync_replicas", "in_sync_replicas"):
-            if getattr(self, name) > self.brokers - self.learners:
+            if getattr(self, name) > self.lasting_voters:
                 raise UsageError(
                     f"{name}={getattr(self, name)} can never be met by "
-                    f"{self.brokers - self.learners} brokers: every send would be refused; lower it or add brokers"
+                    f"{self.lasting_voters} brokers: every send would be refused; lower it or add brokers"
                 )
 
     def _require_no_controllers(self) -> None:
@@ -223,6 +225,11 @@ class RocketmqSettings:
         return 1 if self.deployment in ("single", "masters") else self.brokers
 
     @property
+    def lasting_voters(self) -> int:
+        """Of each group: those that are no learners, and do not become such."""
+        return self.replicas - self.learners - self.becomes_learner
+
+    @property
     def needed_replicas(self) -> int:
         """Without so many a group does not acknowledge anything."""
         if self.has_controllers:
@@ -244,6 +251,7 @@ OF_CONTROLLER_MODE = (
     "read_uncommitted",
     "sync_from_last_file",
     "learners",
+    "becomes_learner",
     "snapshot_threshold",
 )
 OURS_ALONE = (
@@ -253,6 +261,7 @@ OURS_ALONE = (
     "retention_s",
     "snapshot_threshold",
     "static_queues",
+    "becomes_learner",
     "sparse_heartbeats",
     "values",
     "request_places",
@@ -274,6 +283,8 @@ class BrokerGroup:
     """Its nodes; the first is the master where that is configured."""
     voters: tuple[str, ...]
     """Those that may be elected, or all."""
+    lasting: tuple[str, ...]
+    """Those of them that may be elected whatever administrators do."""
 
 
 def topic_of(settings: RocketmqSettings, workload: str) -> str:
@@ -320,7 +331,9 @@ def broker_groups(settings: RocketmqSettings) -> tuple[BrokerGroup, ...]:
     for number in range(count):
         brokers = tuple(f"b{number * replicas + i + 1}" for i in range(replicas))
         voters = brokers[: replicas - settings.learners]
-        groups.append(BrokerGroup(name=f"broker-{ascii_lowercase[number]}", brokers=brokers, voters=voters))
+        lasting = brokers[: settings.lasting_voters]
+        name = f"broker-{ascii_lowercase[number]}"
+        groups.append(BrokerGroup(name=name, brokers=brokers, voters=voters, lasting=lasting))
     return tuple(groups)
 
 

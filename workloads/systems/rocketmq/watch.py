@@ -143,7 +143,7 @@ class RocketmqWatch:
         configured master never, but of its slaves one more than it waits for. While the controllers have elected
         another one that does not know it yet, nobody whom they count as in sync."""
         settings, master = self._settings, self._nodes[primary]
-        if settings.replicas - settings.learners - 1 < settings.needed_replicas:
+        if settings.lasting_voters - 1 < settings.needed_replicas:
             return ()
         others = {name: node for name, node in brokers.items() if name != primary}
         if not settings.has_controllers:

@@ -11,7 +11,7 @@ import json
 import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -104,6 +104,10 @@ class Cluster:
     async def wipe(self, node: str) -> None:
         """Of a node that is down: it gets an empty disk."""
         self._environment.disk_of(node).put_back({})
+
+    async def upgrade(self, *nodes: str) -> None:
+        """They start as what they are to become."""
+        assert (await self._environment.upgrade(nodes)).happened
 
     async def boot(self, *nodes: str) -> None:
         assert (await self._environment.boot(nodes)).happened
@@ -408,6 +412,7 @@ def play(
     notices: bool = True,
     mutant: str | None = None,
     learners: Sequence[str] = (),
+    become_learners: Sequence[str] = (),
     proxies: Sequence[str] = (),
     seed: int = 1,
     **settings: object,
@@ -451,11 +456,9 @@ def play(
             **settings,
             **planted,
         }
-        return NodeSpec(
-            name=name,
-            groups=("brokers",),
-            program=PythonProgram(main="system_under_test.rocketmq.node:broker", config=config),
-        )
+        program = PythonProgram(main="system_under_test.rocketmq.node:broker", config=config)
+        learner = replace(program, config={**config, "asyncLearner": True}) if name in become_learners else None
+        return NodeSpec(name=name, groups=("brokers",), program=program, upgraded=learner)
 
     async def whole(environment: SimulatedEnvironment) -> None:
         async def late(name: str) -> None:

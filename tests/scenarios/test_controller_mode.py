@@ -430,6 +430,44 @@ def test_12_a_learner_copies_everything_and_is_never_waited_for_or_elected():
     play(story, brokers=3, learners=("b3",))
 
 
+def test_12_a_master_that_comes_back_as_a_learner_hands_over_to_who_is_in_sync():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.upgrade("b1")
+        await cluster.until(lambda: is_master_one_of(cluster, "b2", "b3"), 30)
+        master = str(await cluster.master())
+        await cluster.until_members(2, 3)
+        assert await cluster.send(master, "b") == [OK]
+        await cluster.until_equal("b1", "b2", "b3")
+        assert await cluster.read(master) == ["a", "b"]
+
+    play(story, brokers=3, minInSyncReplicas=2, become_learners=("b1",))
+
+
+def test_12_who_alone_is_in_sync_and_comes_back_as_a_learner_is_master_until_another_is():
+    async def story(cluster: Cluster) -> None:
+        assert await cluster.send("b1", "a") == [OK]
+        await cluster.kill("b2", "b3")
+        await cluster.until_members(1)
+        assert await cluster.send("b1", "b") == [OK]
+        await cluster.kill("b1")
+        await cluster.sleep(20)
+        await cluster.upgrade("b1")
+        await cluster.until_master("b1")
+        assert await cluster.send("b1", "c") == [OK]
+        await cluster.boot("b2", "b3")
+        await cluster.until(lambda: is_master_one_of(cluster, "b2", "b3"), 40)
+        await cluster.until_members(2, 3)
+        await cluster.until_equal("b1", "b2", "b3")
+        assert await cluster.read(str(await cluster.master())) == ["a", "b", "c"]
+
+    play(story, brokers=3, become_learners=("b1",))
+
+
+async def is_master_one_of(cluster: Cluster, *nodes: str) -> bool:
+    return await cluster.master() in nodes
+
+
 def test_16_without_role_notices_roles_are_right_within_one_poll():
     async def story(cluster: Cluster) -> None:
         await cluster.kill("b1")

@@ -1,5 +1,7 @@
 """Keeps the SyncStateSet true while a mastership lasts: looks, proposes to the controller, takes over what it says.
 
+A master that is a learner gives its mastership up once another member is in sync.
+
 One Alter at a time, for members that leave or for one newcomer. From before it is sent until its outcome is known the
 proposed must ack as well. When the reply is lost, GetReplicaInfo tells whether it has taken effect; where it has not,
 it is withdrawn, for it may still be under way. Until one of the two has succeeded nothing else is proposed.
@@ -43,6 +45,9 @@ class SetKeeper:
             except TimeoutError:
                 self._host.reached("looked-at-the-set")
             mastership.set_due.clear()
+            if self._config.async_learner and len(mastership.view.confirmed.members) > 1:
+                await self._hand_over(mastership)
+                continue
             wanted = mastership.wanted_members()
             if wanted is None:
                 continue
@@ -51,6 +56,18 @@ class SetKeeper:
                 await self._settle(mastership)
             # Others may have to leave, or to join.
             mastership.set_due.set()
+
+    async def _hand_over(self, mastership: Mastership) -> None:
+        """A master that came back as a learner is one for as long as it alone holds everything, and no longer."""
+        self._host.reached("learner-hands-over")
+        try:
+            self._observe(
+                await self._controllers.give_up_mastership(
+                    self._config.cluster, self._config.group, mastership.own_id, mastership.master_epoch
+                )
+            )
+        except ClientError as error:
+            self._host.log("mastership_kept", reason=str(error))
 
     async def _alter(self, mastership: Mastership, wanted: tuple[int, ...]) -> bool:
         """Whether the controller has confirmed `wanted`."""

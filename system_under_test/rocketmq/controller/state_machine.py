@@ -173,17 +173,26 @@ Candidates = Callable[[Group, Liveness, bool], tuple[BrokerReport, ...]]
 
 
 def living_candidates(group: Group, liveness: Liveness, unclean: bool) -> tuple[BrokerReport, ...]:
-    """The living members of the SyncStateSet; only if there is none and unclean election is on, all living replicas."""
+    """The living members of the SyncStateSet; only if there is none and unclean election is on, all living replicas.
+
+    One that came back as a learner is taken where no other member lives: it holds everything, and nobody else may.
+    """
     members = living_replicas(group, group.sync_state_set, liveness)
+    if voters := without_who_learns(members):
+        return voters
     if members or not unclean:
         return members
-    return living_replicas(group, tuple(sorted(group.replicas)), liveness)
+    return without_who_learns(living_replicas(group, tuple(sorted(group.replicas)), liveness))
 
 
 def living_replicas(group: Group, broker_ids: tuple[int, ...], liveness: Liveness) -> tuple[BrokerReport, ...]:
-    """The reports of those of `broker_ids` that live and are no learners."""
+    """The reports of those of `broker_ids` that live."""
     reports = (group.living(broker_id, liveness) for broker_id in broker_ids)
-    return tuple(report for report in reports if report is not None and not report.is_learner)
+    return tuple(report for report in reports if report is not None)
+
+
+def without_who_learns(reports: tuple[BrokerReport, ...]) -> tuple[BrokerReport, ...]:
+    return tuple(report for report in reports if not report.is_learner)
 
 
 Awaited = Callable[[Group, Liveness], tuple[int, ...]]
@@ -281,12 +290,13 @@ def with_the_master(group: Group, request: AlterSyncStateSet, liveness: Liveness
 
 
 def without_learners(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
-    """A member may have come back as one since; whoever withdraws changes nothing."""
+    """A member may have come back as one since; whoever withdraws changes nothing. The master itself stays until it has
+    been replaced."""
     if request.withdraws:
         return None
     for member in request.proposed.members:
         report = group.living(member, liveness)
-        if report is not None and report.is_learner:
+        if report is not None and report.is_learner and member != group.master:
             return _refuse(ResponseCode.CONTROLLER_INVALID_REPLICAS, f"broker {member} is a learner")
     return None
 

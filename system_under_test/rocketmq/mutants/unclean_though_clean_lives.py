@@ -12,14 +12,14 @@ from dataclasses import replace
 from system_under_test.rocketmq.controller.heartbeat import Liveness
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import BrokerReport
-from system_under_test.rocketmq.controller.state_machine import Group, living_candidates, living_replicas
+from system_under_test.rocketmq.controller.state_machine import Group, living_candidates, living_replicas, without_who_learns
 from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def all_that_live(group: Group, liveness: Liveness, unclean: bool) -> tuple[BrokerReport, ...]:
     if not unclean:
         return living_candidates(group, liveness, False)
-    return living_replicas(group, tuple(sorted(group.replicas)), liveness)
+    return without_who_learns(living_replicas(group, tuple(sorted(group.replicas)), liveness))
 
 
 def _controller(parts: ControllerParts) -> ControllerParts:

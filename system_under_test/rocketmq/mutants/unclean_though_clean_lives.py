@@ -12,7 +12,12 @@ from dataclasses import replace
 from system_under_test.rocketmq.controller.heartbeat import Liveness
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import BrokerReport
-from system_under_test.rocketmq.controller.state_machine import Group, living_candidates, living_replicas, without_who_learns
+from system_under_test.rocketmq.controller.state_machine import (
+    Group,
+    living_candidates,
+    living_replicas,
+    without_who_learns,
+)
 from system_under_test.rocketmq.mutants.mutant import Mutant
 
 

@@ -80,7 +80,7 @@ _TOGETHER_WITH_CONTROLLERS: tuple[Settings, ...] = (
     {"retention_s": 100.0, "sync_from_last_file": True},
 )
 
-SELDOM: tuple[Settings, ...] = ({"batch_push": True}, {"begins_as_version": 4}, {"becomes_learner": True})
+SELDOM: tuple[Settings, ...] = ({"batch_push": True}, {"becomes_learner": True})
 
 PACES: Values = {
     "sparse_heartbeats": (True,),

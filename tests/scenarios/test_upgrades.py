@@ -106,6 +106,31 @@ def test_a_slave_that_compares_no_logs_is_heard_while_there_is_nothing_to_send()
     play(story, *(node(name, "nameserver", OLD) for name in NAMES), *pair(behavesAsVersion=4))
 
 
+def test_a_slave_that_compares_no_logs_waits_for_a_human_where_its_masters_goes_on_in_the_midst_of_a_message() -> None:
+    async def story(cluster: Deployed) -> None:
+        await cluster.publish("a")
+        await cluster.until_letters("b2", "a")
+        await cluster.sleep(12)
+        for letter in ("unsynced", "as well"):
+            assert await cluster.send("b1", letter) == [OK]
+        await cluster.until_letters("b2", "a", "unsynced", "as well")
+        await cluster.power_off("b1")
+        await cluster.boot("b1")
+        await cluster.sleep(3)
+        assert await cluster.read("b1") == ["a"], "the disk has lost what was not synced"
+        for letter in ("longer than what was lost" * 20, "b"):
+            await cluster.publish(letter)
+        await cluster.until_said("b2", "manual_repair_needed")
+        assert "no message starts at" in str(cluster.said("b2", "manual_repair_needed"))
+        assert await cluster.read("b2") == ["a", "unsynced", "as well"]
+        await cluster.sleep(120)
+        await cluster.kill("b2")
+        await cluster.boot("b2")
+        await cluster.until_letters("b2", "a", "unsynced", "as well")
+
+    play(story, *(node(name, "nameserver", OLD) for name in NAMES), *pair(behavesAsVersion=4), seed=2)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_an_upgrade_of_all_nodes_one_after_the_other_loses_nothing_that_was_acknowledged(seed: int) -> None:
     """From version 4 throughout: NameServers roll, then the brokers, while a producer sends and kills strike."""

@@ -8,7 +8,8 @@ disk), never goes on as if nothing were. Where the two logs have a beginning in 
 kept in a file of its own, durably, before the log is cut there: messages may be in it that were acknowledged and that
 the master lost. Where they have none, the log is left as it is, and read as before, until a human decides; the slave
 looks again now and then. So it is where the master has deleted all that the slave has, for it has expired there, unless
-the slave is told to copy what is left anew.
+the slave is told to copy what is left anew. A log that was not compared, for one of the two is of version 4, is taken
+for parted where what the master sends begins in the midst of a message.
 
 A log that is empty begins where the master's bytes do; where queues stood there the slave asks first.
 """
@@ -27,6 +28,7 @@ from system_under_test.rocketmq.broker.log_beginnings import NO_EPOCH, MastersBe
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.version import Version
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host
+from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.message_store import MessageStore
 
 
@@ -46,6 +48,7 @@ class ClassicFollower:
         self._remoting = RemotingClient(host, config.controller_timeout_s)
         self._beginnings = MastersBeginnings(host, master, NO_EPOCH, config.controller_timeout_s)
         self._is_served = False
+        self._is_compared = False
         self._following = Following(host, store, config, master_ha, self._replicate, encode_ack)
 
     def start(self) -> None:
@@ -87,6 +90,7 @@ class ClassicFollower:
             raise WireError("the master sent something before it was told where to begin")
         if common < store.max_offset:
             await self._cut_at(common)
+        begun = store.max_offset
         appender = self._parts.appender(host, store, self._config)
         try:
             self._show_all()
@@ -97,13 +101,30 @@ class ClassicFollower:
                 body = await connection.read_exactly(header.size) if header.size else b""
                 self._following.heard()
                 await self._take(connection, appender, header.offset, body)
+        except StorageCorrupt as error:
+            if self._is_compared or store.dispatched_offset < begun:
+                raise
+            await self._part(connection, str(error))
         finally:
             appender.close()
+
+    async def _part(self, connection: Connection, reason: str) -> None:
+        """What a master sends whose log was not compared begins in the midst of a message: a human has to decide. Nothing
+        is acked, so that the master ends the connection; it may have learned to compare when it is asked again."""
+        store = self._store
+        self.state = HAState.SUSPEND
+        self._following.acked_offset = -1
+        await store.truncate(store.dispatched_offset)
+        self._host.log("parted", start=store.min_offset, end=store.max_offset)
+        self._host.log("manual_repair_needed", master=self._master, reason=reason)
+        while True:
+            await connection.read_exactly(1)
 
     async def _end_in_common(self) -> int | None:
         """A slave, or a master, of version 4 trusts that a slave's log is a part of its master's."""
         store = self._store
-        if self._config.version is Version.V4:
+        self._is_compared = self._config.version is not Version.V4
+        if not self._is_compared:
             return store.max_offset
         try:
             return await self._parts.end_in_common(
@@ -112,6 +133,7 @@ class ClassicFollower:
         except Expired as expired:
             return await self._forget_expired(expired.master_begin)
         except QuestionUnknown:
+            self._is_compared = False
             self._host.log("log_not_compared", master=self._master, reason="the master is of a version that cannot")
             return store.max_offset
 

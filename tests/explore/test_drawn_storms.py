@@ -58,7 +58,7 @@ def test_in_some_storms_administrators_act_and_nodes_leave_beside_all_else() -> 
 
 def test_few_storms_have_settings_that_are_drawn_seldom_and_nodes_that_become_something_else_do() -> None:
     drawn = storms(400)
-    for name in ("batch_push", "becomes_learner"):
+    for name in ("batch_push", "becomes_learner", "begins_as_version"):
         with_it = [scenario for scenario in drawn if name in scenario.settings]
         assert 0 < len(with_it) < len(drawn) / 12
         upgraded = [any(entry.package == "upgrades" for entry in entries_in(scenario)) for scenario in with_it]

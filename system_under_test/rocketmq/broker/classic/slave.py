@@ -109,8 +109,10 @@ class ClassicFollower:
             appender.close()
 
     async def _part(self, connection: Connection, reason: str) -> None:
-        """What a master sends whose log was not compared begins in the midst of a message: a human has to decide. Nothing
-        is acked, so that the master ends the connection; it may have learned to compare when it is asked again."""
+        """What a master sends whose log was not compared begins in the midst of a message: a human has to decide.
+
+        Nothing is acked, so that the master ends the connection; it may have learned to compare when asked again.
+        """
         store = self._store
         self.state = HAState.SUSPEND
         self._following.acked_offset = -1

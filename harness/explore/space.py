@@ -153,8 +153,10 @@ class Space:
         seldom = self._declaration(scenario.settings).explored_seldom
         if draw.random() >= SELDOM_SHARE or not seldom:
             return scenario
-        drawn = {**scenario.settings, **draw.choice(seldom), **self.settings}
-        return replace(scenario, settings=drawn) if self.is_possible(scenario.workload, drawn) else scenario
+        chosen = draw.choice(seldom)
+        agrees = all(self.settings.get(name, value) == value for name, value in chosen.items())
+        drawn = {**scenario.settings, **chosen}
+        return replace(scenario, settings=drawn) if agrees and self.is_possible(scenario.workload, drawn) else scenario
 
     @property
     def has_own_pace(self) -> bool:

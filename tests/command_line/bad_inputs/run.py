@@ -103,6 +103,7 @@ rocketmq --set release=newest => release takes the version of a release of Rocke
 rocketmq --set release=5.4.0 --set distribution=/opt => release and distribution each say which RocketMQ
 rocketmq --set release=5.4.0 --set installed=/opt => release and installed each say which RocketMQ
 rocketmq --set release=5.4.0 => environment 'simulated' cannot run rocketmq: its node c1 is a command
+rocketmq --set deployment=single --set begins_as_version=4 --set retention_s=5 => begins_as_version=4 with retention_s=5
 rocketmq --set release=5.4.0 --set retention_s=5 => retention_s is no setting of a RocketMQ that Apache publishes
 rocketmq --set flush=: maybe SYNC 1 => setting flush takes one of sync, async, got
 rocketmq --set all_ack=: 1 yes => setting all_ack takes true or false, got

@@ -80,13 +80,7 @@ _TOGETHER_WITH_CONTROLLERS: tuple[Settings, ...] = (
     {"retention_s": 100.0, "sync_from_last_file": True},
 )
 
-SELDOM: tuple[Settings, ...] = (
-    {"batch_push": True},
-    {"becomes_learner": True},
-    {"begins_as_version": 4, "retention_s": 0.0},
-)
-"""Nothing expires at version 4: a slave that has less than its master has left never hears of it, and waits for
-good."""
+SELDOM: tuple[Settings, ...] = ({"batch_push": True}, {"becomes_learner": True}, {"begins_as_version": 4})
 
 PACES: Values = {
     "sparse_heartbeats": (True,),

@@ -128,6 +128,11 @@ class RocketmqSettings:
             raise UsageError("values=bordering is about topics of brokers, not static ones; leave static_queues out")
         if self.static_queues and self.client == "grpc":
             raise UsageError("client=grpc goes through proxies, which know no static topics; leave static_queues out")
+        if self.retention_s and self.begins_as_version != NEWEST_VERSION:
+            raise UsageError(
+                f"begins_as_version={self.begins_as_version} with retention_s={self.retention_s:g}: a slave of that "
+                "version that has less than its master has left waits for good; leave retention_s out"
+            )
         if self.deployment == "controller":
             if self.begins_as_version != NEWEST_VERSION:
                 raise UsageError(

@@ -59,7 +59,7 @@ class SetKeeper:
 
     async def _hand_over(self, mastership: Mastership) -> None:
         """A master that came back as a learner is one for as long as it alone holds everything, and no longer."""
-        self._host.reached("learner-hands-over")
+        self._host.log("learner_hands_over", master_epoch=mastership.master_epoch)
         try:
             self._observe(
                 await self._controllers.give_up_mastership(

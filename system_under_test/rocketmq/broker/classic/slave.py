@@ -82,9 +82,7 @@ class ClassicFollower:
             raise ConnectionClosed("the logs could not be compared") from error
         self._is_served = True
         if common is None:
-            self.state = HAState.SUSPEND
-            host.log("parted", start=store.min_offset, end=store.max_offset)
-            host.log("manual_repair_needed", master=self._master, reason="no part of the logs is equal")
+            self._wait_for_a_human("no part of the logs is equal")
             # Without a first ack the master sends nothing, and ends the connection when it has been silent for long.
             await connection.read_exactly(1)
             raise WireError("the master sent something before it was told where to begin")
@@ -113,14 +111,16 @@ class ClassicFollower:
 
         Nothing is acked, so that the master ends the connection; it may have learned to compare when asked again.
         """
-        store = self._store
-        self.state = HAState.SUSPEND
         self._following.acked_offset = -1
-        await store.truncate(store.dispatched_offset)
-        self._host.log("parted", start=store.min_offset, end=store.max_offset)
-        self._host.log("manual_repair_needed", master=self._master, reason=reason)
+        await self._store.truncate(self._store.dispatched_offset)
+        self._wait_for_a_human(reason)
         while True:
             await connection.read_exactly(1)
+
+    def _wait_for_a_human(self, reason: str) -> None:
+        self.state = HAState.SUSPEND
+        self._host.log("parted", start=self._store.min_offset, end=self._store.max_offset)
+        self._host.log("manual_repair_needed", master=self._master, reason=reason)
 
     async def _end_in_common(self) -> int | None:
         """A slave, or a master, of version 4 trusts that a slave's log is a part of its master's."""

@@ -12,6 +12,7 @@ from harness.environments.impairment import RestartLoop, SlowNode, Strobe
 pytestmark = [pytest.mark.docker, pytest.mark.gate]
 
 READINGS, MOST_READINGS = 3, 30
+MOST_CLOCK_READINGS = 10_000
 
 
 def wall_minus_monotonic_ns(cluster: Cluster) -> int:
@@ -26,6 +27,17 @@ def largest_share(cluster: Cluster, enough: float) -> float:
     while max(shares) <= enough and len(shares) < MOST_READINGS:
         shares.append(cluster.ask("p1", "burn", seconds=1.0))
     return float(max(shares))
+
+
+def hours_seen(cluster: Cluster, true_ns: int, wanted: set[int]) -> set[int]:
+    """By how many hours p1's clock was ahead, asked again until all that are wanted were seen: a busy machine may keep
+    what moves the clock waiting for any number of readings."""
+    seen: set[int] = set()
+    for _ in range(MOST_CLOCK_READINGS):
+        seen.add(round((wall_minus_monotonic_ns(cluster) - true_ns) / 3.6e12))
+        if seen >= wanted:
+            break
+    return seen
 
 
 @pytest.fixture(autouse=True)
@@ -64,8 +76,7 @@ def test_a_clock_flips_at_once_for_a_program_that_runs_and_for_one_that_is_start
     true_ns = wall_minus_monotonic_ns(probes)
     assert probes.do(environment.impair(["p1"], strobe)).happened
     for _ in range(2):
-        seen = [round((wall_minus_monotonic_ns(probes) - true_ns) / 3.6e12) for _ in range(60)]
-        assert set(seen) == {0, -1}
+        assert hours_seen(probes, true_ns, wanted={0, -1}) == {0, -1}
         probes.do(environment.kill(["p1"]))
         probes.do(environment.boot(["p1"]))
         probes.do(probes.until_serving("p1"))

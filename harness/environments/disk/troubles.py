@@ -71,6 +71,9 @@ class DiskTroubles:
         self._on_pace = on_pace
         self._active: list[DiskTrouble] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._active)
+
     def add(self, impairment: DiskImpairment, used_bytes: int) -> None:
         trouble = DiskTrouble(impairment)
         if isinstance(impairment, FullDisk):

@@ -474,10 +474,20 @@ class SimulatedEnvironment:
         self._end(process.machine, f"panic:\n{words}", "panicked")
 
     def _ended_by_disk(self, node: _Node, words: str) -> None:
-        """What a node does whose disk a fault lets fail is no panic: it was struck."""
+        """What a node does whose disk a fault lets fail is no panic: it was struck.
+
+        The end of the fault boots it. One that was paused may hear of a failed call only after that end: as nothing
+        else would boot it, it is booted at once.
+        """
         self._event(node, "stopped")
         self._end(node.machine, f"its disk made an end of it:\n{words}", "disk failed")
         node.ended_by_disk = True
+        if not node.machine.disk.troubles:
+            self._loop.call_soon(self._boot_after_disk, node, context=self._kernel.copy())
+
+    def _boot_after_disk(self, node: _Node) -> None:
+        if node.ended_by_disk and not node.is_running() and node.machine.powered:
+            self._boot(node)
 
     def _event(self, node: _Node, event: str) -> None:
         """Of the kernel, in the node's name."""

@@ -279,6 +279,29 @@ def test_faults_of_one_disk_add_up_and_say_which_calls_failed(simulate):
     simulate(body)
 
 
+@pytest.mark.parametrize("is_held_down", [False, True])
+def test_a_node_that_hears_of_a_failed_fsync_only_after_its_disk_was_mended_is_booted(simulate, is_held_down):
+    async def body(environment, hosts) -> None:
+        host, failing = hosts["a"], FailingFsync(most=None)
+        host.spawn(host.disk.open("log").fsync(), "work")
+        await environment.timeline.sleep(0)
+        await environment.impair(["a"], failing)
+        await environment.pause(["a"])
+        await environment.timeline.sleep(1)
+        relieved = await environment.relieve(["a"], failing)
+        assert "a (1 calls failed" in relieved.evidence and "booted" not in relieved.evidence
+        assert environment.running() == ("a", "b", "c") and hosts["a"] is host
+        await environment.resume(["a"])
+        if is_held_down:
+            await environment.kill(["a"])
+        await environment.timeline.sleep(0.1)
+        assert environment.panics() == {}
+        assert environment.running() == (("b", "c") if is_held_down else ("a", "b", "c"))
+        assert is_held_down or hosts["a"] is not host
+
+    simulate(body)
+
+
 def test_fsync_takes_time_and_a_slow_disk_takes_more(simulate):
     async def body(environment, hosts) -> None:
         file = hosts["a"].disk.open("log")

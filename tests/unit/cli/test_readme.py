@@ -95,15 +95,28 @@ def test_every_file_it_points_at_is_there() -> None:
 
 
 def test_every_place_that_the_documents_name_is_there() -> None:
-    for document in [ROOT / "docs" / "architecture.md", *sorted((ROOT / "docs" / "decisions").glob("*.md"))]:
-        for place in re.findall(r"`((?:[\w-]+/)+[\w.-]*)`", document.read_text(encoding="utf-8")):
-            assert (ROOT / place).exists(), f"{document.name}: {place}"
+    docs = ROOT / "docs"
+    documents = [
+        docs / "architecture.md",
+        *sorted((docs / "decisions").rglob("*.md")),
+        *sorted((docs / "lab").glob("*")),
+    ]
+    texts = {document.name: document.read_text(encoding="utf-8") for document in documents}
+    for page in (docs / "systems").glob("*.md"):
+        _, _, decisions = page.read_text(encoding="utf-8").partition("\n## Decisions\n")
+        texts[f"systems/{page.name}"] = decisions
+    for name, text in texts.items():
+        for place in re.findall(r"`((?:[\w-]+/)+[\w.-]*)`", text):
+            assert (ROOT / place).exists(), f"{name}: {place}"
 
 
 def test_every_decision_is_in_the_list() -> None:
     folder = ROOT / "docs" / "decisions"
-    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
-    assert listed == sorted(path.name for path in folder.glob("0*.md"))
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- \[\d{4}\]\(((?:rocketmq/)?\d{4}-[\w-]+\.md)\)", text, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(str(path.relative_to(folder)) for path in folder.rglob("0*.md"))
+    pages = re.findall(r"^\*\*\[[^\]]+\]\(\.\./lab/([\w-]+\.md)\)\*\*$", text, flags=re.MULTILINE)
+    assert sorted(pages) == sorted(path.name for path in (ROOT / "docs" / "lab").iterdir())
 
 
 def is_below(anomaly: str) -> bool:

@@ -55,10 +55,10 @@ def test_a_subject_has_more_than_one_record() -> None:
 
 
 def test_every_section_that_names_a_record_is_found() -> None:
+    found = Counter(record.place.partition("#")[0] for record in records(DOCS) if "#" in record.place)
     for path in pages():
-        lines = [line for line in path.read_text("utf-8").splitlines() if re.fullmatch(rf"Records? {NUMBERS}", line)]
-        place = path.relative_to(DOCS).as_posix()
-        assert len([record for record in records(DOCS) if record.place.startswith(f"{place}#")]) == len(lines), place
+        lines = [line for line in path.read_text("utf-8").splitlines() if re.match(r"Records? \d", line)]
+        assert found[path.relative_to(DOCS).as_posix()] == len(lines), path
 
 
 def test_every_record_that_a_text_names_by_its_number_is_there() -> None:

@@ -38,8 +38,8 @@ class Ssh:
     def require_placed(self, nodes: Sequence[NodeSpec], inventory: str) -> None:
         if not inventory:
             raise UsageError(
-                "environment 'ssh' needs machines: say --inventory with a TOML file that names them (README.md, "
-                "Environments, has one)"
+                "environment 'ssh' needs machines: say --inventory with a TOML file that names them "
+                "(docs/guide/environments.md has one)"
             )
         placed(nodes, read_inventory(inventory))
         for spec in nodes:

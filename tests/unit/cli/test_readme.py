@@ -1,4 +1,4 @@
-"""What the README shows is what there is."""
+"""What the README and the guide show is what there is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from checkers.transactions.elle.graph.cycles import NAMES as CYCLES
 from checkers.transactions.meanings import NO_ORDER
-from harness.cli import run
+from harness.cli import check, run
 from harness.cli.exit_code import ExitCode
 from harness.cli.main import group
 from harness.errors import UsageError
@@ -20,38 +20,78 @@ from harness.record.scenario import Scenario, nemesis_names
 from harness.session import resolve as registry
 from harness.session.judgement import of_model
 from harness.session.resolve import workloads
-from harness.session.suite_file import parse_suite
+from harness.session.suite_file import parse_suite, shipped
+from tests.pages import ALL, GUIDE, README, TEXTS, code, lines_of_blocks, rows, shown
 
 ROOT = Path(__file__).resolve().parents[3]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = [*TEXTS, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "systems").glob("*.md"))]
+WITHOUT_MORE = ("list", "doctor", "cleanup")
+"""Commands that are whole without an argument; others are also named without any."""
+
+
+def test_the_readme_is_short_and_leads_to_every_page_of_the_guide() -> None:
+    assert len(TEXTS[README].split()) <= 900
+    index = ROOT / "docs" / "guide" / "README.md"
+    for page in GUIDE:
+        if page != index:
+            assert f"(docs/guide/{page.name})" in TEXTS[README], page.name
+            assert len(re.findall(rf"^- \[{page.name}\]\({page.name}\): .", TEXTS[index], flags=re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_no_line_is_too_wide_but_rows_of_tables(page: Path) -> None:
+    assert [line for line in TEXTS[page].splitlines() if len(line) > 120 and not line.startswith("|")] == []
 
 
 def test_the_first_test_is_the_example_that_runs_and_fits_in_twenty_lines() -> None:
-    (shown,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    (first,) = re.findall(r"```python\n(.*?)```", ALL, flags=re.DOTALL)
+    assert first in TEXTS[README]
     example = (ROOT / "examples" / "test_losing_the_master.py").read_text(encoding="utf-8")
-    assert shown in example
-    assert len(shown.strip().splitlines()) <= 20
+    assert first in example
+    assert len(first.strip().splitlines()) <= 20
 
 
 def test_every_command_shown_is_understood() -> None:
-    shown = re.findall(r"`stormproof ([^`]+)`", README)
-    assert len(shown) >= 7
-    for line in shown:
-        name, *arguments = shlex.split(line)
+    calls = shown("stormproof")
+    assert len(calls) >= 70
+    assert len(re.findall(r"^\| `stormproof ", TEXTS[README], flags=re.MULTILINE)) == 6
+    for line in calls:
+        _, name, *arguments = shlex.split(line)
         command = group.get_command(click.Context(group), name)
         assert command is not None, line
-        if arguments or name in ("list", "doctor", "cleanup"):
+        if arguments or name in WITHOUT_MORE:
             command.make_context(name, arguments).close()
+    assert {call.split()[1] for call in calls} == set(group.list_commands(click.Context(group)))
 
 
-def test_every_run_in_a_block_of_commands_names_what_there_is() -> None:
-    runs = [shlex.split(line)[2:] for line in README.splitlines() if line.startswith("stormproof run ")]
-    assert len(runs) >= 5
+def test_every_option_named_is_one_of_some_command() -> None:
+    context = click.Context(group)
+    commands = [group, *(group.get_command(context, name) for name in group.list_commands(context))]
+    parameters = [parameter for command in commands if command for parameter in command.params]
+    options = {word for parameter in parameters for word in (*parameter.opts, *parameter.secondary_opts)}
+    named = [words.split()[0].partition("=")[0] for words in code(ALL) if words.startswith("--")]
+    assert len(named) >= 50
+    assert set(named) - {"--help"} <= options
+
+
+def test_every_target_of_make_is_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    named = [call.split()[1] for call in shown("make")]
+    assert len(named) >= 10
+    assert set(named) <= targets
+    assert {"make run", "make test"} <= set(lines_of_blocks("make"))
+
+
+def test_every_run_shown_names_what_there_is() -> None:
+    runs = [shlex.split(line)[2:] for line in shown("stormproof") if line.startswith("stormproof run ")]
+    assert len(runs) >= 19
     for words in runs:
         with run.command.make_context("run", words) as context:
             options = context.params
         if options["system"] == "memo":  # the example in examples/, which is not installed here
             continue
+        if options["environment"] == "ssh":  # the inventory that it names is not here
+            options["environment"] = "simulated"
         nemesis = nemesis_names(options["nemesis"])
         scenario = Scenario(
             system=options["system"],
@@ -64,34 +104,55 @@ def test_every_run_in_a_block_of_commands_names_what_there_is() -> None:
         registry.environment_of(scenario, registry.resolve(scenario))
 
 
-def test_every_check_and_export_in_a_block_of_commands_is_understood() -> None:
-    shown = [shlex.split(line)[1:] for line in README.splitlines() if re.match(r"stormproof (check|export) ", line)]
-    assert {name for name, *_ in shown} == {"check", "export"}
-    for name, *words in shown:
-        command = group.get_command(click.Context(group), name)
-        assert command is not None
-        with command.make_context(name, words) as context:
-            model = context.params.get("model")
-        if name == "check" and model:
-            of_model(model, initial=context.params["initial"], failed_cas=context.params["failed_cas"])
+def test_every_model_that_a_check_names_is_one() -> None:
+    calls = [shlex.split(line)[1:] for line in shown("stormproof")]
+    assert {"check", "export", "verify"} <= {name for name, *_ in calls}
+    models = 0
+    for name, *words in calls:
+        if name == "check" and words:
+            with check.command.make_context(name, words) as context:
+                model = context.params["model"]
+            if model:
+                models += 1
+                of_model(model, initial=context.params["initial"], failed_cas=context.params["failed_cas"])
+    assert models >= 2
 
 
 def test_the_suite_makes_as_many_scenarios_as_it_is_said_to() -> None:
-    blocks = [block for block in re.findall(r"```toml\n(.*?)```", README, flags=re.DOTALL) if "[[matrix]]" in block]
-    (count,) = re.findall(r"runs its (\d+) scenarios", README)
+    blocks = [block for block in re.findall(r"```toml\n(.*?)```", ALL, flags=re.DOTALL) if "[[matrix]]" in block]
+    (count,) = re.findall(r"runs its (\d+) scenarios", ALL)
     assert len(parse_suite(blocks[0], "before-merge.toml").scenarios) == int(count)
     for block in blocks:
         for scenario in parse_suite(block, "shown.toml").scenarios:
             registry.environment_of(scenario, registry.resolve(scenario))
 
 
+def test_the_tables_of_the_guide_name_all_that_there_is() -> None:
+    assert sorted(rows("faults.md", "package")) == sorted(registry.names("nemeses"))
+    assert sorted(rows("workloads.md", "workload")) == sorted(workloads())
+    assert sorted(rows("systems.md", "system")) == sorted(set(registry.names("systems")) - {"rocketmq"})
+    assert sorted(rows("suites.md", "suite")) == sorted(shipped())
+
+
 def test_every_exit_code_is_in_the_table() -> None:
-    assert [int(code) for code in re.findall(r"^\| (\d+) \|", README, flags=re.MULTILINE)] == sorted(ExitCode)
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", ALL, flags=re.MULTILINE)] == sorted(ExitCode)
 
 
-def test_every_file_it_points_at_is_there() -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert (ROOT / target).exists(), target
+def anchors(page: Path) -> set[str]:
+    """Of its headings, as they are made by those who show such pages."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_it_points_at_is_there(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
 
 
 def test_every_place_that_the_documents_name_is_there() -> None:

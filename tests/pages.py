@@ -14,9 +14,9 @@ ALL = "\n".join(TEXTS.values())
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def lines_of_blocks(program: str) -> list[str]:
+def lines_of_blocks(program: str, text: str = ALL) -> list[str]:
     """Each line of a block that begins with that program, without what stands behind a #."""
-    lines = [line for _, block in FENCED.findall(ALL) for line in block.splitlines()]
+    lines = [line for _, block in FENCED.findall(text) for line in block.splitlines()]
     return [re.sub(r"\s+# .*", "", line) for line in lines if line.startswith(f"{program} ")]
 
 

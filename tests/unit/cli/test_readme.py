@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import re
 import shlex
@@ -15,13 +16,14 @@ from checkers.transactions.meanings import NO_ORDER
 from harness.cli import check, run
 from harness.cli.exit_code import ExitCode
 from harness.cli.main import group
+from harness.environments.ssh.inventory import parse_inventory
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, nemesis_names
 from harness.session import resolve as registry
 from harness.session.judgement import of_model
 from harness.session.resolve import workloads
 from harness.session.suite_file import parse_suite, shipped
-from tests.pages import ALL, GUIDE, README, TEXTS, code, lines_of_blocks, rows, shown
+from tests.pages import ALL, FENCED, GUIDE, README, TEXTS, code, lines_of_blocks, rows, shown
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = [*TEXTS, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "systems").glob("*.md"))]
@@ -102,6 +104,21 @@ def test_every_run_shown_names_what_there_is() -> None:
             settings=dict(map(registry.parse_setting, options["settings"])),
         )
         registry.environment_of(scenario, registry.resolve(scenario))
+
+
+def test_the_schedule_shown_can_be_run() -> None:
+    (block,) = [block for kind, block in FENCED.findall(ALL) if not kind and "[partition 0]" in block]
+    lines = tuple(block.splitlines())
+    assert len(lines) == 3
+    registry.resolve(Scenario(system="rocketmq", workload="log", environment="simulated", schedule=lines))
+
+
+def test_the_inventory_shown_is_one() -> None:
+    (block,) = [block for kind, block in FENCED.findall(ALL) if kind == "toml" and "[hosts.m1]" in block]
+    public = base64.b64encode(b"".join(len(part).to_bytes(4, "big") + part for part in (b"ssh-ed25519", bytes(32))))
+    block = block.replace("AAAA…", public.decode()).replace('key = "~/.ssh/storm"', "agent = true")
+    (host,) = parse_inventory(block, "hosts.toml").hosts.values()
+    assert (host.user, host.address, host.node) == ("storm", "192.0.2.11", "b1")
 
 
 def test_every_model_that_a_check_names_is_one() -> None:

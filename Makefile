@@ -19,7 +19,7 @@ BIN := .venv/bin
 WORKERS := -n 3 --dist loadgroup --no-loadscope-reorder
 PACKAGES := harness nemesis workloads checkers system_under_test results
 
-.PHONY: help run test gate thorough lint format mutants mutate searches findings interruptions bench setup clean
+.PHONY: help run test gate thorough lint format modules mutants mutate searches findings interruptions bench setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make gate      what CI runs beside that: a thousand random histories against definitions, storms in containers"
 	@echo "make thorough  the next nine thousand"
 	@echo "make lint      ruff and mypy"
+	@echo "make modules   tests/MODULES.md, the table of which tests notice a mistake in which module"
 	@echo "make mutants   every planted bug is caught, the healthy system stays valid (SEEDS=200)"
 	@echo "make mutate    which one-token changes of the judging modules the tests notice (CHANGES=300 SEED=1; ARGUMENTS="
 	@echo "               passes --only PATH, --minutes N, --change PATH:PLACE on); half an hour, and goes on where it was"
@@ -63,6 +64,9 @@ gate: setup
 
 thorough: setup
 	@$(BIN)/python -m pytest $(WORKERS) --tier thorough
+
+modules: setup
+	@$(BIN)/python -m tests.mutation.page
 
 mutants: setup
 	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)

@@ -1,5 +1,9 @@
-"""Which tests concern which modules that decide, or judge beside those that do: of the fast ones those that would
-notice a mistake there."""
+"""Which tests would notice a mistake in which modules.
+
+`CONCERNS` are of the modules that decide, or judge beside those that do, with fast tests alone: `make mutate` runs
+them. `OTHERS` are of all other modules, and only say where to look. A module that some test imports by its name needs
+no entry. The table of all modules, `tests/MODULES.md`, is made of both and of the tests' imports (`page`).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ class Concern:
     histories: tuple[str, ...] = ()
     """Folders beneath `tests/histories`."""
     tests: tuple[str, ...] = ()
-    """Quick ones, such as tests of units."""
+    """Quick ones, such as tests of units. Among `OTHERS` any, and folders of them."""
     definitions: tuple[str, ...] = ()
     """Beneath `tests/properties`: what is compared with definitions in random histories."""
 
@@ -265,4 +269,480 @@ CONCERNS = (
         ),
         definitions=("test_excused_losses.py",),
     ),
+)
+
+OTHERS = (
+    Concern(
+        modules=(
+            "stormproof/__init__.py",
+            "stormproof/__main__.py",
+            "stormproof/command.py",
+            "stormproof/packages.py",
+            "stormproof/rocketmq_admin.py",
+        ),
+        tests=("unit/stormproof/test_public_names.py",),
+    ),
+    Concern(
+        modules=("stormproof/skeletons",),
+        tests=("command_line/test_new_system.py", "command_line/test_your_own_system_page.py"),
+    ),
+    # The harness: what a run is made of.
+    Concern(
+        modules=("harness/operation.py", "harness/workload.py", "harness/client.py", "harness/progress.py"),
+        tests=("unit/harness/test_interpreter.py", "unit/harness/test_history.py", "unit/workloads/test_generators.py"),
+    ),
+    Concern(
+        modules=("harness/system.py",),
+        tests=("unit/nemesis/test_packages.py", "command_line/test_own_system.py"),
+    ),
+    Concern(
+        modules=("harness/run.py",),
+        tests=(
+            "command_line/test_killed_harness.py",
+            "simulation/test_outages_of_a_run.py",
+            "simulation/test_what_stays_stuck.py",
+        ),
+    ),
+    Concern(modules=("harness/strand_client.py",), tests=("simulation/test_combined_workloads.py",)),
+    Concern(modules=("harness/client_names.py",), tests=("unit/nemesis/test_faults_on_clients.py",)),
+    Concern(modules=("harness/client_package.py",), tests=("unit/sql", "unit/zookeeper", "systems")),
+    Concern(modules=("harness/narrator.py",), tests=("unit/results/test_storm_pages.py",)),
+    Concern(
+        modules=("harness/errors.py",),
+        tests=("command_line/test_bad_input.py", "command_line/test_failures_beside_the_verdict.py"),
+    ),
+    Concern(
+        modules=("harness/seed.py", "harness/trace.py"),
+        tests=("simulation/test_determinism_of_runs.py", "simulation/test_determinism_of_the_simulator.py"),
+    ),
+    Concern(modules=("harness/toml_file.py",), tests=("unit/cli/test_suite_file.py", "unit/ssh/test_inventory.py")),
+    Concern(
+        modules=("harness/generator",),
+        tests=("unit/harness/test_generator_combinators.py", "unit/harness/test_strands.py"),
+        definitions=("test_history_properties.py",),
+    ),
+    Concern(modules=("harness/compiled",), tests=("unit/compiled", "unit/cli/test_compiling_announced.py")),
+    Concern(modules=("harness/lifetime",), tests=("unit/lifetime", "interruptions")),
+    Concern(
+        modules=("harness/record",),
+        tests=("unit/harness/test_run_record.py", "unit/harness/test_run_directory.py"),
+    ),
+    Concern(
+        modules=("harness/record/facts.py", "harness/record/fault_row.py"),
+        tests=("unit/harness/test_fault_log.py", "unit/harness/test_steady_spans.py"),
+    ),
+    Concern(
+        modules=("harness/record/node_events.py",),
+        tests=("histories/test_node_event_files.py", "unit/harness/test_reporting.py"),
+    ),
+    Concern(
+        modules=("harness/record/history",),
+        tests=("unit/harness/test_history.py", "command_line/test_torn_exports.py"),
+        definitions=("test_history_properties.py", "test_hostile_rows.py"),
+    ),
+    # The harness: the command and what it puts together.
+    Concern(
+        modules=("harness/cli",),
+        tests=("unit/cli/test_cli_commands.py", "command_line/test_bad_inputs_table.py"),
+    ),
+    Concern(
+        modules=(
+            "harness/cli/check.py",
+            "harness/cli/check_options.py",
+            "harness/cli/checking.py",
+            "harness/cli/checking_ahead.py",
+            "harness/cli/checking_paths.py",
+        ),
+        tests=(
+            "command_line/test_check_histories.py",
+            "command_line/test_check_of_runs.py",
+            "command_line/test_many_histories.py",
+            "command_line/test_streams_as_input.py",
+            "command_line/test_bad_inputs_table.py",
+        ),
+    ),
+    Concern(modules=("harness/cli/bisect.py",), tests=("explore/test_bisecting.py",)),
+    Concern(modules=("harness/cli/candidates.py",), tests=("command_line/test_completion.py",)),
+    Concern(modules=("harness/cli/cleanup.py",), tests=("docker/test_docker_life.py", "ssh/test_ssh_life.py")),
+    Concern(modules=("harness/cli/compared.py",), tests=("command_line/test_jepsen_tests.py",)),
+    Concern(modules=("harness/cli/explore.py",), tests=("command_line/test_explore.py",)),
+    Concern(
+        modules=("harness/cli/export.py",),
+        tests=("histories/test_exported_histories.py", "command_line/test_torn_exports.py"),
+    ),
+    Concern(modules=("harness/cli/new.py",), tests=("command_line/test_new_system.py",)),
+    Concern(
+        modules=("harness/cli/replay_storm.py",),
+        tests=("explore/test_storm_files.py", "command_line/test_suites_and_replays.py"),
+    ),
+    Concern(
+        modules=("harness/cli/suite_jobs.py", "harness/cli/suite_result.py"),
+        tests=("command_line/test_suites_and_replays.py", "unit/cli/test_exit_code.py", "unit/results/test_junit.py"),
+    ),
+    Concern(
+        modules=("harness/cli/usage.py",), tests=("unit/cli/test_empty_values.py", "unit/cli/test_nearest_names.py")
+    ),
+    Concern(modules=("harness/cli/verify.py",), tests=("command_line/test_verify.py",)),
+    Concern(
+        modules=("harness/session",),
+        tests=("command_line/test_check_of_runs.py", "unit/cli/test_cli_commands.py"),
+    ),
+    Concern(
+        modules=("harness/session/given_history.py",),
+        tests=("command_line/test_streams_as_input.py", "command_line/test_foreign_input.py"),
+    ),
+    Concern(
+        modules=("harness/session/judge_history.py", "harness/session/null_reads.py", "harness/session/judgement.py"),
+        tests=("histories/test_foreign_histories.py", "command_line/test_check_histories.py"),
+    ),
+    Concern(
+        modules=("harness/session/output_file.py",),
+        tests=("command_line/test_output_files.py", "command_line/test_places_that_cannot_be_written.py"),
+    ),
+    Concern(modules=("harness/session/record_trace.py",), tests=("simulation/test_determinism_of_runs.py",)),
+    Concern(
+        modules=("harness/session/resolve.py",),
+        tests=("command_line/test_own_system.py", "command_line/test_own_model.py", "unit/cli/test_nearest_names.py"),
+    ),
+    Concern(modules=("harness/explore",), tests=("explore/test_search.py", "explore/test_drawn_storms.py")),
+    Concern(modules=("harness/explore/at_revision.py",), tests=("explore/test_bisecting.py",)),
+    Concern(
+        modules=("harness/explore/storm_page.py", "harness/explore/messages.py"),
+        tests=("unit/results/test_storm_pages.py", "explore/test_storm_files.py"),
+    ),
+    # The harness: histories of others.
+    Concern(
+        modules=("harness/jepsen",),
+        tests=("unit/jepsen", "histories/test_foreign_histories.py", "command_line/test_foreign_input.py"),
+        definitions=("test_said_in_other_formats.py",),
+    ),
+    Concern(
+        modules=("harness/jepsen/archive.py", "harness/jepsen/test_directory.py"),
+        tests=("command_line/test_jepsen_tests.py",),
+    ),
+    Concern(modules=("harness/jepsen/operation_columns.py",), tests=("unit/jepsen/test_operation_columns.py",)),
+    Concern(modules=("harness/jepsen/textual.py",), tests=("unit/jepsen/test_logs.py",)),
+    Concern(modules=("harness/jepsen/log_parts.py",), tests=("unit/jepsen/test_log_parts.py",)),
+    Concern(
+        modules=("harness/notations",),
+        tests=("unit/notations/test_notations_of_checkers.py", "command_line/test_other_notations.py"),
+    ),
+    # The harness: where nodes run.
+    Concern(modules=("harness/environments",), tests=("conformance/test_environments.py",)),
+    Concern(
+        modules=("harness/environments/interruptible.py",),
+        tests=("unit/lifetime/test_interruption.py", "docker/test_docker_life.py"),
+    ),
+    Concern(
+        modules=("harness/environments/disk",),
+        tests=("conformance/test_disks.py", "unit/simulated/test_simulated_disk.py"),
+    ),
+    Concern(
+        modules=("harness/environments/docker",),
+        tests=("unit/docker", "docker", "conformance/test_environments.py"),
+    ),
+    Concern(
+        modules=("harness/environments/fuse",),
+        tests=("unit/fuse/test_mounted_volume.py", "unit/environments", "conformance/test_disks.py"),
+    ),
+    Concern(
+        modules=("harness/environments/remote",),
+        tests=(
+            "unit/remote",
+            "docker/test_docker_faults.py",
+            "ssh/test_ssh_life.py",
+            "conformance/test_environments.py",
+        ),
+    ),
+    Concern(
+        modules=("harness/environments/remote/links.py",),
+        tests=("docker/test_docker_links.py", "docker/test_docker_faults.py"),
+    ),
+    Concern(modules=("harness/environments/remote/impaired_disks.py",), tests=("docker/test_docker_disks.py",)),
+    Concern(
+        modules=("harness/environments/remote/struck_processes.py",),
+        tests=("docker/test_docker_named_processes.py",),
+    ),
+    Concern(
+        modules=("harness/environments/simulated",),
+        tests=("unit/simulated", "conformance/test_environments.py", "simulation/test_determinism_of_the_simulator.py"),
+    ),
+    Concern(modules=("harness/environments/ssh",), tests=("unit/ssh", "ssh")),
+    # Faults.
+    Concern(
+        modules=("nemesis",),
+        tests=("unit/nemesis/test_grammar.py", "unit/nemesis/test_nemesis.py", "unit/nemesis/test_schedule.py"),
+    ),
+    Concern(
+        modules=("nemesis/asking.py", "nemesis/endings.py"),
+        tests=("unit/nemesis/test_membership.py", "unit/nemesis/test_administration.py"),
+    ),
+    Concern(modules=("nemesis/beat.py",), tests=("unit/nemesis/test_nemesis.py", "unit/nemesis/test_sentences.py")),
+    Concern(modules=("nemesis/trigger_grammar.py",), tests=("unit/nemesis/test_triggers.py",)),
+    # Checkers that `make mutate` leaves alone.
+    Concern(
+        modules=("checkers/certified.py",),
+        tests=("command_line/test_verify.py", "unit/checkers/test_replayed_orders.py"),
+        definitions=("test_objects_against_brute_force.py",),
+    ),
+    Concern(
+        modules=("checkers/linearizable",),
+        histories=("object", "register", "lock"),
+        tests=(
+            "unit/checkers/test_linearizable_objects.py",
+            "unit/checkers/test_object_columns.py",
+            "command_line/test_own_model.py",
+        ),
+        definitions=("test_objects_against_brute_force.py",),
+    ),
+    Concern(
+        modules=("checkers/transactions",),
+        histories=_OF_TRANSACTIONS,
+        tests=("command_line/test_check_transactions.py", "unit/checkers/test_transaction_explanations.py"),
+        definitions=("test_transaction_models_against_commit_orders.py",),
+    ),
+    Concern(
+        modules=("checkers/spark",),
+        tests=("unit/checkers/test_spark_stages.py", "unit/checkers/test_spark_gateway.py"),
+        definitions=("test_engines_agree.py", "test_masters_agree.py", "test_lost_files.py"),
+    ),
+    Concern(modules=("checkers/spark/lay_out_classes.py",), tests=("unit/checkers/test_class_archive.py",)),
+    # Workloads and adapters.
+    Concern(modules=("workloads",), tests=("unit/workloads/test_generators.py", "mutants/test_planted_bugs.py")),
+    Concern(modules=("workloads/combined.py",), tests=("simulation/test_combined_workloads.py",)),
+    Concern(modules=("workloads/systems/etcd",), tests=("unit/etcd", "systems/test_etcd_and_queues.py")),
+    Concern(
+        modules=("workloads/systems/mariadb",),
+        tests=("unit/sql/test_galera_member.py", "unit/sql/test_sql_promises.py", "systems/test_mariadb.py"),
+    ),
+    Concern(modules=("workloads/systems/nats",), tests=("unit/queues", "systems/test_etcd_and_queues.py")),
+    Concern(
+        modules=("workloads/systems/postgresql",),
+        tests=("unit/sql/test_patroni.py", "unit/sql/test_sql_promises.py", "systems/test_postgresql.py"),
+    ),
+    Concern(modules=("workloads/systems/rabbitmq",), tests=("unit/queues", "systems/test_etcd_and_queues.py")),
+    Concern(modules=("workloads/systems/redis",), tests=("unit/redis", "systems/test_redis.py")),
+    Concern(
+        modules=("workloads/systems/sql",),
+        tests=("unit/sql", "systems/test_postgresql.py", "systems/test_mariadb.py"),
+    ),
+    Concern(modules=("workloads/systems/zookeeper",), tests=("unit/zookeeper", "systems/test_etcd_and_queues.py")),
+    Concern(
+        modules=("workloads/systems/rocketmq",),
+        tests=(
+            "unit/workloads/test_rocketmq_deployments.py",
+            "unit/rocketmq/test_settings.py",
+            "simulation/test_deployments.py",
+        ),
+    ),
+    Concern(
+        modules=("workloads/systems/rocketmq/admin",),
+        tests=("command_line/test_rocketmq_admin.py", "unit/rocketmq/test_admin_report.py"),
+    ),
+    Concern(
+        modules=("workloads/systems/rocketmq/clients",),
+        tests=("mutants/test_planted_bugs.py", "mutants/test_border_mutants.py", "simulation/test_deployments.py"),
+    ),
+    Concern(
+        modules=("workloads/systems/rocketmq/clients/public",),
+        tests=("conformance/test_public_client.py", "docker/test_public_client_storm.py"),
+    ),
+    Concern(
+        modules=(
+            "workloads/systems/rocketmq/classic_loss.py",
+            "workloads/systems/rocketmq/damage_words.py",
+            "workloads/systems/rocketmq/expiry.py",
+            "workloads/systems/rocketmq/mapping_loss.py",
+        ),
+        tests=(
+            "unit/workloads/test_legal_loss.py",
+            "unit/workloads/test_classic_loss.py",
+            "mutants/test_excuses_hide_no_bug.py",
+        ),
+    ),
+    Concern(modules=("workloads/systems/rocketmq/explored.py",), tests=("explore/test_drawn_storms.py",)),
+    Concern(
+        modules=("workloads/systems/rocketmq/administration.py",),
+        tests=("simulation/test_administration_in_storms.py",),
+    ),
+    Concern(modules=("workloads/systems/rocketmq/original.py",), tests=("unit/workloads/test_rocketmq_original.py",)),
+    Concern(
+        modules=("workloads/systems/rocketmq/static_readiness.py", "workloads/systems/rocketmq/static_settings.py"),
+        tests=("simulation/test_deployments.py", "unit/rocketmq/test_settings.py"),
+    ),
+    # The system that comes with the project.
+    Concern(
+        modules=("system_under_test/raft",),
+        tests=("scenarios/test_raft_transcripts.py", "unit/raft"),
+        definitions=("test_raft_state_machine.py", "test_raft_properties.py"),
+    ),
+    Concern(
+        modules=("system_under_test/remoting",),
+        tests=("unit/remoting",),
+        definitions=("test_remoting_under_storm.py", "test_malformed_inputs.py"),
+    ),
+    Concern(modules=("system_under_test/grpc",), tests=("unit/grpc",)),
+    Concern(modules=("system_under_test/runtime",), tests=("unit/runtime", "conformance/test_hosts.py")),
+    Concern(
+        modules=("system_under_test/storage",),
+        tests=(
+            "unit/storage/test_message_store.py",
+            "unit/storage/test_recovery_properties.py",
+            "scenarios/test_expired_files.py",
+        ),
+    ),
+    Concern(modules=("system_under_test/storage/flush.py",), tests=("unit/storage/test_flush.py",)),
+    Concern(
+        modules=("system_under_test/storage/forgotten_topics.py",), tests=("unit/storage/test_forgotten_topics.py",)
+    ),
+    Concern(
+        modules=("system_under_test/storage/log_beginning.py",),
+        tests=("scenarios/test_expired_beginnings.py", "scenarios/test_expired_files.py"),
+    ),
+    Concern(modules=("system_under_test/storage/lookups.py",), tests=("scenarios/test_queries.py",)),
+    Concern(
+        modules=("system_under_test/storage/epoch_file.py",),
+        tests=("scenarios/test_epoch_truncation.py", "unit/broker/test_epochs_without_bytes.py"),
+        definitions=("test_truncation_point.py",),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq",),
+        tests=("unit/rocketmq", "scenarios/test_public_transcripts.py", "scenarios/test_compatibility.py"),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/recall_handle.py",),
+        tests=("scenarios/test_delayed_messages.py", "scenarios/test_timed_messages.py"),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/consumer_protocol.py",),
+        tests=("scenarios/test_consumer_groups.py", "scenarios/test_public_transcripts.py"),
+    ),
+    Concern(modules=("system_under_test/rocketmq/mutants",), tests=("mutants",)),
+    Concern(
+        modules=("system_under_test/rocketmq/broker",),
+        tests=("unit/broker", "unit/rocketmq/test_node.py", "scenarios/test_controller_mode.py"),
+    ),
+    Concern(modules=("system_under_test/rocketmq/broker/administration.py",), tests=("scenarios/test_topics.py",)),
+    Concern(modules=("system_under_test/rocketmq/broker/assignment.py",), tests=("scenarios/test_assignment.py",)),
+    Concern(
+        modules=(
+            "system_under_test/rocketmq/broker/consumer_progress.py",
+            "system_under_test/rocketmq/broker/locking.py",
+            "system_under_test/rocketmq/broker/membership.py",
+            "system_under_test/rocketmq/broker/offset_reset.py",
+        ),
+        tests=("scenarios/test_consumer_groups.py", "mutants/test_consumer_group_mutants.py"),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/delivery.py", "system_under_test/rocketmq/broker/waiting_rooms.py"),
+        tests=(
+            "scenarios/test_delayed_messages.py",
+            "scenarios/test_timed_messages.py",
+            "mutants/test_waiting_mutants.py",
+        ),
+    ),
+    Concern(modules=("system_under_test/rocketmq/broker/filtering.py",), tests=("scenarios/test_filtered_pulls.py",)),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/log_beginnings.py",),
+        tests=("scenarios/test_expired_beginnings.py",),
+    ),
+    Concern(modules=("system_under_test/rocketmq/broker/logic_queues.py",), tests=("scenarios/test_static_topics.py",)),
+    Concern(modules=("system_under_test/rocketmq/broker/popping.py",), tests=("scenarios/test_popping.py",)),
+    Concern(modules=("system_under_test/rocketmq/broker/querying.py",), tests=("scenarios/test_queries.py",)),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/replicas.py", "system_under_test/rocketmq/broker/topic_routes.py"),
+        tests=("unit/nameserver", "scenarios/test_reads_at_slaves.py"),
+    ),
+    Concern(
+        modules=(
+            "system_under_test/rocketmq/broker/replicas_manager.py",
+            "system_under_test/rocketmq/broker/identity.py",
+        ),
+        tests=("scenarios/test_controller_mode.py", "mutants/test_overridden_roles.py"),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/set_keeper.py",),
+        tests=("mutants/test_overridden_roles.py", "scenarios/test_controller_mode.py"),
+        definitions=("test_sync_state_set_machine.py",),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/sending.py",),
+        tests=("scenarios/test_messages_at_borders.py", "scenarios/test_broker_edges.py"),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/classic",),
+        tests=("scenarios/test_classic_mode.py", "scenarios/test_classic_expiry.py", "mutants/test_classic_mutants.py"),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/ha",),
+        tests=(
+            "scenarios/test_controller_mode.py",
+            "scenarios/test_epoch_truncation.py",
+            "mutants/test_overridden_replication.py",
+        ),
+    ),
+    Concern(modules=("system_under_test/rocketmq/broker/ha/batch_push.py",), tests=("scenarios/test_batch_push.py",)),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/pop",),
+        tests=("scenarios/test_popping.py", "scenarios/test_popping_in_order.py", "mutants/test_pop_mutants.py"),
+        definitions=("test_pop_ledger.py",),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/client",),
+        tests=("unit/rocketmq/test_message_client.py", "scenarios/test_public_answers.py"),
+    ),
+    Concern(
+        modules=(
+            "system_under_test/rocketmq/client/logic_queue_client.py",
+            "system_under_test/rocketmq/client/static_topic_client.py",
+        ),
+        tests=("scenarios/test_static_topics.py", "unit/static_topic/test_moving_queues.py"),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/client/replica_choice.py",), tests=("scenarios/test_reads_at_slaves.py",)
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/client/consumer",),
+        tests=("scenarios/test_consumer_groups.py", "scenarios/test_assignment.py"),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/controller",),
+        tests=(
+            "unit/controller",
+            "scenarios/test_controller_scenarios.py",
+            "scenarios/test_controller_membership.py",
+            "mutants/test_controller_mutants.py",
+        ),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/controller/shared_port.py",),
+        tests=("scenarios/test_controller_deployments.py",),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/filter",),
+        tests=("unit/filter/test_sql.py",),
+        definitions=("test_sql_filter_against_definition.py",),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/nameserver",),
+        tests=("unit/nameserver", "scenarios/test_compatibility.py"),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/proxy",),
+        tests=("scenarios/test_proxy.py", "scenarios/test_proxy_receiving.py", "scenarios/test_proxy_transactions.py"),
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/static_topic",),
+        tests=("unit/static_topic", "scenarios/test_static_topics.py"),
+    ),
+    # Pages and files of results.
+    Concern(
+        modules=("results",),
+        tests=("unit/results/test_verdict_file.py", "unit/results/test_output.py", "unit/results/test_junit.py"),
+    ),
+    Concern(
+        modules=("results/report",),
+        tests=("unit/results/test_report.py", "unit/results/test_page_of_a_checked_history.py"),
+    ),
+    Concern(modules=("results/lamport",), tests=("unit/results/test_storm_pages.py",)),
 )

@@ -1,6 +1,6 @@
 """Which engine checks a history: this process as long as it is faster and has the memory, Spark beyond that.
 
-The figures were measured by `benchmarks/engines.py` (see benchmarks/README.md): on one machine Spark runs the same
+The figures were measured by `benchmarks/engines.py` (see docs/lab/figures-spark.md): on one machine Spark runs the same
 kernels on the same cores, and its start and its shuffles cost seconds. What it has is disk: it holds a part of a
 history at a time, where this process holds all rows that are grouped, so what is judged decides by its memory.
 """

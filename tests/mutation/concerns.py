@@ -305,8 +305,7 @@ OTHERS = (
     ),
     Concern(modules=("harness/strand_client.py",), tests=("simulation/test_combined_workloads.py",)),
     Concern(modules=("harness/client_names.py",), tests=("unit/nemesis/test_faults_on_clients.py",)),
-    Concern(modules=("harness/client_package.py",), tests=("unit/sql", "unit/zookeeper", "systems")),
-    Concern(modules=("harness/narrator.py",), tests=("unit/results/test_storm_pages.py",)),
+    Concern(modules=("harness/narrator.py",), tests=("explore/test_storm_files.py",)),
     Concern(
         modules=("harness/errors.py",),
         tests=("command_line/test_bad_input.py", "command_line/test_failures_beside_the_verdict.py"),
@@ -392,9 +391,10 @@ OTHERS = (
         tests=("command_line/test_streams_as_input.py", "command_line/test_foreign_input.py"),
     ),
     Concern(
-        modules=("harness/session/judge_history.py", "harness/session/null_reads.py", "harness/session/judgement.py"),
+        modules=("harness/session/judge_history.py", "harness/session/judgement.py"),
         tests=("histories/test_foreign_histories.py", "command_line/test_check_histories.py"),
     ),
+    Concern(modules=("harness/session/null_reads.py",), tests=("command_line/test_jepsen_tests.py",)),
     Concern(
         modules=("harness/session/output_file.py",),
         tests=("command_line/test_output_files.py", "command_line/test_places_that_cannot_be_written.py"),
@@ -526,6 +526,10 @@ OTHERS = (
         modules=("workloads/systems/sql",),
         tests=("unit/sql", "systems/test_postgresql.py", "systems/test_mariadb.py"),
     ),
+    Concern(
+        modules=("workloads/systems/sql/user.py",),
+        tests=("systems/test_postgresql.py", "systems/test_mariadb.py"),
+    ),
     Concern(modules=("workloads/systems/zookeeper",), tests=("unit/zookeeper", "systems/test_etcd_and_queues.py")),
     Concern(
         modules=("workloads/systems/rocketmq",),
@@ -567,8 +571,8 @@ OTHERS = (
     ),
     Concern(modules=("workloads/systems/rocketmq/original.py",), tests=("unit/workloads/test_rocketmq_original.py",)),
     Concern(
-        modules=("workloads/systems/rocketmq/static_readiness.py", "workloads/systems/rocketmq/static_settings.py"),
-        tests=("simulation/test_deployments.py", "unit/rocketmq/test_settings.py"),
+        modules=("workloads/systems/rocketmq/static_readiness.py",),
+        tests=("mutants/test_planted_bugs.py",),
     ),
     # The system that comes with the project.
     Concern(
@@ -583,6 +587,11 @@ OTHERS = (
     ),
     Concern(modules=("system_under_test/grpc",), tests=("unit/grpc",)),
     Concern(modules=("system_under_test/runtime",), tests=("unit/runtime", "conformance/test_hosts.py")),
+    Concern(
+        modules=("system_under_test/runtime/rewrite.py",),
+        tests=("unit/storage/test_recovery_properties.py",),
+        definitions=("test_raft_storage_properties.py",),
+    ),
     Concern(
         modules=("system_under_test/storage",),
         tests=(
@@ -611,7 +620,8 @@ OTHERS = (
     ),
     Concern(
         modules=("system_under_test/rocketmq/recall_handle.py",),
-        tests=("scenarios/test_delayed_messages.py", "scenarios/test_timed_messages.py"),
+        tests=("scenarios/test_proxy.py",),
+        definitions=("test_malformed_inputs.py",),
     ),
     Concern(
         modules=("system_under_test/rocketmq/consumer_protocol.py",),

@@ -44,7 +44,7 @@ help:
 	@echo "make setup     only the .venv and Java"
 
 setup:
-	@$(PYTHON) -m harness.cli.bootstrap
+	@$(PYTHON) -m stormproof.cli.bootstrap
 
 run: setup
 	@$(BIN)/stormproof run "$(SYSTEM)" --environment "$(ENVIRONMENT)" --workload "$(WORKLOAD)" --nemesis "$(NEMESIS)" \

@@ -3,7 +3,7 @@
     python benchmarks/engines.py [--rows 200000 2000000] [--only log] [--master local[2]]
 
 Each figure is seconds by the clock of the check alone, Spark's start, processor seconds, and what all processes
-occupied at most. What `harness/session/engines.py` decides by comes from here.
+occupied at most. What `stormproof/session/engines.py` decides by comes from here.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from checkers.verdict import Verdict
-from harness.explore.storm import blown_and_judged
 from harness.record.scenario import Scenario, SettingValue
-from harness.session import resolve as registry
+from stormproof.search.storm import blown_and_judged
+from stormproof.session import resolve as registry
 
 COLUMNS: Mapping[str, str] = {
     "kill": "kill primary every 5 for 1",

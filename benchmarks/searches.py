@@ -24,12 +24,12 @@ from typing import Any
 import pyarrow as pa
 
 from checkers.spark.session import spark_session
-from harness.explore.guide import ROUND
-from harness.explore.on_spark import OnSpark
-from harness.explore.row import RANDOM, ROWS, Task
-from harness.explore.search import Search, Trier, searched
-from harness.explore.space import Space
 from harness.record.scenario import Scenario
+from stormproof.search.guide import ROUND
+from stormproof.search.on_spark import OnSpark
+from stormproof.search.row import RANDOM, ROWS, Task
+from stormproof.search.search import Search, Trier, searched
+from stormproof.search.space import Space
 
 NEMESIS = ("partition", "kill")
 RATE, STORM_S = 100.0, 30.0

@@ -32,8 +32,8 @@ from harness.record.run_directory import RunDirectory
 from harness.record.scenario import Scenario
 from harness.run import FactsSoFar, execute
 from harness.seed import Seed
-from harness.session import resolve as registry
-from harness.session.execute import plan_of
+from stormproof.session import resolve as registry
+from stormproof.session.execute import plan_of
 
 try:
     from harness.record.recorder import MemoryRecorder

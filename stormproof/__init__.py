@@ -81,7 +81,6 @@ if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports as NodeReports
     from harness.record.scenario import Scenario as Scenario
     from harness.seed import Seed as Seed
-    from harness.session.outcome import Outcome as Outcome
     from harness.system import Declaration as Declaration
     from harness.system import Elastic as Elastic
     from harness.system import LegalLoss as LegalLoss
@@ -129,6 +128,7 @@ if TYPE_CHECKING:
     from stormproof.scenarios import rocketmq as rocketmq
     from stormproof.scenarios import run as run
     from stormproof.scenarios import storm as storm
+    from stormproof.session.outcome import Outcome as Outcome
     from system_under_test.runtime.host import ConnectFailed as ConnectFailed
     from system_under_test.runtime.host import Connection as Connection
     from system_under_test.runtime.host import ConnectionClosed as ConnectionClosed
@@ -177,7 +177,7 @@ _NAMES = {
     "harness.record.node_reports": ("NodeReports",),
     "harness.record.scenario": ("Scenario",),
     "harness.seed": ("Seed",),
-    "harness.session.outcome": ("Outcome",),
+    "stormproof.session.outcome": ("Outcome",),
     "harness.system": ("Declaration", "Elastic", "LegalLoss", "NodeSpec", "System"),
     "harness.watch": ("Watch",),
     "harness.workload": ("Workload",),

@@ -15,7 +15,7 @@ def main() -> None:
     except ImportError as error:
         print(f"stormproof: {error}", file=sys.stderr)
         sys.exit(HARNESS_FAILED)
-    from harness.cli.main import main as command
+    from stormproof.cli.main import main as command
 
     command()
 

@@ -13,7 +13,7 @@ from nemesis.beat import Beat
 from nemesis.target import Role
 
 if TYPE_CHECKING:
-    from harness.session.outcome import Outcome
+    from stormproof.session.outcome import Outcome
 
 PRIMARY = Role("primary")
 """Whoever serves writes now, in systems that call this role so."""
@@ -70,6 +70,6 @@ def storm(
 def run(scenario: Scenario, *, runs: Path = Path("runs"), engine: str = "inprocess") -> Outcome:
     """Run and judge one scenario. Raises UsageError for one that cannot be, HarnessError where the harness failed."""
     # Not before: it imports every checker.
-    from harness.session.run import run_scenario
+    from stormproof.session.run import run_scenario
 
     return run_scenario(scenario, runs=runs, engine=engine)

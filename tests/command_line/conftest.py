@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
+from stormproof.cli import main
 from tests.command_line.answers import Answer, Stormproof
 
 

@@ -217,7 +217,7 @@ def test_a_disk_that_fills_up_ends_a_run_with_what_is_safe_and_with_room_it_gets
 
 def test_the_exit_code_of_the_process_is_that_of_the_command() -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "harness.cli.main", "run", "kafka"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "stormproof.cli.main", "run", "kafka"], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stdout) == (WRONG_USAGE, "")
     assert re.fullmatch("stormproof: unknown system 'kafka'; known are: .*rocketmq.*\n", ran.stderr)

@@ -104,7 +104,7 @@ def test_a_process_answers_as_the_row_says_whatever_its_standard_input_is(nested
         arguments = [os.fsencode(argument) for argument in complete(tuple(typed.split()))]
         with_input = os.open(nested / (standard_input or "/dev/null"), os.O_RDONLY)
         ran = subprocess.run(
-            [sys.executable, "-m", "harness.cli.main", *arguments],
+            [sys.executable, "-m", "stormproof.cli.main", *arguments],
             cwd=nested,
             stdin=with_input,
             capture_output=True,

@@ -94,7 +94,7 @@ def test_a_failed_harness_outranks_unknown_and_invalid_outranks_it(
     def without_room(stream: Path, parquet: Path) -> NoReturn:
         raise HarnessError(f"{stream} cannot be closed: no room is left")
 
-    monkeypatch.setattr("harness.session.judge_history.close_torn", without_room)
+    monkeypatch.setattr("stormproof.session.judge_history.close_torn", without_room)
     unknown, invalid = written("log/no-final-reads"), written("log/lost-write")
     torn = Path("recorded.arrows")
     with (

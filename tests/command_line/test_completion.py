@@ -17,10 +17,10 @@ from pathlib import Path
 import click
 import pytest
 
-from harness.cli.completion import Bash, answer
-from harness.cli.main import group
-from harness.cli.program import ASKED_TO_COMPLETE
-from harness.session.suite_file import shipped
+from stormproof.cli.completion import Bash, answer
+from stormproof.cli.main import group
+from stormproof.cli.program import ASKED_TO_COMPLETE
+from stormproof.session.suite_file import shipped
 from tests.command_line.answers import Stormproof
 
 HEAVY = ("numba", "pandas", "plotly", "pyarrow", "pyspark")
@@ -145,7 +145,7 @@ def test_a_plugin_that_cannot_be_imported_offers_nothing_and_says_nothing(
         os.write(2, b"Traceback (most recent call last)")
         raise ImportError(name)
 
-    monkeypatch.setattr("harness.session.resolve.system", broken)
+    monkeypatch.setattr("stormproof.session.resolve.system", broken)
     assert offered("stormproof run rocketmq --mutant f") == []
     assert offered("stormproof run rocketmq --set f") == []
 
@@ -165,7 +165,7 @@ def test_a_plugin_that_cannot_be_imported_offers_nothing_and_says_nothing(
 )
 def test_nothing_heavy_is_imported_to_complete_a_name(line: str, tmp_path: Path) -> None:
     program = (
-        "import sys\nfrom harness.cli import main\nfrom harness.cli.completion import answer\n"
+        "import sys\nfrom stormproof.cli import main\nfrom stormproof.cli.completion import answer\n"
         f"answer(main.group)\nprint('heavy', *(name for name in {HEAVY!r} if name in sys.modules))"
     )
     words = ["stormproof", *line.split(" ")]
@@ -239,7 +239,7 @@ def bash(folder: Path) -> Iterator[Callable[[str, str], str]]:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_a_real_bash_completes_commands_options_nemeses_and_settings(tmp_path: Path) -> None:
     command = tmp_path / "stormproof"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m harness.cli.main "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m stormproof.cli.main "$@"\n')
     command.chmod(0o755)
     with bash(tmp_path) as typed:
         typed(f"cd {shlex.quote(str(tmp_path))}; source <(stormproof completion bash); echo rea''dy\n", "\nready\n")

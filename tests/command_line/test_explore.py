@@ -13,13 +13,13 @@ import pytest
 
 from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import spark_session
-from harness.explore.compare import Chase, chased
-from harness.explore.guide import LAG, Guide
-from harness.explore.on_spark import OnSpark
-from harness.explore.row import GUIDED, ROWS
-from harness.explore.search import Search, here, searched
-from harness.explore.space import Space
-from harness.explore.store import Store
+from stormproof.search.compare import Chase, chased
+from stormproof.search.guide import LAG, Guide
+from stormproof.search.on_spark import OnSpark
+from stormproof.search.row import GUIDED, ROWS
+from stormproof.search.search import Search, here, searched
+from stormproof.search.space import Space
+from stormproof.search.store import Store
 from tests.command_line.answers import Stormproof
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -55,7 +55,7 @@ def test_a_search_on_spark_learns_what_one_in_this_process_learns(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     a_round = 2
-    monkeypatch.setattr("harness.explore.search.ROUND", a_round)
+    monkeypatch.setattr("stormproof.search.search.ROUND", a_round)
     small = {"time_scale": 0.1, "brokers": 2, "controllers": 1}
     space = Space(system="rocketmq", workload="log", settings=small, nemesis=("kill",))
     search = Search(space=space, root=11, numbers=range((3 + LAG) * a_round))

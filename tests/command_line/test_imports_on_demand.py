@@ -26,7 +26,7 @@ HEAVY = (
 )
 REPORTED = """
 import json, os, sys
-from harness.cli.main import run
+from stormproof.cli.main import run
 code = run(sys.argv[2:])
 os.write(int(sys.argv[1]), json.dumps([code, sorted(sys.modules)]).encode())
 """

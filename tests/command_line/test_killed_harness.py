@@ -24,7 +24,7 @@ KEPT = ("history.arrows", "nemesis.jsonl", "nodes", "scenario.json", "schedule.t
 
 @contextlib.contextmanager
 def running(runs: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "harness.cli.main", "run", "rocketmq", "--time-limit", "600", "--seed", "5"]
+    command = [sys.executable, "-m", "stormproof.cli.main", "run", "rocketmq", "--time-limit", "600", "--seed", "5"]
     process = subprocess.Popen([*command, "--engine", "inprocess", "--runs", str(runs), *options])
     try:
         yield process

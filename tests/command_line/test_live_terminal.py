@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.console import Console, Watching
 from harness.progress import Progress, unwatched
 from harness.record.scenario import Scenario
-from harness.session.run import run_scenario
+from stormproof.cli.console import Console, Watching
+from stormproof.session.run import run_scenario
 from tests.terminal import Screen, on_a_terminal
 
-STORMPROOF = [sys.executable, "-m", "harness.cli.main"]
+STORMPROOF = [sys.executable, "-m", "stormproof.cli.main"]
 STORM = ["run", "rocketmq", "--nemesis", "isolate primary every 10 for 9", "--seed", "7", "--engine", "inprocess"]
 PLAIN = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")}
 
@@ -81,7 +81,7 @@ def what_happened(runs: Path, progress: Progress) -> dict[str, str]:
 def test_a_run_that_is_watched_is_the_same_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.cli.live_line.SAID_EVERY_S", 0.05)
+    monkeypatch.setattr("stormproof.cli.live_line.SAID_EVERY_S", 0.05)
     watched = what_happened(tmp_path / "watched", Console(watching=Watching.YES).progress)
     assert "simulated storm" in capsys.readouterr().err
     assert len(watched) > 5

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from checkers.statistics import Statistics
-from harness.cli import checking
-from harness.session.judge_together import AGAIN, MOST, Pace
+from stormproof.cli import checking
+from stormproof.session.judge_together import AGAIN, MOST, Pace
 from tests.command_line.answers import Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")
@@ -154,7 +154,7 @@ def test_a_long_search_is_left_to_whoever_judges_it_by_itself(
 
 def test_what_is_not_short_is_read_once(stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [written(f"{number}.edn", REGISTER) for number in range(3)]
-    monkeypatch.setattr("harness.session.judge_together.MOST_BYTES", len(REGISTER) - 1)
+    monkeypatch.setattr("stormproof.session.judge_together.MOST_BYTES", len(REGISTER) - 1)
     seen = judged_by_themselves(monkeypatch)
     assert stormproof("check", *paths, "--model", "register", *IN_PROCESS).code == 0
     assert seen == paths

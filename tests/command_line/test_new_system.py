@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.session.skeleton import Node, write_skeleton
+from stormproof.session.skeleton import Node, write_skeleton
 from tests.command_line.answers import Stormproof
 from tests.command_line.installation import ROOT, environment_with, installed_from
 
@@ -44,7 +44,7 @@ def test_it_is_valid_in_a_storm_unless_its_bug_is_planted(tmp_path: Path, mutant
     write_skeleton("my-store", Node.PYTHON, tmp_path / "trial")
     storm = ["run", "my-store", "--workload", "register", "--nemesis", "partition,kill all every 8 for 2"]
     options = ["--time-limit", "30", "--seed", "2", "--engine", "inprocess", "--json"]
-    answered = ran(tmp_path / "trial", "harness.cli.main", *storm, "--mutant", mutant, *options)
+    answered = ran(tmp_path / "trial", "stormproof.cli.main", *storm, "--mutant", mutant, *options)
     assert answered.returncode == code, answered.stdout + answered.stderr
     assert json.loads(answered.stdout)["verdict"] == verdict
 
@@ -56,7 +56,7 @@ def test_a_new_system_of_a_command_is_invalid_in_containers_with_its_planted_bug
     storm = ["run", "basket", "--environment", "docker", "--workload", "register", "--mutant", "forgets"]
     options = ["--time-limit", "10", "--recovery", "2", "--seed", "1", "--engine", "inprocess", "--json"]
     nemesis = ["--nemesis", "kill all every 9 for 2"]
-    answered = ran(tmp_path / "trial", "harness.cli.main", *storm, *nemesis, *options)
+    answered = ran(tmp_path / "trial", "stormproof.cli.main", *storm, *nemesis, *options)
     assert answered.returncode == 1, answered.stdout + answered.stderr
     assert set(json.loads(answered.stdout)["anomalies"]["linearizable"]) == {"nonlinearizable"}
 
@@ -91,7 +91,7 @@ def test_what_is_written_is_tidy_and_names_the_new_system_alone(tmp_path: Path, 
 
 def test_a_system_of_a_command_is_refused_by_name_in_the_simulator(tmp_path: Path) -> None:
     write_skeleton("basket", Node.COMMAND, tmp_path / "basket")
-    refused = ran(tmp_path / "basket", "harness.cli.main", "run", "basket", "--workload", "register")
+    refused = ran(tmp_path / "basket", "stormproof.cli.main", "run", "basket", "--workload", "register")
     words = (
         "environment 'simulated' cannot run basket: its node n1 is a command (redis-server); it can be run in: docker"
     )

@@ -15,7 +15,7 @@ import pytest
 
 PATIENCE_S = 300.0
 """Of a test that would wait for ever: then the command is killed. Nothing is measured by it."""
-COMMAND = [sys.executable, "-m", "harness.cli.main", "check", "-", "--engine", "inprocess"]
+COMMAND = [sys.executable, "-m", "stormproof.cli.main", "check", "-", "--engine", "inprocess"]
 INVALID = """\
 {:process 0, :type :invoke, :f :write, :value 1}
 {:process 0, :type :ok, :f :write, :value 1}

@@ -53,7 +53,7 @@ def test_a_violation_is_explained(stormproof: Stormproof, tmp_path: Path) -> Non
 CHECK = """
 import sys
 sys.path.append(sys.argv[1])
-from harness.cli import main
+from stormproof.cli import main
 sys.exit(main.run(["check", *sys.argv[2:], "--model", "tickets:TICKETS", "--json"]))
 """
 """The model's folder is on this process's path alone."""

@@ -37,7 +37,7 @@ def with_a_workload(installed: Path) -> Path:
 
 def ran(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "harness.cli.main", *arguments, "--json"],
+        [sys.executable, "-m", "stormproof.cli.main", *arguments, "--json"],
         cwd=installed.parent,
         env=environment_with(installed, MEMO),
         capture_output=True,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.session import decide, execute
+from stormproof.session import decide, execute
 from tests.command_line.answers import Stormproof
 
 

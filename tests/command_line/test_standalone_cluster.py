@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.spark.java import JavaMissing, require_java
-from harness.explore.search import Search, here, searched
-from harness.explore.space import Space
-from harness.explore.store import Store
+from stormproof.search.search import Search, here, searched
+from stormproof.search.space import Space
+from stormproof.search.store import Store
 
 pytestmark = [pytest.mark.gate, pytest.mark.xdist_group("spark")]
 ROOT = 13

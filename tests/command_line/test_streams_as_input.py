@@ -37,7 +37,7 @@ def piped(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], Path]:
 
 
 def on_standard_input(data: bytes, *arguments: str | Path) -> Answer:
-    command = [sys.executable, "-m", "harness.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "stormproof.cli.main", *map(str, arguments)]
     ran = subprocess.run(command, input=data, capture_output=True, check=False)
     return Answer(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
@@ -122,12 +122,12 @@ def test_the_exit_code_says_what_became_of_a_command_whose_streams_are_closed_or
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    command = f'exec "{sys.executable}" -m harness.cli.main run kafka {streams}'
+    command = f'exec "{sys.executable}" -m stormproof.cli.main run kafka {streams}'
     assert subprocess.run(["sh", "-c", command], check=False, stderr=subprocess.DEVNULL).returncode == 254
 
 
 def test_standard_input_that_is_closed_or_named_twice_is_wrong_usage(stormproof: Stormproof) -> None:
-    command = f'exec "{sys.executable}" -m harness.cli.main export - <&-'
+    command = f'exec "{sys.executable}" -m stormproof.cli.main export - <&-'
     ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (254, "stormproof: - cannot be read: standard input is closed\n")
     assert "name it once" in stormproof("check", "-", "-", *CHECK).err

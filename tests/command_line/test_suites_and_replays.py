@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.session import resolve as registry
-from harness.session.suite_file import load_suite
+from stormproof.session import resolve as registry
+from stormproof.session.suite_file import load_suite
 from tests.command_line.answers import Stormproof
 
 SUITE = """

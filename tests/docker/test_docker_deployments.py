@@ -9,7 +9,7 @@ import pytest
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario
 from harness.record.usage_log import read_usage
-from harness.session.run import run_scenario
+from stormproof.session.run import run_scenario
 
 pytestmark = [pytest.mark.docker, pytest.mark.thorough]
 

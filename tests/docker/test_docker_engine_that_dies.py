@@ -79,7 +79,7 @@ def passage(tmp_path: Path) -> Iterator[Passage]:
 
 def test_an_engine_that_is_gone_ends_the_run_with_one_line(passage: Passage, tmp_path: Path) -> None:
     environment = {**os.environ, "DOCKER_HOST": f"unix://{passage.path}"}
-    command = [sys.executable, "-m", "harness.cli.main"]
+    command = [sys.executable, "-m", "stormproof.cli.main"]
     runs = tmp_path / "runs"
     with subprocess.Popen(
         [*command, *RUN, *STORM, "--runs", str(runs)], env=environment, stderr=subprocess.PIPE, text=True

@@ -11,7 +11,7 @@ import pytest
 from harness.record.event_lines import node_events
 from harness.record.run_directory import EVENTS, FAULTS, NODE_LOGS
 from harness.record.scenario import Scenario
-from harness.session.run import run_scenario
+from stormproof.session.run import run_scenario
 
 pytestmark = [pytest.mark.docker, pytest.mark.thorough]
 

@@ -8,7 +8,7 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario
-from harness.session.run import run_scenario
+from stormproof.session.run import run_scenario
 
 pytestmark = [pytest.mark.docker, pytest.mark.gate]
 

@@ -9,7 +9,7 @@ import pytest
 from checkers.verdict import Verdict
 from harness.environments.docker import engine
 from harness.record.scenario import Scenario
-from harness.session.run import run_scenario
+from stormproof.session.run import run_scenario
 from workloads.systems.rocketmq.clients.public.process import PROGRAM
 
 pytestmark = [pytest.mark.docker, pytest.mark.thorough]

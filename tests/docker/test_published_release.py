@@ -17,8 +17,8 @@ from harness.errors import UsageError
 from harness.record.event_lines import node_events
 from harness.record.run_directory import EVENTS, NODE_LOGS
 from harness.record.scenario import Scenario
-from harness.session.outcome import Outcome
-from harness.session.run import run_scenario
+from stormproof.session.outcome import Outcome
+from stormproof.session.run import run_scenario
 from workloads.systems.rocketmq.release import DIRECTORY
 
 pytestmark = pytest.mark.docker

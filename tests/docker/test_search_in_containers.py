@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.explore import live
-from harness.explore.row import RANDOM, Task
 from harness.progress import Moment
 from harness.record.scenario import Scenario
 from harness.run import CALM
+from stormproof.search import live
+from stormproof.search.row import RANDOM, Task
 
 pytestmark = [pytest.mark.docker, pytest.mark.gate]
 

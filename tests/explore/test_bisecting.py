@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cli import main
 from harness.errors import UsageError
-from harness.explore.bisection import Since, Tried, halved, since
-from harness.explore.checkout import Checkout
-from harness.explore.storm_file import StormFile, storm_text
 from harness.progress import unwatched
 from harness.record.scenario import Scenario
+from stormproof.cli import main
+from stormproof.search.bisection import Since, Tried, halved, since
+from stormproof.search.checkout import Checkout
+from stormproof.search.storm_file import StormFile, storm_text
 
 HERE = Path(__file__).resolve().parents[2]
 GIT = ("git", "-c", "user.name=somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false")

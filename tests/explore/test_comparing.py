@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from harness.explore import compare
-from harness.explore.compare import Chase, both_ways, chased, compared
-from harness.explore.guide import ROUND
-from harness.explore.row import Task
-from harness.explore.search import Search
-from harness.explore.space import Space
+from stormproof.search import compare
+from stormproof.search.compare import Chase, both_ways, chased, compared
+from stormproof.search.guide import ROUND
+from stormproof.search.row import Task
+from stormproof.search.search import Search
+from stormproof.search.space import Space
 from tests.explore.test_search import row_of
 
 BUG = "flush-lie"

@@ -10,16 +10,16 @@ from functools import cache
 import pytest
 
 from harness.errors import UsageError
-from harness.explore.draw import BESIDE, drawn_storm, faults_for
-from harness.explore.mutate import CHANGES, entries_in, mutated, reset, with_changed_amount, without_idle
-from harness.explore.points import NOTHING_KNOWN, Points, strike
-from harness.explore.space import BUSY, CROWDS, UNHURRIED, Faults, Space
 from harness.record.scenario import Scenario, SettingValue
 from harness.seed import Seed
-from harness.session import resolve as registry
 from nemesis.impair import Impairing, amounts_of
 from nemesis.target import Role
 from nemesis.trigger import Trigger
+from stormproof.search.draw import BESIDE, drawn_storm, faults_for
+from stormproof.search.mutate import CHANGES, entries_in, mutated, reset, with_changed_amount, without_idle
+from stormproof.search.points import NOTHING_KNOWN, Points, strike
+from stormproof.search.space import BUSY, CROWDS, UNHURRIED, Faults, Space
+from stormproof.session import resolve as registry
 from workloads.systems.rocketmq.settings import broker_groups
 
 SPACE = Space(system="rocketmq", settings={})

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from harness.explore import findings
-from harness.explore.findings import SHRUNK_OF_ONE, Finding, causes_of, keep, shrunk_row, to_shrink
-from harness.explore.guide import Guide
-from harness.explore.row import scenario_text
-from harness.explore.search import Tally
-from harness.explore.space import Space
-from harness.explore.storm_file import load_storm
 from harness.record.scenario import Scenario
+from stormproof.search import findings
+from stormproof.search.findings import SHRUNK_OF_ONE, Finding, causes_of, keep, shrunk_row, to_shrink
+from stormproof.search.guide import Guide
+from stormproof.search.row import scenario_text
+from stormproof.search.search import Tally
+from stormproof.search.space import Space
+from stormproof.search.storm_file import load_storm
 
 TRACE = "0" * 32
 

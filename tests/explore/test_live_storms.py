@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HarnessError, UsageError
-from harness.explore import live
-from harness.explore.draw import drawn_storm
-from harness.explore.row import RANDOM, Task
-from harness.explore.search import Search
-from harness.explore.space import LIVE, Space
 from harness.progress import Moment, unwatched
 from harness.record.scenario import DRAWN
-from harness.session import resolve as registry
+from stormproof.search import live
+from stormproof.search.draw import drawn_storm
+from stormproof.search.row import RANDOM, Task
+from stormproof.search.search import Search
+from stormproof.search.space import LIVE, Space
+from stormproof.session import resolve as registry
 
 SPACE = Space(system="rocketmq", settings={}, environment="docker")
 

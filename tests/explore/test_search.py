@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 
 from harness.errors import UsageError
-from harness.explore.guide import LAG, ROUND, Guide
-from harness.explore.points import seconds_in
-from harness.explore.row import GUIDED, RANDOM, ROWS, Task, tried
-from harness.explore.search import Search, bounded, ended, searched
-from harness.explore.space import Space
-from harness.explore.store import Store
-from harness.explore.storm import blow
 from harness.record.scenario import Scenario
-from harness.session import resolve as registry
+from stormproof.search.guide import LAG, ROUND, Guide
+from stormproof.search.points import seconds_in
+from stormproof.search.row import GUIDED, RANDOM, ROWS, Task, tried
+from stormproof.search.search import Search, bounded, ended, searched
+from stormproof.search.space import Space
+from stormproof.search.store import Store
+from stormproof.search.storm import blow
+from stormproof.session import resolve as registry
 
 SPACE = Space(system="rocketmq", settings={})
 

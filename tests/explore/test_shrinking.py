@@ -11,11 +11,6 @@ from hypothesis import strategies as st
 
 from checkers.verdict import Verdict
 from harness.errors import UsageError
-from harness.explore import shrink
-from harness.explore.fewest import fewest, least
-from harness.explore.mutate import entries_in
-from harness.explore.shrink import Shrunk, Trials, scheduled, shrunk, smaller_amounts
-from harness.explore.storm import Blown, Judged, blown_and_judged
 from harness.operation import Operation
 from harness.progress import unwatched
 from harness.record.facts import RunFacts
@@ -23,9 +18,14 @@ from harness.record.fault_log import FaultLog
 from harness.record.history import table_of
 from harness.record.picked import picked_numbers
 from harness.record.scenario import Scenario
-from harness.session import resolve as registry
-from harness.session.resolve import resolve
 from nemesis.impair import ImpairLinksOf
+from stormproof.search import shrink
+from stormproof.search.fewest import fewest, least
+from stormproof.search.mutate import entries_in
+from stormproof.search.shrink import Shrunk, Trials, scheduled, shrunk, smaller_amounts
+from stormproof.search.storm import Blown, Judged, blown_and_judged
+from stormproof.session import resolve as registry
+from stormproof.session.resolve import resolve
 from workloads.log import WORKLOAD as LOG
 
 Shows = Callable[[Scenario], bool]

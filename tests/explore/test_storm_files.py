@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cli import main
 from harness.errors import UsageError
-from harness.explore.as_test import as_test
-from harness.explore.storm import blown_and_judged
-from harness.explore.storm_file import SCHEDULE_SAYS, StormFile, load_storm, parse_storm, storm_text
 from harness.record.scenario import Scenario
-from harness.session.resolve import resolve
+from stormproof.cli import main
+from stormproof.search.as_test import as_test
+from stormproof.search.storm import blown_and_judged
+from stormproof.search.storm_file import SCHEDULE_SAYS, StormFile, load_storm, parse_storm, storm_text
+from stormproof.session.resolve import resolve
 
 LOSES = Scenario(
     system="rocketmq",

@@ -10,11 +10,11 @@ import pytest
 
 from harness.environments.simulated.environment import SimulatedEnvironment
 from harness.errors import HarnessError
-from harness.explore import row
-from harness.explore.draw import drawn_storm
-from harness.explore.processor_time import ComputesForEver, processor_time_limit
-from harness.explore.row import RANDOM, Task
-from harness.explore.space import Space
+from stormproof.search import row
+from stormproof.search.draw import drawn_storm
+from stormproof.search.processor_time import ComputesForEver, processor_time_limit
+from stormproof.search.row import RANDOM, Task
+from stormproof.search.space import Space
 
 SPACE = Space(system="rocketmq", settings={})
 

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import checkers
 import harness.jepsen
-from harness.cli import main
 from harness.compiled import Kernel, interpreted, on_compiling, store
 from harness.compiled.content import digest_of
 from harness.compiled.machine_code import compiler
+from stormproof.cli import main
 from tests.references.history_language import parse_history
 
 FOLDER = Path(__file__).parent

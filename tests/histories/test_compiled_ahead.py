@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.compiled import interpreted
+from stormproof.cli import main
 from tests.histories.compile_kernels import FOLDER, compile_kernels_of, jobs
 from tests.references.history_language import parse_history
 
-CHECK = "from harness.cli.main import main; main()"
+CHECK = "from stormproof.cli.main import main; main()"
 
 
 @pytest.mark.parametrize(

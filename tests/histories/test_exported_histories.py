@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
+from stormproof.cli import main
 from tests.references.history_language import parse_history
 
 FOLDER = Path(__file__).parent

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
+from stormproof.cli import main
 
 FIELD = Path(__file__).parents[3] / "shared" / "field"
 ROWS = [line.split("\t") for line in (FIELD / "expected.tsv").read_text().splitlines()] if FIELD.exists() else []

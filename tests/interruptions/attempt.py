@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from harness.cli.exit_code import exit_code_of
 from harness.errors import UsageError
-from harness.session.judge import check_run
+from stormproof.cli.exit_code import exit_code_of
+from stormproof.session.judge import check_run
 from tests.interruptions.leftovers import containers_of, marked, temporary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,7 +112,7 @@ def carry_out(
     (place / "tmp").mkdir()
     environment = {**os.environ, TOKEN: str(place), "TMPDIR": str(place / "tmp")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "harness.cli.main", *arguments(place)],
+        [sys.executable, "-m", "stormproof.cli.main", *arguments(place)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -145,7 +145,7 @@ def carry_out(
 def duration_s(place: Path, arguments: Callable[[Path], list[str]]) -> float:
     """How long the command goes on, once it handles signals, if it is not interrupted."""
     (place / "tmp").mkdir()
-    command = [sys.executable, "-m", "harness.cli.main", *arguments(place)]
+    command = [sys.executable, "-m", "stormproof.cli.main", *arguments(place)]
     environment = {**os.environ, "TMPDIR": str(place / "tmp")}
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT
@@ -218,7 +218,7 @@ def _judge_leftovers(result: Result, place: Path, environment: Mapping[str, str]
     if left:
         result.problems.append(f"processes are left: {left}")
     if result.code == -signal.SIGKILL:
-        command = [sys.executable, "-m", "harness.cli.main", *cleaning]
+        command = [sys.executable, "-m", "stormproof.cli.main", *cleaning]
         cleaned = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
         if cleaned.returncode:
             result.problems.append(f"cleanup ended with {cleaned.returncode}: {cleaned.stdout}{cleaned.stderr}")

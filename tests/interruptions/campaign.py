@@ -24,8 +24,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from harness.cli.main import run
 from harness.environments.docker import engine
+from stormproof.cli.main import run
 from tests.conftest import docker_answers
 from tests.interruptions.attempt import ELSEWHERE, Attempt, Result, World, carry_out, duration_s, signals_are_heard
 from tests.interruptions.commands import Commands

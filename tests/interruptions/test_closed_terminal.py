@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from checkers.verdict import Verdict
-from harness.session.judge import check_run
+from stormproof.session.judge import check_run
 from tests.interruptions.attempt import ROOT, signals_are_heard
 from tests.interruptions.commands import STORM
 
@@ -29,7 +29,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 def test_a_run_whose_terminal_is_closed_ends_with_255_and_can_be_checked(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     storm = ["run", "rocketmq", *STORM, "--time-limit", "3000", "--engine", "inprocess", "--progress"]
-    command = [sys.executable, "-m", "harness.cli.main", *storm, "--runs", str(tmp_path)]
+    command = [sys.executable, "-m", "stormproof.cli.main", *storm, "--runs", str(tmp_path)]
     with (
         signals_are_heard(),
         subprocess.Popen(
@@ -56,7 +56,7 @@ def test_a_run_whose_terminal_is_closed_ends_with_255_and_can_be_checked(tmp_pat
 @pytest.mark.slow
 def test_under_nohup_a_closed_terminal_changes_nothing(tmp_path: Path) -> None:
     storm = ["run", "rocketmq", "--time-limit", "5", "--recovery", "10", "--seed", "11", "--engine", "inprocess"]
-    command = ["nohup", sys.executable, "-m", "harness.cli.main", *storm, "--runs", str(tmp_path)]
+    command = ["nohup", sys.executable, "-m", "stormproof.cli.main", *storm, "--runs", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT) as process:
         assert process.stdout is not None and process.stdout.readline().startswith("seed")
         process.send_signal(signal.SIGHUP)

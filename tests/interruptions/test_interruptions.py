@@ -11,7 +11,7 @@ from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM
 
 import pytest
 
-from harness.cli.main import run
+from stormproof.cli.main import run
 from tests.interruptions.attempt import TOKEN, Attempt, World, carry_out, signals_are_heard
 from tests.interruptions.campaign import drawn, table
 from tests.interruptions.commands import STORM, SUITE, Commands

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.explore.space import Space
 from harness.record.scenario import SettingValue
+from stormproof.search.space import Space
 
 WORKLOADS: Mapping[str, tuple[str, ...]] = {
     "consumption": (

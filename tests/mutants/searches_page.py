@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.explore.compare import Chase, states_a_storm
-from harness.explore.mutate import entries_in
-from harness.explore.row import scenario_of
-from harness.explore.storm_file import StormFile, storm_text
+from stormproof.search.compare import Chase, states_a_storm
+from stormproof.search.mutate import entries_in
+from stormproof.search.row import scenario_of
+from stormproof.search.storm_file import StormFile, storm_text
 
 FEW_FAULTS = 3
 FEW_OPERATIONS = 20

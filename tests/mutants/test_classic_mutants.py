@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from checkers.verdict import Verdict
-from harness.explore.storm import Judged, blown_and_judged
 from harness.record.scenario import Scenario, SettingValue
-from harness.session import resolve
+from stormproof.search.storm import Judged, blown_and_judged
+from stormproof.session import resolve
 
 Settings = Mapping[str, SettingValue]
 STORMS: Mapping[str, tuple[Settings, tuple[str, ...], int, str]] = {

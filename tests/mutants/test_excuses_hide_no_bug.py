@@ -10,7 +10,7 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.record.scenario import SettingValue
-from harness.session.outcome import replay_line
+from stormproof.session.outcome import replay_line
 from tests.mutants.campaign import catches, judged
 from tests.mutants.planted_bugs import PLANTED_BUGS, PlantedBug
 

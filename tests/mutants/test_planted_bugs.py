@@ -10,7 +10,7 @@ import pytest
 from checkers.invariants import Invariants
 from checkers.replication.checker import ReplicationChecker
 from checkers.verdict import Verdict
-from harness.session.outcome import Outcome, replay_line
+from stormproof.session.outcome import Outcome, replay_line
 from system_under_test.rocketmq.mutants import mutant_names
 from tests.mutants.campaign import catches, healthy, judged
 from tests.mutants.planted_bugs import PLANTED_BUGS, PlantedBug

@@ -43,8 +43,8 @@ from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema
 from harness.record.node_events import write_node_events
-from harness.session.judgement import checker_for
 from results import output
+from stormproof.session.judgement import checker_for
 from tests.references.consumption_histories import random_consumption
 from tests.references.content_histories import made_up_contents
 from tests.references.delay_histories import random_delays

@@ -23,7 +23,7 @@ from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, history_schema
-from harness.session.resolve import workload as workload_named
+from stormproof.session.resolve import workload as workload_named
 from tests.histories.test_history_files import FILES
 from tests.references.history_language import REGISTER_VALUE, VALUE_TYPES, parse_history
 from tests.references.list_histories import random_lists

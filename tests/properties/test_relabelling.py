@@ -19,9 +19,9 @@ from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.searching import Searches
 from harness.record.history import history_schema
-from harness.session.judgement import checker_for
-from harness.session.resolve import names
-from harness.session.resolve import workload as workload_named
+from stormproof.session.judgement import checker_for
+from stormproof.session.resolve import names
+from stormproof.session.resolve import workload as workload_named
 from tests.references.consumption_histories import random_consumption
 from tests.references.delay_histories import random_delays
 from tests.references.element_histories import random_bank

@@ -24,7 +24,7 @@ from checkers.spark.session import spark_session
 from checkers.verdict import merge
 from harness.jepsen import Format, exported
 from harness.record.history import close_torn, read_history
-from harness.session.judgement import Judgement, in_memory, of_model, of_workload
+from stormproof.session.judgement import Judgement, in_memory, of_model, of_workload
 from tests.references import said_otherwise
 from tests.references.drawn_histories import KINDS, drawn
 from tests.references.history_language import WrittenHistory

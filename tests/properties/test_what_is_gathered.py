@@ -16,7 +16,7 @@ from checkers.plan import CheckRequest, Dataset
 from checkers.run import check_history
 from checkers.statistics import Statistics
 from checkers.transactions.elle.graph.units import BLOCK
-from harness.session.judgement import checker_for
+from stormproof.session.judgement import checker_for
 from tests.references.history_language import VALUE_TYPES, write_rows
 
 Row = dict[str, Any]

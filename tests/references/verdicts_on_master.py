@@ -25,7 +25,7 @@ from checkers.spark.engine import SparkEngine
 from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
 from harness.record.node_events import write_node_events
-from harness.session.judgement import checker_for
+from stormproof.session.judgement import checker_for
 from tests.references.history_language import VALUE_TYPES, WrittenHistory, parse_history, write_rows
 from tests.references.node_histories import random_cluster, write_cluster
 from tests.references.register_histories import random_register_rows

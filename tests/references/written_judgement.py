@@ -9,9 +9,9 @@ from checkers.linearizable.history import repeats as of_objects
 from checkers.log.rows import REPEATS as OF_LOGS
 from checkers.plan import Checker
 from checkers.repeats import Repeats
-from harness.session.judgement import checker_for
-from harness.session.resolve import names
-from harness.session.resolve import workload as workload_named
+from stormproof.session.judgement import checker_for
+from stormproof.session.resolve import names
+from stormproof.session.resolve import workload as workload_named
 from tests.references.history_language import WrittenHistory
 
 

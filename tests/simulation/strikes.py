@@ -15,9 +15,9 @@ from harness.record.recorder import MemoryRecorder
 from harness.record.scenario import Scenario
 from harness.run import FactsSoFar, execute
 from harness.seed import Seed
-from harness.session import resolve as registry
-from harness.session.execute import plan_of
 from harness.trace import Trace
+from stormproof.session import resolve as registry
+from stormproof.session.execute import plan_of
 
 STEPS: Mapping[str, str] = {
     "elected-master": "spawn role notice",

@@ -6,9 +6,9 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.administration import ADMINISTER
-from harness.explore.storm import blown_and_judged
 from harness.record.scenario import Scenario
-from harness.session import resolve
+from stormproof.search.storm import blown_and_judged
+from stormproof.session import resolve
 
 ACTS = {
     "more-queues": "storm: 32 queues instead of 16",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from checkers.verdict import Verdict
-from harness.explore.storm import blown_and_judged
 from harness.record.scenario import Scenario, SettingValue
-from harness.session import resolve
+from stormproof.search.storm import blown_and_judged
+from stormproof.session import resolve
 
 
 def storm(workload: str, **settings: SettingValue) -> Scenario:

@@ -6,9 +6,9 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.errors import UsageError
-from harness.explore.storm import blown_and_judged
 from harness.record.scenario import Scenario, SettingValue
-from harness.session import resolve
+from stormproof.search.storm import blown_and_judged
+from stormproof.session import resolve
 
 STORM = ("partition", "kill", "clock", "power")
 SEED = 3

@@ -26,7 +26,7 @@ NEMESIS = (
 PROGRAM = """
 import hashlib, json, sys, tempfile
 from pathlib import Path
-from harness.session.run import run_scenario
+from stormproof.session.run import run_scenario
 from harness.record.scenario import Scenario
 
 nemeses = json.loads(sys.argv[3])

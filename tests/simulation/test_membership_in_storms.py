@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from checkers.verdict import Verdict
-from harness.explore.storm import Judged, blown_and_judged
 from harness.membership import SHRINK, WIPE
 from harness.record.scenario import Scenario
-from harness.session import resolve
+from stormproof.search.storm import Judged, blown_and_judged
+from stormproof.session import resolve
 
 
 def storm(seed: int, *nemesis: str, workload: str = "register", mutant: str | None = None) -> Judged:

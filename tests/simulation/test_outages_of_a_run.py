@@ -6,8 +6,8 @@ from pathlib import Path
 
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario
-from harness.session.outcome import Outcome, replay_line
-from harness.session.run import run_scenario
+from stormproof.session.outcome import Outcome, replay_line
+from stormproof.session.run import run_scenario
 
 ISOLATED_S = 4
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from checkers.verdict import Verdict
-from harness.explore.storm import blown_and_judged
 from harness.record.scenario import Scenario, SettingValue
-from harness.session import resolve
-from harness.session.outcome import Outcome
-from harness.session.run import run_scenario
+from stormproof.search.storm import blown_and_judged
+from stormproof.session import resolve
+from stormproof.session.outcome import Outcome
+from stormproof.session.run import run_scenario
 
 
 def _run(tmp_path: Path, workload: str, **settings: SettingValue) -> Outcome:

@@ -13,8 +13,8 @@ from checkers.verdict import Verdict
 from harness.errors import UsageError
 from harness.record.run_directory import NODE_EVENTS
 from harness.record.scenario import Scenario
-from harness.session.judge import check_run
-from harness.session.run import run_scenario
+from stormproof.session.judge import check_run
+from stormproof.session.run import run_scenario
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer, RemotingServer

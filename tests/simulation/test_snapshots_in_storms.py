@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from checkers.verdict import Verdict
-from harness.explore.draw import drawn_storm
-from harness.explore.space import Space
-from harness.explore.storm import blown_and_judged
 from harness.record.scenario import Scenario
-from harness.session import resolve as registry
+from stormproof.search.draw import drawn_storm
+from stormproof.search.space import Space
+from stormproof.search.storm import blown_and_judged
+from stormproof.session import resolve as registry
 
 SPACE = Space(system="rocketmq", workload="register", settings={"snapshot_threshold": 3})
 

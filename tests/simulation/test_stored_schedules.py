@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from harness.cli import main
 from harness.record.run_record import read_run_record
 from harness.record.scenario import Scenario
-from harness.session.judge import check_run
-from harness.session.outcome import Outcome
-from harness.session.run import run_scenario
 from nemesis.schedule_file import lines_of
+from stormproof.cli import main
+from stormproof.session.judge import check_run
+from stormproof.session.outcome import Outcome
+from stormproof.session.run import run_scenario
 
 SCENARIO = Scenario(
     system="rocketmq",

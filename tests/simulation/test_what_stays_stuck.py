@@ -9,11 +9,11 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.environments.environment import Effect
-from harness.explore.storm import Judged, blown_and_judged
 from harness.record.scenario import Scenario
-from harness.session import resolve
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Entry
+from stormproof.search.storm import Judged, blown_and_judged
+from stormproof.session import resolve
 from system_under_test.rocketmq.broker.ha.following import Following
 
 BY_TIMES = "kill b3 every 4 for 1"

@@ -9,7 +9,7 @@ import pytest
 from checkers.verdict import Verdict
 from harness.environments.docker import engine
 from harness.record.scenario import Scenario
-from harness.session.run import run_scenario
+from stormproof.session.run import run_scenario
 from tests.ssh.machines import rack
 from tests.ssh.test_ssh_storms import PLACES
 from workloads.systems.rocketmq.release import DIRECTORY, image

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from harness.cli.main import run
 from harness.environments.environment import Link
 from harness.environments.remote import agent, capture
 from harness.environments.remote.environment import RemoteEnvironment
@@ -25,6 +24,7 @@ from harness.environments.ssh import keeper
 from harness.environments.ssh.inventory import SSH_PORT, parse_inventory
 from harness.environments.ssh.machines import SshMachines
 from harness.errors import HarnessError
+from stormproof.cli.main import run
 from system_under_test.runtime.real import RealHost
 from tests.conformance.beacon import PORT
 from tests.conformance.promises import answered, nodes

@@ -8,7 +8,7 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario
-from harness.session.run import run_scenario
+from stormproof.session.run import run_scenario
 from tests.ssh.machines import Rack
 from tests.ssh.stand_in import DIRECTORY, install
 

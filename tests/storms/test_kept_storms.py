@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from checkers.verdict import Verdict
-from harness.explore.storm import blown_and_judged
-from harness.explore.storm_file import load_storm
+from stormproof.search.storm import blown_and_judged
+from stormproof.search.storm_file import load_storm
 
 STORMS = sorted(Path(__file__).parent.glob("*.toml"))
 

@@ -9,7 +9,7 @@ import pytest
 from checkers.verdict import Verdict
 from harness.record.fault_log import read_fault_log
 from harness.record.scenario import Scenario, SettingValue
-from harness.session.run import run_scenario
+from stormproof.session.run import run_scenario
 
 pytestmark = pytest.mark.docker
 STORM = ("partition", "kill", "pause")

@@ -9,8 +9,8 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario
-from harness.session.outcome import Outcome
-from harness.session.run import run_scenario
+from stormproof.session.outcome import Outcome
+from stormproof.session.run import run_scenario
 
 pytestmark = pytest.mark.docker
 

@@ -30,7 +30,7 @@ def after_a_storm(folder: Path, nemesis: str, time_limit_s: int, **settings: str
     options = ["--time-limit", str(time_limit_s), "--recovery", "5", "--seed", "1", "--engine", "inprocess", "--json"]
     given = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     ran = subprocess.run(
-        [sys.executable, "-m", "harness.cli.main", *storm, *options, *given],
+        [sys.executable, "-m", "stormproof.cli.main", *storm, *options, *given],
         cwd=folder,
         env=environment_with(folder / "site", PROJECT),
         capture_output=True,

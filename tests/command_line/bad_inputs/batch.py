@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from harness.cli import main
+from stormproof.cli import main
 from tests.command_line.bad_inputs.rows import Row
 from tests.command_line.bad_inputs.shared import lay_out, write
 

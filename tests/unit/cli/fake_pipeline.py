@@ -12,8 +12,8 @@ from checkers.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict
 from harness.record.run_directory import RunDirectory
 from harness.record.run_record import RunRecord, write_run_record
 from harness.record.scenario import Scenario
-from harness.session.outcome import Outcome
-from harness.session.resolve import Parts
+from stormproof.session.outcome import Outcome
+from stormproof.session.resolve import Parts
 
 
 def outcome(scenario: Scenario, directory: Path, verdict: Verdict) -> Outcome:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from checkers.spark import java
-from harness.cli import bootstrap
+from stormproof.cli import bootstrap
 
 
 class Machine:

@@ -13,14 +13,14 @@ import pytest
 
 from checkers.searching import Effort, Searches
 from checkers.verdict import Verdict
-from harness.cli import checking, main, replay, run, suite
 from harness.errors import HarnessError
 from harness.record.history import MalformedHistory
 from harness.record.run_directory import RunDirectory
 from harness.record.run_record import RunRecord, write_run_record
 from harness.record.scenario import Scenario
-from harness.session import engines
-from harness.session import run as session_run
+from stormproof.cli import checking, main, replay, run, suite
+from stormproof.session import engines
+from stormproof.session import run as session_run
 from tests.unit.cli.fake_pipeline import FakePipeline, outcome
 
 Stormproof = Callable[..., int]

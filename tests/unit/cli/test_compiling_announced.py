@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness import compiled
-from harness.cli.compiling import announce_compiling
 from harness.compiled import interpreted, store
+from stormproof.cli.compiling import announce_compiling
 
 
 def test_each_purpose_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +37,7 @@ def test_a_first_check_says_on_standard_error_that_it_compiles_and_a_second_has_
         "{:type :invoke :f :add :process 0 :time 1}\n{:type :ok :f :add :value 1 :process 0 :time 2}\n"
         "{:type :invoke :f :read :process 0 :time 3}\n{:type :ok :f :read :value 1 :process 0 :time 4}\n"
     )
-    command = "from harness.cli.main import main; main()"
+    command = "from stormproof.cli.main import main; main()"
     words = ["check", "three.edn", "--workload", "counter", "--engine", "inprocess", "--json"]
     said = [
         subprocess.run(

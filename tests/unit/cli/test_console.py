@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
-from harness.cli.console import Console, Output, Watching, remark, remark_traceback
+from stormproof.cli import main
+from stormproof.cli.console import Console, Output, Watching, remark, remark_traceback
 
 CLI = Path(main.__file__).parent
 HOSTILE = "key \x1b[2J\r\nverdict   VALID\n\u202e\u2028\udcff\x9b"
@@ -57,7 +57,7 @@ def test_json_is_one_line_of_ascii_and_holds_what_was_put_in(capsys: pytest.Capt
 
 def test_what_an_encoding_lacks_is_shown_escaped() -> None:
     printed = subprocess.run(
-        [sys.executable, "-m", "harness.cli.main", "check", "nowhere-é-→"],
+        [sys.executable, "-m", "stormproof.cli.main", "check", "nowhere-é-→"],
         env={**os.environ, "PYTHONIOENCODING": "latin-1"},
         capture_output=True,
         check=False,

@@ -10,8 +10,8 @@ from pathlib import Path
 import docker
 import pytest
 
-from harness.cli import doctor
-from harness.cli.doctor import Finding
+from stormproof.cli import doctor
+from stormproof.cli.doctor import Finding
 
 Program = Callable[[str, str], None]
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 import pytest
 
-from harness.cli import main
-from harness.cli.main import group
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, nemesis_names
-from harness.session import resolve as registry
-from harness.session.judgement import checker_for
-from harness.session.run import run_scenario
-from harness.session.suite_file import parse_suite
 from stormproof import log, rocketmq, storm
+from stormproof.cli import main
+from stormproof.cli.main import group
+from stormproof.session import resolve as registry
+from stormproof.session.judgement import checker_for
+from stormproof.session.run import run_scenario
+from stormproof.session.suite_file import parse_suite
 
 Stormproof = Callable[..., int]
 COMMANDS = group.list_commands(click.Context(group))

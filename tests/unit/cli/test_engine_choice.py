@@ -8,8 +8,8 @@ import pytest
 
 from harness.errors import HarnessError, UsageError
 from harness.record.scenario import Scenario
-from harness.session import engines
-from harness.session.engines import AUTO, IN_PROCESS, SPARK, SPARK_PAYS_FROM, choose, require_engine
+from stormproof.session import engines
+from stormproof.session.engines import AUTO, IN_PROCESS, SPARK, SPARK_PAYS_FROM, choose, require_engine
 
 PLENTY = 2**50
 FEW_ROWS = 1_000

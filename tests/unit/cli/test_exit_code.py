@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkers.verdict import Verdict
-from harness.cli.exit_code import ExitCode, combined, exit_code_of
+from stormproof.cli.exit_code import ExitCode, combined, exit_code_of
 
 
 def test_each_verdict_has_its_code() -> None:

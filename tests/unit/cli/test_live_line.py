@@ -15,11 +15,11 @@ from typing import Any, TextIO
 
 import pytest
 
-from harness.cli import console as console_module
-from harness.cli.console import Console, Output, Tone, Watching, remark, remark_at_once, settle, shows_colours
-from harness.cli.live_line import LiveLine
 from harness.progress import Moment, RunProgress
 from harness.record.fault_row import FaultRow
+from stormproof.cli import console as console_module
+from stormproof.cli.console import Console, Output, Tone, Watching, remark, remark_at_once, settle, shows_colours
+from stormproof.cli.live_line import LiveLine
 from tests.terminal import Screen, sized
 
 END = "<end>"
@@ -57,7 +57,7 @@ def test_a_storm_shows_the_time_left_the_rates_of_the_last_seconds_and_the_fault
 ) -> None:
     clock = Clock()
     line, stream = live(clock)
-    monkeypatch.setattr("harness.cli.live_line.FALLBACK_COLUMNS", 200)
+    monkeypatch.setattr("stormproof.cli.live_line.FALLBACK_COLUMNS", 200)
     line.report(STORM._replace(at_s=0.0, ok=0, failed=0, unknown=0))
     for second in range(1, 11):
         line.report(STORM._replace(at_s=float(second), ok=90 * second, failed=3 * second, unknown=second))
@@ -89,7 +89,7 @@ def test_the_time_goes_on_where_nothing_is_reported() -> None:
 @pytest.mark.parametrize("columns", [1, 2, 9, 20, 61, 80])
 @pytest.mark.parametrize("fault", ["isolate primary (b1, b2, b3)", "isolate 主節點與副本全部 (代理一)"])
 def test_it_is_never_wider_than_the_terminal(columns: int, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.cli.live_line.FALLBACK_COLUMNS", columns)
+    monkeypatch.setattr("stormproof.cli.live_line.FALLBACK_COLUMNS", columns)
     line, stream = live(Clock())
     line.report(STORM._replace(faults=(fault,) * 9))
     for _ in range(3):
@@ -123,7 +123,7 @@ def test_its_end_leaves_nothing_and_it_begins_again_with_the_next_moment() -> No
 
 
 def test_it_is_drawn_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.cli.live_line.REDRAWN_EVERY_S", 0.01)
+    monkeypatch.setattr("stormproof.cli.live_line.REDRAWN_EVERY_S", 0.01)
     line, stream = live(Clock())
     line.report(STORM)
     assert stream.written.wait(30)
@@ -132,7 +132,7 @@ def test_it_is_drawn_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_terminal_it_is_a_plain_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.cli.live_line.SAID_EVERY_S", 0.01)
+    monkeypatch.setattr("stormproof.cli.live_line.SAID_EVERY_S", 0.01)
     line, stream = live(Clock(), in_place=False)
     line.report(STORM)
     assert stream.written.wait(30)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from harness.cli import main
+from stormproof.cli import main
 
 Stormproof = Callable[..., int]
 

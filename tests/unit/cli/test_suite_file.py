@@ -8,9 +8,9 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.errors import UsageError
-from harness.session import resolve as registry
-from harness.session.expectation import Expectation
-from harness.session.suite_file import load_suite, parse_suite, shipped
+from stormproof.session import resolve as registry
+from stormproof.session.expectation import Expectation
+from stormproof.session.suite_file import load_suite, parse_suite, shipped
 
 MATRIX = """
 name = "mine"

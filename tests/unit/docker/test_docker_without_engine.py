@@ -8,7 +8,6 @@ from typing import cast
 
 import pytest
 
-from harness.cli.main import run
 from harness.environments.docker import engine
 from harness.environments.docker.kind import DOCKER, DONE, REMEDY
 from harness.environments.docker.network import free_ports, is_port_taken
@@ -18,7 +17,8 @@ from harness.environments.remote.launch import python_files
 from harness.errors import HarnessError
 from harness.lifetime import interruption
 from harness.program import PythonProgram
-from harness.session import resolve as registry
+from stormproof.cli.main import run
+from stormproof.session import resolve as registry
 
 NOWHERE = "unix:///nowhere/docker.sock"
 

@@ -11,7 +11,7 @@ from checkers.anomaly import Anomaly
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.environments.remote import capture
 from harness.record.run_directory import ANOMALY_PACKETS, PACKETS, RunDirectory
-from harness.session.packets import cut_packets
+from stormproof.session.packets import cut_packets
 
 SECOND_NS = 10**9
 

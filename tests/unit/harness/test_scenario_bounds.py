@@ -10,9 +10,9 @@ import pytest
 from harness.bounds import bounds_of
 from harness.errors import UsageError
 from harness.record.scenario import BOUNDS, Scenario
-from harness.session.resolve import resolve
-from harness.session.suite_file import parse_suite
 from nemesis.schedule import NemesisSettings
+from stormproof.session.resolve import resolve
+from stormproof.session.suite_file import parse_suite
 from workloads.log import LogSettings
 from workloads.register import RegisterSettings
 from workloads.systems.rocketmq.settings import RocketmqSettings

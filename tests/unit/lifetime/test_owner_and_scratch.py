@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.main import run
 from harness.lifetime import scratch
 from harness.lifetime.owner import State, owner, state_of
+from stormproof.cli.main import run
 
 
 def test_an_owner_lives_exactly_as_long_as_its_process() -> None:
@@ -56,7 +56,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_cleanup_removes_directories_of_dead_processes_alone_and_says_so_as_data(
     killed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harness.cli.cleanup.CLEANED_ENVIRONMENTS", ())
+    monkeypatch.setattr("stormproof.cli.cleanup.CLEANED_ENVIRONMENTS", ())
     host, pid, start = owner().rsplit(":", 2)
     foreign = [tmp_path / "stormproof-notes", tmp_path / f"stormproof-another-{host}+{pid}+{start}-0123456789abcdef"]
     for directory in foreign:
@@ -81,7 +81,7 @@ def test_cleanup_removes_directories_of_dead_processes_alone_and_says_so_as_data
 def test_what_cannot_be_removed_is_reported_and_is_255(
     killed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harness.cli.cleanup.CLEANED_ENVIRONMENTS", ())
+    monkeypatch.setattr("stormproof.cli.cleanup.CLEANED_ENVIRONMENTS", ())
     monkeypatch.setattr("shutil.rmtree", lambda path, ignore_errors: None)
     assert run(["cleanup"]) == 255
     assert capsys.readouterr().out.startswith(f"FAILED    directory {killed}: not all of it could be removed")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.session import resolve as registry
 from harness.system import Declaration
 from nemesis.vocabulary import Vocabulary
+from stormproof.session import resolve as registry
 from workloads.systems.rocketmq.adapter import SYSTEM
 from workloads.systems.rocketmq.settings import RocketmqSettings
 

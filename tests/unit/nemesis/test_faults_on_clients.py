@@ -9,16 +9,16 @@ import pytest
 from checkers.verdict import Verdict
 from harness.environments.environment import Link
 from harness.errors import UsageError
-from harness.explore.storm import blown_and_judged
 from harness.record.fault_log import FaultLog
 from harness.record.scenario import Scenario
 from harness.record.steady_spans import steady_spans
-from harness.session import resolve
 from nemesis.cluster import Cluster
 from nemesis.fault import Partition
 from nemesis.links import between
 from nemesis.package import clients
 from nemesis.vocabulary import CLIENTS, EVERYBODY, Vocabulary
+from stormproof.search.storm import blown_and_judged
+from stormproof.session import resolve
 from tests.unit.nemesis.systems import ROCKETMQ, WORDS
 
 NODES = WORDS.nodes

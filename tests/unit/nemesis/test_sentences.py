@@ -9,12 +9,12 @@ import pytest
 from harness.errors import UsageError
 from harness.record.scenario import Scenario
 from harness.seed import Seed
-from harness.session import resolve as registry
 from nemesis import sentence as grammar
 from nemesis.beat import MOST_STRIKES, Beat, NoSettings, every
 from nemesis.shape import Isolate
 from nemesis.target import Nodes
 from stormproof.scenarios import PRIMARY, log, rocketmq, storm
+from stormproof.session import resolve as registry
 from tests.unit.nemesis.systems import WORDS
 
 

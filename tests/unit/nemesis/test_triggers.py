@@ -24,7 +24,6 @@ from harness.record.fault_log import FaultLog
 from harness.record.fault_row import FaultRow
 from harness.record.scenario import Scenario
 from harness.seed import Seed
-from harness.session import resolve as registry
 from harness.system import NodeSpec
 from harness.trace import Trace
 from nemesis import sentence
@@ -37,6 +36,7 @@ from nemesis.shape import CutLink, Isolate, Shape, Together, kill, pause
 from nemesis.target import Nodes, One, Role
 from nemesis.trigger import Trigger, after, when
 from nemesis.vocabulary import Vocabulary
+from stormproof.session import resolve as registry
 from tests.unit.nemesis.systems import WORDS
 from tests.unit.simulated.lending import LENT
 

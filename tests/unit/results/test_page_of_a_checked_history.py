@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness.cli.main import group
 from results.report import write_report
 from results.report.figure import BY_ORDER, figure
 from results.report.measure import measure
 from results.report.witness import value_words
 from results.verdict_file import VerdictFile, read_verdict, write_verdict
+from stormproof.cli.main import group
 
 MS = 1_000_000
 STALE = [

@@ -10,8 +10,8 @@ from checkers.transactions.model.lattice import ConsistencyModel
 from harness.errors import UsageError
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import Scenario
-from harness.session.resolve import resolve
 from harness.system import LegalLoss
+from stormproof.session.resolve import resolve
 from workloads.systems.mariadb.adapter import SYSTEM as MARIADB
 from workloads.systems.mariadb.adapter import Deployment, MariadbSettings
 from workloads.systems.postgresql.adapter import SYSTEM as POSTGRESQL

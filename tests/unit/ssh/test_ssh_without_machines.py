@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from harness.cli.main import run
 from harness.environments.remote import agent, capture, control_groups, real_clock, relay
 from harness.environments.ssh import keeper
 from harness.environments.ssh.connection import Connections
@@ -25,8 +24,9 @@ from harness.environments.ssh.requirements import PYTHON_OF_TOOLS, require
 from harness.environments.ssh.shell import SshShell
 from harness.errors import HarnessError, UsageError
 from harness.program import Command, DebianPackages, Installed, NamedImage, PythonProgram
-from harness.session import resolve as registry
 from harness.system import NodeSpec
+from stormproof.cli.main import run
+from stormproof.session import resolve as registry
 
 INVENTORY = '[defaults]\nagent = true\n[hosts.m1]\naddress = "192.0.2.1"\ngroups = ["all"]\n'
 

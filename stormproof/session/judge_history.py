@@ -1,0 +1,208 @@
+"""A history that came without its run is judged: nothing is known of faults, so no loss is legal."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from checkers.asked import in_full
+from checkers.certified import CertifiedHistory, fingerprint
+from checkers.history_batches import Source
+from checkers.linearizable import require_certifiable
+from checkers.plan import CheckRequest
+from checkers.searching import TimeIsUp
+from checkers.verdict import CheckerResult, Verdict
+from harness.errors import HarnessError, UsageError
+from harness.jepsen import Beside, located
+from harness.jepsen.nemesis_faults import fault_rows
+from harness.progress import Moment, Progress
+from harness.record.fault_log import FaultLog
+from harness.record.history import MalformedHistory, close_torn
+from harness.record.history.parquet import parquet_file
+from harness.record.history.passed_over import passed_over
+from harness.record.run_directory import HISTORY, RunDirectory
+from results.report import write_report
+from results.verdict_file import Checking, VerdictFile, write_verdict
+from stormproof.session.decide import Decided, Judge, verdict_of
+from stormproof.session.given_history import Form, GivenHistory
+from stormproof.session.judgement import Judgement, read
+from stormproof.session.null_reads import NullReads, taken_for_nothing
+from stormproof.session.outcome import check_line, operations_of, vacuity_arguments, versions
+from stormproof.session.output_file import write
+
+MOST_AT_ONCE = 1_000
+"""Verdicts over histories of one name in one second."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedHistory:
+    """What a history came to."""
+
+    given: GivenHistory
+    history: Source
+    """What was checked: the file itself, or the rows that were read of it."""
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    decided: Decided
+    beside: Beside = field(default_factory=Beside)
+    certified: str = ""
+    """What was proven, in few words; empty where no certificate was asked for."""
+
+    @property
+    def passed_over(self) -> tuple[str, ...]:
+        """What of the history decides nothing, or was not read, each in few words."""
+        return (*passed_over(self.history).words(), *self.beside.passed_over)
+
+    @property
+    def results(self) -> Mapping[str, CheckerResult]:
+        return self.decided.results
+
+
+def judge_history(
+    given: GivenHistory, judgement: Judgement, judge: Judge, *, judged: str, scratch: Path, progress: Progress
+) -> JudgedHistory:
+    """`judged`: the name of the workload or model; `scratch`: a folder for what is kept meanwhile.
+
+    Raises MalformedHistory, TooLargeToCertify, UsageError, HarnessError.
+    """
+    history, judgement, doubts, beside = _rows(given, judgement, scratch, progress)
+    if given.form is not Form.TEXT:
+        judgement.require_values(history)
+    if judgement.null_reads is NullReads.UNKNOWN:
+        history = taken_for_nothing(history, scratch / f"null-reads-{HISTORY}")
+    if judgement.certificate is not None:
+        require_certifiable(history)  # Before hours of work, not after them.
+    request = CheckRequest(history=history, repeats=judgement.repeats)
+    try:
+        decided = judge.decide(request, judgement.checkers, judged=judged, named=str(given.path), progress=progress)
+    except MalformedHistory as error:
+        if judgement.shape.by_time and error.position is not None:
+            # Rows in another order than the text's have no lines in it.
+            raise MalformedHistory(
+                None, f"operation {error.position} by time: {error.reason}", path=error.path
+            ) from None
+        raise
+    verdict, reasons = verdict_of(decided.results, doubts)
+    return JudgedHistory(
+        given=given,
+        history=history,
+        verdict=verdict,
+        reasons=reasons,
+        decided=decided,
+        certified=_certified(given, judgement, request, decided),
+        beside=beside,
+    )
+
+
+def _rows(
+    given: GivenHistory, judgement: Judgement, scratch: Path, progress: Progress
+) -> tuple[Source, Judgement, tuple[str, ...], Beside]:
+    """The history, what it turned out to be judged by, why a verdict of VALID could not be trusted, and what else the
+    history holds."""
+    kept = scratch / HISTORY
+    if given.form is Form.STREAM:
+        recovered = close_torn(given.file, kept)
+        doubts = (f"a torn history: {recovered}",) if recovered.dropped_bytes else ()
+        return recovered.parquet, judgement, doubts, Beside()
+    if given.form is Form.TEXT:
+        progress(f"reading {given.path}")
+        progress(Moment(f"reading {given.path.name}"))
+        rows, judgement, beside = read(given.file, kept, judgement)
+        return rows, judgement, (), beside
+    return given.file, judgement, (), Beside()
+
+
+def _certified(given: GivenHistory, judgement: Judgement, request: CheckRequest, decided: Decided) -> str:
+    """If a certificate was asked for."""
+    certifier, certificate = judgement.certifier, judgement.certificate
+    if certifier is None or certificate is None:
+        return ""
+    history = CertifiedHistory(
+        name=str(given.path),
+        sha256=fingerprint(given.file),
+        functions=dict(judgement.shape.renamed),
+        by_time=judgement.shape.by_time,
+    )
+    try:
+        with in_full(request.history, request.repeats) as rows:
+            asked = replace(request, history=rows)
+            return certifier.certify(asked, decided.engine, partial(write, certificate), history)
+    except TimeIsUp:
+        return "no proof  the time of --give-up-after was up, nothing"
+
+
+def placed(error: MalformedHistory, path: Path, given: GivenHistory | None) -> MalformedHistory:
+    """The same with the name that the user gave, and of a text with its line."""
+    if given is None:
+        path = error.path or path
+    elif given.form is Form.TEXT and error.line is None:
+        error = located(given.file, error)
+    return error.of(path)
+
+
+def keep_verdict(
+    judged: JudgedHistory, judge: Judge, reports: Path, *, judged_as: tuple[str, ...]
+) -> tuple[RunDirectory, str | None]:
+    """The verdict as data and as a page, in a fresh folder under `reports`, and what of the page failed, in words.
+
+    Beside them lies the history: a link to a file of ours, or what another one became; and what its nemesis did.
+    `judged_as`: the words of a command line that judges it alike. Raises UsageError, HarnessError, OSError.
+    """
+    given, engine = judged.given, judged.decided.engine.name
+    directory = _folder_for(given.name, reports)
+    faults = fault_rows(judged.beside.acts)
+    again = given.path if given.file == given.path else directory.history  # a pipe cannot be read again
+    content = VerdictFile(
+        verdict=judged.verdict,
+        reasons=judged.reasons,
+        checkers=judged.results,
+        operations=operations_of(judged.results),
+        faults=FaultLog.of(faults).counts,
+        versions=versions(),
+        passed_over=judged.passed_over,
+        checking=Checking(
+            history=str(again.resolve()),
+            judged_as=shlex.join(judged_as),
+            engine=engine,
+            engine_because=judged.decided.chosen.because,
+            command=check_line(again, *judged_as, *vacuity_arguments(judge.vacuous), "--engine", engine),
+        ),
+    )
+    if isinstance(judged.history, pa.Table):
+        with parquet_file(directory.history, judged.history.schema) as writer:
+            writer.write_table(judged.history)
+    elif judged.history == given.path:
+        directory.history.symlink_to(judged.history.resolve())
+    else:
+        shutil.move(judged.history, directory.history)
+    if faults:
+        write(directory.faults, (f"{json.dumps(row.to_json())}\n" for row in faults))
+    write_verdict(directory.path, content)
+    return directory, write_report(directory.path)
+
+
+def _folder_for(history: str, reports: Path) -> RunDirectory:
+    """A fresh folder for the verdict. Raises UsageError."""
+    try:
+        for attempt in range(1, MOST_AT_ONCE):
+            name = f"{history}-{datetime.now(UTC):%Y%m%dT%H%M%S}" + (f"-{attempt}" if attempt > 1 else "")
+            directory = reports / name
+            try:
+                directory.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            return RunDirectory(directory)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write into {reports}: {error.strerror or error}; make it writable, "
+            "or choose another place with --runs"
+        ) from error
+    raise HarnessError(f"{MOST_AT_ONCE} verdicts over histories called {history} were reached in one second")

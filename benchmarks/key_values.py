@@ -22,7 +22,7 @@ from pathlib import Path
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.verdict import Verdict
-from stormproof.session.judgement import of_model, read
+from stormproof.session.check_spec import of_model, read
 
 
 def ours(log: Path) -> tuple[Verdict, float]:

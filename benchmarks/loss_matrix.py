@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import blown_and_judged
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 COLUMNS: Mapping[str, str] = {
     "kill": "kill primary every 5 for 1",

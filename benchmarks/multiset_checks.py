@@ -23,7 +23,7 @@ from measured import measured
 from checkers.multiset.rows import ELEMENTS
 from checkers.plan import CheckRequest
 from harness.record.history import history_schema
-from stormproof.session.judgement import checker_for
+from stormproof.session.check_spec import checker_for
 
 SCHEMA = history_schema(ELEMENTS)
 PROCESSES = 16

@@ -26,8 +26,8 @@ from measured import measured
 from checkers.plan import CheckRequest
 from checkers.transactions.history.micro_operations import MICRO_OPERATION
 from harness.record.history import history_schema
-from stormproof.session.judgement import checker_for
-from stormproof.session.resolve import workload as workload_named
+from stormproof.session.check_spec import checker_for
+from stormproof.session.registry import workload as workload_named
 
 PROCESSES = 16
 REGISTERS = 1_000

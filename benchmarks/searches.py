@@ -26,10 +26,10 @@ import pyarrow as pa
 from checkers.spark.session import spark_session
 from harness.record.scenario import Scenario
 from stormproof.search.guide import ROUND
-from stormproof.search.on_spark import OnSpark
-from stormproof.search.row import RANDOM, ROWS, Task
 from stormproof.search.search import Search, Trier, searched
 from stormproof.search.space import Space
+from stormproof.search.spark_runner import OnSpark
+from stormproof.search.trial import RANDOM, ROWS, Task
 
 NEMESIS = ("partition", "kill")
 RATE, STORM_S = 100.0, 30.0

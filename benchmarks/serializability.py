@@ -17,7 +17,7 @@ import time
 
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, committed
 
-from checkers.searching import Effort, searching_until
+from checkers.search_budget import Effort, searching_until
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
 from checkers.transactions.isolation.constraints.events import Isolation
 

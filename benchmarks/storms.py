@@ -32,7 +32,7 @@ from harness.record.run_directory import RunDirectory
 from harness.record.scenario import Scenario
 from harness.run import FactsSoFar, execute
 from harness.seed import Seed
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from stormproof.session.execute import plan_of
 
 try:

@@ -1,8 +1,8 @@
 """What was asked, in every completion: what an operation is, made once, where its two rows are paired.
 
 An operation asks for something and is answered. Its completion may leave out what was asked, and one that failed or has
-an unknown outcome may hold something else in its place (`checkers.repeats`). No checker has to know this: each gets a
-history in which a completion says what its invocation asked, its key as well, beside what it answers.
+an unknown outcome may hold something else in its place (`checkers.completions`). No checker has to know this: each gets
+a history in which a completion says what its invocation asked, its key as well, beside what it answers.
 
     invoke send {message: 1} on q · fail send null
     becomes
@@ -26,9 +26,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.completions import Repeats
 from checkers.history_batches import Source, batches, encoded, history_rows, nulls_in
 from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, whole
-from checkers.repeats import Repeats
 from harness.lifetime import scratch
 from harness.operation import NEMESIS
 from harness.record.history import COLUMNS, MalformedHistory, by_process

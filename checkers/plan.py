@@ -16,9 +16,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from checkers.anomaly import Meaning
+from checkers.completions import Repeats
 from checkers.history_batches import Source
-from checkers.repeats import Repeats
-from checkers.searching import Searches
+from checkers.search_budget import Searches
 from checkers.verdict import CheckerResult
 from harness.record.excuse import Excuse
 from harness.record.facts import RunFacts

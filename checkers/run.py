@@ -11,7 +11,7 @@ from checkers.anomaly import Meaning
 from checkers.asked import in_full
 from checkers.history_batches import encoded
 from checkers.plan import Checker, CheckRequest, Engine
-from checkers.searching import TimeIsUp
+from checkers.search_budget import TimeIsUp
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, require_history
 

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.anomaly import Meaning
-from checkers.engine_around import EngineAround
+from checkers.completions import Fills, Repeats, with_member
+from checkers.engine_wrapper import EngineAround
 from checkers.evidence import Evidence
 from checkers.history_batches import Source
 from checkers.kernels.columns import Bool, Int64, member, whole
 from checkers.plan import Checker, CheckRequest, Dataset, Engine
-from checkers.repeats import Fills, Repeats, with_member
 from checkers.vacuity import Vacuity
 from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.history import COLUMNS

@@ -11,9 +11,9 @@ from harness.membership import KINDS as MEMBERSHIP
 from harness.system import Declaration
 from nemesis.administration import Administer
 from nemesis.asking import ASKING
-from nemesis.beat import Beat
 from nemesis.impair import LINK_VERBS
 from nemesis.membership import Leave
+from nemesis.periodic import Beat
 from nemesis.schedule_file import Written
 from nemesis.shape import Shape
 from nemesis.target import Nodes, Target

@@ -8,7 +8,7 @@
     NODE     a node, a role, or one of GROUP: of several only one is struck
 
 What impairs links or nodes may say how badly, behind all else: `slow links of b1 delay_ms=120 jitter_ms=30`
-(`nemesis/amount.py`).
+(`nemesis/parameters.py`).
 
     PATTERN  files, below where a node keeps its data, in quotes: 'store/**/*.blk'
     PROCESS  the name of processes, in quotes where it could be read otherwise: 'redis-server', '*zookeeper*'
@@ -32,7 +32,6 @@ from harness.bounds import shown
 from harness.nearest import nearest
 from nemesis import membership, shape
 from nemesis.administration import Administer
-from nemesis.amount import BY_ELEMENT, Amount
 from nemesis.asking import ASKING
 from nemesis.impair import (
     BYTES,
@@ -48,6 +47,7 @@ from nemesis.impair import (
 )
 from nemesis.links import Between, OneDirection
 from nemesis.package import PACKAGES
+from nemesis.parameters import BY_ELEMENT, Amount
 from nemesis.shape import (
     Apart,
     Bridge,

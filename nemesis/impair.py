@@ -42,10 +42,10 @@ from harness.environments.impairment import (
     SlowNode,
     Strobe,
 )
-from nemesis.amount import AMOUNTS, Amount, Value
 from nemesis.cluster import Cluster
 from nemesis.fault import Fault, ImpairedLinks, ImpairedNodes
 from nemesis.links import Links, between
+from nemesis.parameters import AMOUNTS, Amount, Value
 from nemesis.shape import Shape, Together
 from nemesis.target import Target
 

@@ -26,9 +26,9 @@ from harness.seed import Seed
 from nemesis.administration import UnderWay
 from nemesis.asking import ASKING
 from nemesis.cluster import Cluster
-from nemesis.endings import Endings
 from nemesis.fault import ClockSkew, Compound, Fault, ImpairedNodes, Kill, Partition, Pause, PowerLoss, Skew
 from nemesis.membership import Departure
+from nemesis.pending_recoveries import Endings
 from nemesis.schedule import Due, Entry
 from nemesis.vocabulary import IT
 

@@ -24,8 +24,8 @@ from harness.errors import UsageError
 from harness.reading import read_given
 from harness.record.fault_log import QUORUM
 from harness.seed import Seed
-from nemesis.beat import NoSettings
 from nemesis.grammar import Mistake, Words, meant, parse_shapes
+from nemesis.periodic import NoSettings
 from nemesis.schedule import Entry
 from nemesis.shape import Shape
 from nemesis.trigger import Trigger

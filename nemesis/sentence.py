@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from harness.bounds import shown
 from harness.errors import UsageError
 from harness.nearest import nearest
-from nemesis.beat import Beat
 from nemesis.grammar import Mistake, Words, may_end_with, meant, next_words, parse_shapes
 from nemesis.package import PACKAGES
+from nemesis.periodic import Beat
 from nemesis.trigger_grammar import next_trigger_words, parse_trigger, require_at_once, require_known_node, split
 from nemesis.vocabulary import MOMENTS, Vocabulary
 

@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from harness.lifetime.held import holding
+from harness.lifetime.resources import holding
 
 STANDARD_OUTPUT = Path("-")
 

@@ -26,6 +26,8 @@ from stormproof.packages import require_own_packages
 if TYPE_CHECKING:
     from checkers.anomaly import Anomaly as Anomaly
     from checkers.anomaly import Meaning as Meaning
+    from checkers.completions import Repeats as Repeats
+    from checkers.completions import members as members
     from checkers.evidence import Evidence as Evidence
     from checkers.evidence import any_ok as any_ok
     from checkers.findings import FINDINGS as FINDINGS
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from checkers.plan import CheckRequest as CheckRequest
     from checkers.plan import Dataset as Dataset
     from checkers.plan import Engine as Engine
-    from checkers.repeats import Repeats as Repeats
-    from checkers.repeats import members as members
     from checkers.verdict import AnomalySummary as AnomalySummary
     from checkers.verdict import CheckerResult as CheckerResult
     from checkers.verdict import Verdict as Verdict
@@ -88,7 +88,6 @@ if TYPE_CHECKING:
     from harness.system import System as System
     from harness.watch import Watch as Watch
     from harness.workload import Workload as Workload
-    from nemesis.beat import every as every
     from nemesis.impair import ImpairLinks as ImpairLinks
     from nemesis.impair import ImpairLinksOf as ImpairLinksOf
     from nemesis.impair import ImpairNodes as ImpairNodes
@@ -96,6 +95,7 @@ if TYPE_CHECKING:
     from nemesis.links import OneDirection as OneDirection
     from nemesis.membership import shrink as shrink
     from nemesis.membership import wipe as wipe
+    from nemesis.periodic import every as every
     from nemesis.shape import Apart as Apart
     from nemesis.shape import Bridge as Bridge
     from nemesis.shape import ClockShape as ClockShape
@@ -140,7 +140,7 @@ _NAMES = {
     "checkers.findings": ("FINDINGS", "Example", "Findings", "gathered_findings", "judged"),
     "checkers.linearizable.model": ("ANYTHING", "Call", "Model", "always", "reading"),
     "checkers.plan": ("CheckRequest", "Checker", "Dataset", "Engine"),
-    "checkers.repeats": ("Repeats", "members"),
+    "checkers.completions": ("Repeats", "members"),
     "checkers.verdict": ("AnomalySummary", "CheckerResult", "Verdict"),
     "harness.bounds": ("Bounds",),
     "harness.client": ("Client",),
@@ -181,7 +181,7 @@ _NAMES = {
     "harness.system": ("Declaration", "Elastic", "LegalLoss", "NodeSpec", "System"),
     "harness.watch": ("Watch",),
     "harness.workload": ("Workload",),
-    "nemesis.beat": ("every",),
+    "nemesis.periodic": ("every",),
     "nemesis.impair": ("ImpairLinks", "ImpairLinksOf", "ImpairNodes"),
     "nemesis.links": ("Between", "OneDirection"),
     "nemesis.membership": ("shrink", "wipe"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, SettingValue
-from nemesis.beat import Beat
+from nemesis.periodic import Beat
 from nemesis.target import Role
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
+from checkers.completions import members
 from checkers.evidence import shows_members
 from checkers.plan import Checker
-from checkers.repeats import members
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
 from harness.generator import Generator, drawn, invoke

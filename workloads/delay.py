@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from checkers.completions import members
 from checkers.delay import DELAYED, DelayChecker
 from checkers.evidence import any_ok
 from checkers.plan import Checker
-from checkers.repeats import members
 from harness.bounds import INT64
 from harness.workload import Workload
 

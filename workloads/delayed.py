@@ -27,12 +27,12 @@ from typing import Annotated
 
 import pyarrow as pa
 
-from checkers.conjunction import Conjunction
+from checkers.all_of import Conjunction
+from checkers.completions import members
 from checkers.delay import DelayChecker, Terms
 from checkers.evidence import any_ok
 from checkers.multiset.queue import QueueChecker
 from checkers.plan import Checker
-from checkers.repeats import members
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
 from harness.generator import (

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from checkers.conjunction import Conjunction
+from checkers.all_of import Conjunction
+from checkers.completions import members, remembered
 from checkers.evidence import shows_members
 from checkers.plan import Checker
 from checkers.pop import FUNCTIONS, POPPED, PopChecker
 from checkers.pop_order import PopOrderChecker
-from checkers.repeats import members, remembered
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
 from harness.generator import PENDING, Context, Emission, Generator, invoke

@@ -15,8 +15,8 @@ from typing import Annotated
 
 import pyarrow as pa
 
+from checkers.completions import members
 from checkers.linearizable import MODELS, Linearizable
-from checkers.repeats import members
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import UsageError

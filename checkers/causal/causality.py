@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Int32, Int64
-from checkers.kernels.filling import next_place, require_filled
+from checkers.kernels.gap_filling import next_place, require_filled
 from harness.compiled import compiled, inlined
 
 CELLS = 1 << 26

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.kernels.columns import Int32, Int64
-from checkers.kernels.filling import next_place, require_filled
+from checkers.kernels.gap_filling import next_place, require_filled
 from harness.compiled import compiled
 
 

@@ -49,7 +49,7 @@ from checkers.linearizable.registers import findings as registers
 from checkers.linearizable.searches import MALFORMED, NONLINEARIZABLE, UNDECIDED_OBJECT, UNSEARCHED
 from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.prefix import Finals, by_their_names
-from checkers.searching import Searches
+from checkers.search_budget import Searches
 from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.history import MalformedHistory
 

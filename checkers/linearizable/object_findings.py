@@ -26,7 +26,7 @@ from checkers.linearizable.searches import (
     meaningless,
     searches,
 )
-from checkers.searching import Searches
+from checkers.search_budget import Searches
 from checkers.verdict import EXAMPLES
 
 OBJECTS = "objects"

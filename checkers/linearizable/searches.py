@@ -29,7 +29,7 @@ from checkers.linearizable.search.decision import (
 )
 from checkers.linearizable.search.parts import Part, decide_parts, parts
 from checkers.linearizable.values import NEVER, shown
-from checkers.searching import Searches, saying_of
+from checkers.search_budget import Searches, saying_of
 
 NONLINEARIZABLE = "nonlinearizable"
 UNDECIDED_OBJECT = "undecided"

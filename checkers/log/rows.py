@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from checkers.completions import members, parts
 from checkers.evidence import Evidence, any_ok, reading
 from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, elements, integers, member, whole
-from checkers.repeats import members, parts
 
 COLUMNS = ("index", "type", "f", "key", "value.message", "value.offset", "value.messages", "value.txn", "node")
 """The columns of a history that show messages and places."""

@@ -1,9 +1,9 @@
 """Spark's JVM, started here and not by PySpark, so that it ends with this process, whatever ends that.
 
 PySpark starts it in the middle of a function that an interrupt leaves without a trace of it: the JVM then waits for
-ever for a file that is gone, and holds whatever pipe it was given. Here it is under a guard (`harness.lifetime.guard`)
-from the first moment, in a session of its own together with all Python workers, writes nothing but into a directory of
-this process, and PySpark is given the port on which it listens.
+ever for a file that is gone, and holds whatever pipe it was given. Here it is under a supervisor from the first moment
+(`harness.lifetime.supervisor`), in a session of its own together with all Python workers, writes nothing but into a
+directory of this process, and PySpark is given the port on which it listens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.lifetime import scratch
-from harness.lifetime.guarded import Guarded
+from harness.lifetime.supervised import Guarded
 
 LOOKED_FOR_EACH_S = 0.02
 LOG_TAIL_BYTES = 4_000

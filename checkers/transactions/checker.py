@@ -35,7 +35,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers import searching
+from checkers import search_budget
 from checkers.anomaly import Anomaly, Meaning
 from checkers.certified import CertifiedHistory
 from checkers.evidence import Evidence, beginning_with_a_read
@@ -43,7 +43,7 @@ from checkers.findings import gathered_findings
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
-from checkers.searching import TimeIsUp
+from checkers.search_budget import TimeIsUp
 from checkers.transactions.anomalies import cycle_anomalies, names_of, names_of_no_order, order_anomalies
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.graph.cycles import Cycles
@@ -314,7 +314,7 @@ def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
 
 
 def _by_cycles(engine: Engine, inferred: Inference, left_out: int, known: Known) -> Known:
-    searching.say(lambda: "cycles of dependencies")
+    search_budget.say(lambda: "cycles of dependencies")
     found = cycles(engine, inferred.nodes, inferred.links)
     if left_out:
         reason = f"{left_out} dependencies on the last versions of crowded keys were left out"
@@ -332,7 +332,7 @@ def _by_its_decider(engine: Engine, inferred: Inference, demanded: ConsistencyMo
 
 def _by_reads(engine: Engine, inferred: Inference) -> tuple[Known, int]:
     """Without cycles; and how many dependencies are left out of them. Raises MalformedHistory."""
-    searching.say(lambda: "what reads show by themselves")
+    search_budget.say(lambda: "what reads show by themselves")
     findings = dict(gathered_findings(engine, inferred.findings))
     refuse_malformed(findings)
     counted = {name: findings.pop(name).count for name in COUNTS if name in findings}

@@ -6,7 +6,7 @@ taken for that code's failure, or be swallowed. There are two cases instead.
 - While something runs that has to be unwound (a run: faults to heal, containers to remove), `unwinding` is around it. A
   signal asks it, once, to end at a point of its own choice; `Interrupted` is raised when it has.
 - Otherwise nothing has to be unwound: the process says that it was interrupted, gives back what it holds outside of
-  itself (`harness.lifetime.held`), and is gone.
+  itself (`harness.lifetime.resources`), and is gone.
 
 Further signals change nothing, and the first of them is answered: giving back is never cut short. A signal that was
 ignored when the process began stays ignored (nohup; a shell's background jobs and Ctrl-C), but for SIGTERM.
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import NoReturn
 
-from harness.lifetime.held import give_all_back
+from harness.lifetime.resources import give_all_back
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAID_AT = 2

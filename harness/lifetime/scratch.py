@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from harness.lifetime.held import hold, holding
 from harness.lifetime.owner import PATTERN, State, owner, state_of
+from harness.lifetime.resources import hold, holding
 
 _NAME = re.compile(r"stormproof-(?P<owner>[^/]+)-\w+")
 _COLON = "+"

@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 from harness.record.run_directory import LATEST, SCENARIO, RunDirectory
 from harness.record.scenario import NONE
 from harness.system import Declaration
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 Source = Callable[[click.Context], Iterable[str]]
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
@@ -105,7 +105,7 @@ def settings_of_check(context: click.Context) -> Iterable[str]:
 
 
 def consistency_models(context: click.Context) -> Iterable[str]:
-    from stormproof.session.judgement import consistency_models
+    from stormproof.session.check_spec import consistency_models
 
     return consistency_models()
 

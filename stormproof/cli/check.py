@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from checkers.names import ASSUMPTIONS, MODELS
-from checkers.searching import Effort
+from checkers.search_budget import Effort
 from checkers.verdict import Vacuous
 from harness.arrow import start_arrow
 from harness.errors import UsageError
@@ -34,7 +34,7 @@ from stormproof.cli.options import (
     vacuity_option,
 )
 from stormproof.cli.usage import ModelName, OneOf
-from stormproof.session.resolve import names
+from stormproof.session.registry import names
 
 EXAMPLES = """
 stormproof check runs/latest

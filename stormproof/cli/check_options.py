@@ -18,10 +18,10 @@ from harness.jepsen.notations import functions_beside, functions_of
 from harness.jepsen.recognise import KAFKA, NOTHING, Kind, Recognised, is_of_kafka, recognised
 from harness.jepsen.test_directory import JepsenTest
 from harness.record.run_directory import RunDirectory
-from stormproof.session.given_history import Form, GivenHistory
-from stormproof.session.judgement import Judgement, demands, of_model, of_workload, transactional
+from stormproof.session.check_spec import Judgement, demands, of_model, of_workload, transactional
+from stormproof.session.foreign_history import Form, GivenHistory
 from stormproof.session.output_file import require_writable
-from stormproof.session.resolve import names
+from stormproof.session.registry import names
 
 BY_TIME = "time"
 SESSIONS = "rw-register"

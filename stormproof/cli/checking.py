@@ -22,23 +22,23 @@ from harness.record.run_directory import RunDirectory, require_writable_director
 from results.junit import Case, junit_xml
 from results.verdict_file import ACCEPTED
 from stormproof.cli.check_options import HistoryOptions, NothingHappened
-from stormproof.cli.checking_ahead import Ahead, Known
 from stormproof.cli.checking_paths import Target, targets
 from stormproof.cli.compared import compared
 from stormproof.cli.console import Console, Output, Watching, remark, remarks_alone
 from stormproof.cli.exit_code import ExitCode, combined, exit_code_of
 from stormproof.cli.options import Execution
 from stormproof.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
+from stormproof.cli.prefetch import Ahead, Known
 from stormproof.session import engines
+from stormproof.session.check_spec import REGISTERS
 from stormproof.session.decide import Judge
 from stormproof.session.early_findings import EarlyFindings
-from stormproof.session.given_history import OWN_SUFFIXES, Form, GivenHistory, given, given_directory, is_there
+from stormproof.session.foreign_history import OWN_SUFFIXES, Form, GivenHistory, given, given_directory, is_there
 from stormproof.session.judge import check_run
 from stormproof.session.judge_history import JudgedHistory, judge_history, keep_verdict, placed
-from stormproof.session.judgement import REGISTERS
 from stormproof.session.null_reads import NullReads
 from stormproof.session.output_file import require_writable, write
-from stormproof.session.resolve import names
+from stormproof.session.registry import names
 
 NOT_JUDGED = "not judged"
 

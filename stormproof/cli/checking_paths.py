@@ -13,7 +13,7 @@ from harness.jepsen.archive import is_archive, unpack
 from harness.jepsen.test_directory import is_test_directory
 from harness.reading import is_stream
 from harness.record.run_directory import RunDirectory
-from stormproof.session.given_history import is_there
+from stormproof.session.foreign_history import is_there
 
 MOST_WITHIN = 100_000
 """Tests and runs in one directory."""

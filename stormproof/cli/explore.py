@@ -22,13 +22,12 @@ from stormproof.cli.exit_code import ExitCode
 from stormproof.cli.options import SEEDS, console_of, example, output_options
 from stormproof.cli.run import settings_of
 from stormproof.cli.usage import SparkMaster
-from stormproof.session import engines
-from stormproof.session import resolve as registry
+from stormproof.session import engines, registry
 
 if TYPE_CHECKING:
     from stormproof.search.compare import Compared
-    from stormproof.search.on_spark import OnSpark
     from stormproof.search.search import Search, Tally, Trier
+    from stormproof.search.spark_runner import OnSpark
 
 EXAMPLES = """
 stormproof explore rocketmq --for 10m
@@ -206,7 +205,7 @@ def _worst(codes: Iterable[ExitCode]) -> ExitCode:
 
 def _require_possible(searches: Sequence[Search]) -> None:
     """Raises UsageError for a search that has no storms, or none with a fault."""
-    from stormproof.search.draw import require_faults
+    from stormproof.search.sampling import require_faults
 
     for search in searches:
         search.space.require_possible()
@@ -229,7 +228,7 @@ def _planted(system: str, mutant: str | None) -> list[str | None]:
 
 def _on_spark(master: str, console: Console) -> OnSpark:
     from checkers.spark.session import spark_session
-    from stormproof.search.on_spark import OnSpark
+    from stormproof.search.spark_runner import OnSpark
 
     console.progress(Moment(f"starting Spark on {master}"))
     return OnSpark(spark_session(master))

@@ -16,7 +16,7 @@ from stormproof.cli.console import remark
 from stormproof.cli.exit_code import ExitCode
 from stormproof.cli.options import example
 from stormproof.cli.usage import OneOf
-from stormproof.session.given_history import Form, given, is_there
+from stormproof.session.foreign_history import Form, given, is_there
 from stormproof.session.output_file import STANDARD_OUTPUT, require_writable, write
 
 EXAMPLES = """

@@ -20,7 +20,7 @@ from harness.system import Declaration
 from stormproof.cli.console import Console
 from stormproof.cli.options import console_of, example
 from stormproof.cli.usage import OneOf
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from stormproof.session.suite_file import load_suite, shipped
 
 if TYPE_CHECKING:

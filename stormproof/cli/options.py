@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from checkers.searching import USUAL, Effort, Searches
+from checkers.search_budget import USUAL, Effort, Searches
 from checkers.verdict import Vacuous
 from harness.errors import UsageError
 from stormproof.cli.console import Console, Output, Watching

@@ -12,7 +12,7 @@ import click
 
 from harness.arrow import start_arrow
 from harness.errors import HarnessError, UsageError
-from harness.lifetime import guarded, scratch
+from harness.lifetime import scratch, supervised
 from harness.record.run_directory import SCENARIO, require_writable_directory
 from harness.record.run_record import read_run_record
 from harness.trace import Difference, first_difference
@@ -20,8 +20,7 @@ from stormproof.cli.candidates import one_or_a_file, run_directories
 from stormproof.cli.console import Console
 from stormproof.cli.exit_code import ExitCode, exit_code_of
 from stormproof.cli.options import Execution, console_of, example, execution_options, output_options
-from stormproof.session import engines
-from stormproof.session import resolve as registry
+from stormproof.session import engines, registry
 from stormproof.session.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ def recorded_difference(directory: Path) -> Difference | None:
             runs = f"{place}/runs-{hash_seed}"
             command = [sys.executable, "-m", "stormproof.session.record_trace", str(directory), runs]
             try:
-                ran = guarded.run(
+                ran = supervised.run(
                     [*command, str(recording)],
                     environment={**os.environ, "PYTHONHASHSEED": hash_seed},
                     timeout_s=MOST_SECONDS,

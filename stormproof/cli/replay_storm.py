@@ -14,7 +14,7 @@ from stormproof.cli.exit_code import ExitCode, exit_code_of
 from stormproof.cli.options import Execution, console_of
 from stormproof.cli.outcome_text import as_json as outcome_as_json
 from stormproof.cli.outcome_text import say_verdict, tell_outcome, tell_start, tone_of
-from stormproof.search.as_test import as_test
+from stormproof.search.pytest_export import as_test
 from stormproof.search.storm import blown_and_judged
 from stormproof.search.storm_file import StormFile, load_storm
 from stormproof.session import engines, output_file

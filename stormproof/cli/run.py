@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from checkers.searching import Effort
+from checkers.search_budget import Effort
 from checkers.verdict import Vacuous
 from harness.arrow import start_arrow
 from harness.errors import UsageError
@@ -29,7 +29,7 @@ from stormproof.cli.options import (
     search_options,
     vacuity_option,
 )
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 EXAMPLES = """
 stormproof run rocketmq --nemesis partition,kill,clock --time-limit 60

@@ -34,8 +34,7 @@ from stormproof.cli.options import (
 )
 from stormproof.cli.outcome_text import title, tone_of
 from stormproof.cli.suite_result import Result
-from stormproof.session import engines
-from stormproof.session import resolve as registry
+from stormproof.session import engines, registry
 from stormproof.session.output_file import require_folder, require_writable, write
 from stormproof.session.run import run_scenario
 from stormproof.session.suite_file import Row, Suite, load_suite

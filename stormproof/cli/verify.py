@@ -29,8 +29,8 @@ from stormproof.cli.exit_code import ExitCode
 from stormproof.cli.export import history_in
 from stormproof.cli.options import console_of, example
 from stormproof.cli.usage import OneOf
-from stormproof.session.given_history import Form, GivenHistory, given
-from stormproof.session.judgement import Judgement, converted, of_model, of_workload, transactional
+from stormproof.session.check_spec import Judgement, converted, of_model, of_workload, transactional
+from stormproof.session.foreign_history import Form, GivenHistory, given
 
 ORDERS, TRANSACTIONS = "checkers.linearizable.replay", "checkers.transactions.verify"
 """The programs, by what they verify."""

@@ -16,16 +16,16 @@ from functools import partial
 from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
-from harness.lifetime import guarded, scratch
+from harness.lifetime import scratch, supervised
 from harness.progress import Progress
-from stormproof.search.at_revision import SYSTEMS
 from stormproof.search.checkout import Checkout
+from stormproof.search.revision_runner import SYSTEMS
 from stormproof.search.storm_file import StormFile, storm_text
-from stormproof.session.resolve import Parts
+from stormproof.session.registry import Parts
 
 LONGEST_S = 600.0
 """Of one storm."""
-RUNNERS = ("stormproof.search.at_revision", "harness.explore.at_revision")
+RUNNERS = ("stormproof.search.revision_runner", "harness.explore.at_revision")
 """What carries a storm out at a revision: today's module, and where older revisions have it."""
 NODES = "system_under_test"
 """The folder of systems that come with the harness, beside their adapters."""
@@ -136,7 +136,7 @@ def _ran(text: str, paths: Sequence[str], checkout: Checkout, commit: str) -> Tr
         path = [] if paths else [str(root)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*path, os.environ.get("PYTHONPATH", "")])}
         try:
-            ran = guarded.run(command, environment=environment, timeout_s=LONGEST_S)
+            ran = supervised.run(command, environment=environment, timeout_s=LONGEST_S)
         except subprocess.TimeoutExpired:
             return Tried(fails=None, why=f"it takes longer than {LONGEST_S:g} s")
     last = ran.stdout.strip().rpartition("\n")[2]

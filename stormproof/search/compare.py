@@ -20,8 +20,8 @@ from checkers.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.findings import Finding, shrunk_row
 from stormproof.search.guide import LAG, ROUND
-from stormproof.search.row import Task, scenario_of, tried
 from stormproof.search.search import Search, ended, searched
+from stormproof.search.trial import Task, scenario_of, tried
 
 Each = Callable[[Callable[[Any], dict[str, Any]], Sequence[Any]], Iterator[dict[str, Any]]]
 """What a function makes of each of some values, wherever there is a processor, as soon as it is done. Values and

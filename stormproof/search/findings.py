@@ -19,11 +19,11 @@ from harness.errors import HarnessError, UsageError
 from harness.record.scenario import Scenario
 from nemesis.impair import without_amounts
 from stormproof.search.mutate import entries_in
-from stormproof.search.row import scenario_of, scenario_text
 from stormproof.search.search import Tally
 from stormproof.search.shrink import shrunk
 from stormproof.search.storm_file import SUFFIX, StormFile, storm_text
-from stormproof.session import resolve as registry
+from stormproof.search.trial import scenario_of, scenario_text
+from stormproof.session import registry
 
 SHRUNK_OF_ONE = 3
 """Storms that are shrunk of those that show the same anomalies."""

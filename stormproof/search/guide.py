@@ -17,11 +17,11 @@ from typing import Any
 
 from checkers.verdict import Verdict
 from harness.seed import Seed
-from stormproof.search.draw import drawn_storm
 from stormproof.search.mutate import mutated
 from stormproof.search.points import Points, Seconds, seconds_in
-from stormproof.search.row import GUIDED, RANDOM, Task
+from stormproof.search.sampling import drawn_storm
 from stormproof.search.space import Space
+from stormproof.search.trial import GUIDED, RANDOM, Task
 
 ROUND = 16
 """Storms that the guide proposes, and learns of, together."""

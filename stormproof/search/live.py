@@ -21,16 +21,15 @@ import pyarrow as pa
 
 from checkers.verdict import Verdict
 from harness.errors import HarnessError, UsageError
-from harness.lifetime.guarded import Guarded
+from harness.lifetime.supervised import Guarded
 from harness.progress import Moment, Progress
 from harness.record.run_directory import RunDirectory
 from harness.record.run_record import read_run_record
 from harness.run import CALM
 from nemesis.schedule_file import schedule_text
-from stormproof.search.row import ROWS, Task, failed, untold
 from stormproof.search.search import Trier
-from stormproof.session import engines
-from stormproof.session import resolve as registry
+from stormproof.search.trial import ROWS, Task, failed, untold
+from stormproof.session import engines, registry
 from stormproof.session.execute import entries_of
 from stormproof.session.outcome import replay_line
 

@@ -17,7 +17,8 @@ from nemesis.impair import Impairing, amounts_of, with_drawn_amounts, without_am
 from nemesis.schedule import Entry
 from nemesis.schedule_file import entries_that_fit
 from nemesis.shape import Shape
-from stormproof.search.draw import (
+from stormproof.search.points import Points
+from stormproof.search.sampling import (
     MOTIFS,
     WEIGHTS,
     entry_of,
@@ -30,7 +31,6 @@ from stormproof.search.draw import (
     with_one_that_strikes,
     with_trigger,
 )
-from stormproof.search.points import Points
 from stormproof.search.space import (
     CONCURRENCIES,
     THE_NODE,
@@ -42,7 +42,7 @@ from stormproof.search.space import (
     fits,
     is_aimable,
 )
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 Entries = tuple[Entry, ...]
 SECOND_NS = 1_000_000_000

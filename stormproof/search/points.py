@@ -73,7 +73,7 @@ class PointClock:
 
 
 def seconds_in(rows: Iterable[Mapping[str, Any]]) -> Seconds:
-    """Of what a row of a search keeps; see `stormproof.search.row.ROWS`."""
+    """Of what a row of a search keeps; see `stormproof.search.trial.ROWS`."""
     return {row["point"]: tuple(row["times"]) for row in rows}
 
 

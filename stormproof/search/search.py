@@ -15,10 +15,10 @@ import pyarrow as pa
 from checkers.verdict import Verdict
 from harness import path_name
 from stormproof.search.guide import LAG, ROUND, Guide
-from stormproof.search.row import ROWS, Task, tried
 from stormproof.search.space import Space
 from stormproof.search.store import Store
-from stormproof.session import resolve as registry
+from stormproof.search.trial import ROWS, Task, tried
+from stormproof.session import registry
 
 Trier = Callable[[list[Task]], Future[pa.Table]]
 """Begins to try storms, while others may be under way; rows of ROWS, in the order of their numbers."""

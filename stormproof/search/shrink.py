@@ -27,17 +27,17 @@ from harness.record.fault_log import FaultWindow
 from harness.record.history import MalformedHistory
 from harness.record.picked import picked_numbers, picked_text
 from harness.record.scenario import CALM, Scenario
-from nemesis.amount import Amount, Value
 from nemesis.grammar import parse_shapes
 from nemesis.impair import Impairing, amounts_of
+from nemesis.parameters import Amount, Value
 from nemesis.schedule import Entry
 from nemesis.shape import Shape, Together
 from nemesis.vocabulary import IT
-from stormproof.search.draw import with_entries
-from stormproof.search.fewest import fewest, least
+from stormproof.search.delta_debugging import fewest, least
 from stormproof.search.mutate import entries_in
+from stormproof.search.sampling import with_entries
 from stormproof.search.storm import Judged, blown_and_judged
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from stormproof.session.execute import entries_of
 
 MOST_STORMS = 500

@@ -22,7 +22,7 @@ from nemesis.impair import with_drawn_amounts
 from nemesis.shape import Shape
 from nemesis.target import Group, MachineOf, Nodes, One, Role, Target
 from nemesis.vocabulary import EVERYBODY, IT, Vocabulary
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 UNUSUAL_SETTINGS = (0, 1, 2, 2, 3, 4)
 """How many settings of the system are not the usual ones, or sets of them that go together: with many at once it is

@@ -4,8 +4,8 @@
       search.json        what is searched; the same command goes on with it
       rounds/00000.parquet …
 
-`spark.read.parquet(".../rounds")` is a row a storm, as `stormproof.search.row.ROWS` says. A round is there whole or not
-at all, and after all rounds before it; those under way are lost when a search is interrupted.
+`spark.read.parquet(".../rounds")` is a row a storm, as `stormproof.search.trial.ROWS` says. A round is there whole or
+not at all, and after all rounds before it; those under way are lost when a search is interrupted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.errors import HarnessError, UsageError
-from stormproof.search.row import ROWS
+from stormproof.search.trial import ROWS
 
 SEARCH = "search.json"
 ROUNDS = "rounds"

@@ -32,7 +32,7 @@ from stormproof.session.decide import Judge
 from stormproof.session.engines import IN_PROCESS
 from stormproof.session.execute import plan_of
 from stormproof.session.judge import RecordedRun, Shows, judged_run, voters_of
-from stormproof.session.resolve import Parts
+from stormproof.session.registry import Parts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,8 +36,8 @@ from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.reading import read_given
 from harness.record.scenario import Scenario
-from stormproof.session import resolve as registry
-from stormproof.session.resolve import Parts
+from stormproof.session import registry
+from stormproof.session.registry import Parts
 
 SUFFIX = ".storm.toml"
 LONGEST_BYTES = 1 << 20

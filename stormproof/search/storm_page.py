@@ -24,7 +24,7 @@ from stormproof.search.messages import Sent, Traffic, TrafficTrace
 from stormproof.search.shrink import examples, witnesses
 from stormproof.search.storm import Judged, blown_and_judged
 from stormproof.search.storm_file import StormFile
-from stormproof.session.resolve import Parts
+from stormproof.session.registry import Parts
 
 SENTENCES = 6
 """Of why promises are broken."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from checkers.deadline_engine import EngineInTime
 from checkers.history_batches import history_rows
-from checkers.in_time import EngineInTime
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
-from checkers.searching import USUAL, Effort, Searches, heard_by
+from checkers.search_budget import USUAL, Effort, Searches, heard_by
 from checkers.verdict import CheckerResult, Vacuous, Verdict, in_words, judged_as, merge
 from harness.progress import Moment, Progress
 from harness.record.history import MalformedHistory

@@ -23,7 +23,7 @@ from pathlib import Path
 from checkers.anomaly import Anomaly
 from checkers.linearizable import TooLargeToCertify
 from checkers.prefix import certain
-from checkers.searching import Effort
+from checkers.search_budget import Effort
 from checkers.verdict import AnomalySummary
 from harness.errors import HarnessError, UsageError
 from harness.jepsen.source import BLOCK_BYTES, BrokenText, opened
@@ -31,10 +31,10 @@ from harness.lifetime.scratch import directory
 from harness.progress import Progress, Remark, unwatched
 from harness.record.history import MalformedHistory
 from stormproof.session import engines
+from stormproof.session.check_spec import Judgement
 from stormproof.session.decide import Judge
-from stormproof.session.given_history import Form, GivenHistory, given
+from stormproof.session.foreign_history import Form, GivenHistory, given
 from stormproof.session.judge_history import JudgedHistory, judge_history
-from stormproof.session.judgement import Judgement
 
 PAUSE_S = 1.0
 """The least time between two looks, and before the first."""

@@ -23,7 +23,7 @@ from nemesis.schedule import Entry, Schedule, Scheduled, quorum
 from nemesis.schedule_file import schedule_text
 from nemesis.vocabulary import CLIENTS
 from stormproof.session.outcome import replay_line, scenario_name, schedule_line, versions
-from stormproof.session.resolve import Parts
+from stormproof.session.registry import Parts
 
 
 @dataclass(frozen=True, kw_only=True)

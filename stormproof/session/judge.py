@@ -17,7 +17,7 @@ from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.progress import Progress as ProgressChecker
 from checkers.recovery import Recovery
 from checkers.replication import ReplicationChecker
-from checkers.searching import USUAL, Effort, Searches
+from checkers.search_budget import USUAL, Effort, Searches
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Vacuous, Verdict, with_nothing_promised
@@ -37,11 +37,10 @@ from harness.record.usage_log import quarters_of, read_usage
 from harness.system import LegalLoss
 from harness.workload import Workload
 from results.verdict_file import Checking
-from stormproof.session import engines
-from stormproof.session import resolve as registry
+from stormproof.session import engines, registry
 from stormproof.session.decide import Decided, Judge, verdict_of
 from stormproof.session.outcome import Outcome, check_line, vacuity_arguments, write_outcome
-from stormproof.session.resolve import Parts
+from stormproof.session.registry import Parts
 
 
 class Shows(Enum):

@@ -18,7 +18,7 @@ from checkers.certified import CertifiedHistory, fingerprint
 from checkers.history_batches import Source
 from checkers.linearizable import require_certifiable
 from checkers.plan import CheckRequest
-from checkers.searching import TimeIsUp
+from checkers.search_budget import TimeIsUp
 from checkers.verdict import CheckerResult, Verdict
 from harness.errors import HarnessError, UsageError
 from harness.jepsen import Beside, located
@@ -31,9 +31,9 @@ from harness.record.history.passed_over import passed_over
 from harness.record.run_directory import HISTORY, RunDirectory
 from results.report import write_report
 from results.verdict_file import Checking, VerdictFile, write_verdict
+from stormproof.session.check_spec import Judgement, read
 from stormproof.session.decide import Decided, Judge, verdict_of
-from stormproof.session.given_history import Form, GivenHistory
-from stormproof.session.judgement import Judgement, read
+from stormproof.session.foreign_history import Form, GivenHistory
 from stormproof.session.null_reads import NullReads, taken_for_nothing
 from stormproof.session.outcome import check_line, operations_of, vacuity_arguments, versions
 from stormproof.session.output_file import write

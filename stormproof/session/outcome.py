@@ -20,7 +20,7 @@ from results.junit import Case, anomalies_in_words, write_junit
 from results.report import write_report
 from results.verdict_file import ACCEPTED, EXCUSED, Checking, VerdictFile, write_verdict
 from stormproof.session.packets import cut_packets
-from stormproof.session.resolve import Parts
+from stormproof.session.registry import Parts
 
 VERSIONED = ("stormproof", "pyspark", "pyarrow", "numpy", "numba", "pandas")
 

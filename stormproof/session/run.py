@@ -10,17 +10,16 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from checkers.searching import USUAL, Effort
+from checkers.search_budget import USUAL, Effort
 from checkers.verdict import Vacuous, Verdict
 from harness.errors import HarnessError, UsageError
 from harness.progress import Moment, Progress, unwatched
 from harness.record.scenario import Scenario
-from stormproof.session import engines
-from stormproof.session import resolve as registry
+from stormproof.session import engines, registry
 from stormproof.session.execute import execute_scenario
 from stormproof.session.judge import check_run
 from stormproof.session.outcome import Outcome
-from stormproof.session.resolve import Parts
+from stormproof.session.registry import Parts
 
 
 def run_scenario(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.bounds import shown
 from harness.errors import HarnessError, UsageError
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 LONGEST_NAME = 40
 PLACEHOLDER = "skeleton"

@@ -145,7 +145,7 @@ def test_a_plugin_that_cannot_be_imported_offers_nothing_and_says_nothing(
         os.write(2, b"Traceback (most recent call last)")
         raise ImportError(name)
 
-    monkeypatch.setattr("stormproof.session.resolve.system", broken)
+    monkeypatch.setattr("stormproof.session.registry.system", broken)
     assert offered("stormproof run rocketmq --mutant f") == []
     assert offered("stormproof run rocketmq --set f") == []
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.linearizable import MODELS
-from stormproof.session.resolve import names
+from stormproof.session.registry import names
 from tests.command_line.answers import Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")

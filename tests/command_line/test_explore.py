@@ -15,11 +15,11 @@ from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import spark_session
 from stormproof.search.compare import Chase, chased
 from stormproof.search.guide import LAG, Guide
-from stormproof.search.on_spark import OnSpark
-from stormproof.search.row import GUIDED, ROWS
 from stormproof.search.search import Search, here, searched
 from stormproof.search.space import Space
+from stormproof.search.spark_runner import OnSpark
 from stormproof.search.store import Store
+from stormproof.search.trial import GUIDED, ROWS
 from tests.command_line.answers import Stormproof
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -9,8 +9,7 @@ import pytest
 
 from harness.environments.simulated.kind import SIMULATED
 from harness.errors import HarnessError
-from stormproof.session import outcome
-from stormproof.session import resolve as registry
+from stormproof.session import outcome, registry
 from tests.command_line.answers import Stormproof
 
 RUN = ["run", "rocketmq", "--nemesis", "kill", "--time-limit", "10", "--recovery", "10", "--seed", "11"]

@@ -10,7 +10,7 @@ import pytest
 
 from checkers.statistics import Statistics
 from stormproof.cli import checking
-from stormproof.session.judge_together import AGAIN, MOST, Pace
+from stormproof.session.batch_checking import AGAIN, MOST, Pace
 from tests.command_line.answers import Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")
@@ -145,7 +145,7 @@ def test_a_long_search_is_left_to_whoever_judges_it_by_itself(
         for process in (0, 1)
     )
     paths = [written(f"{number}.edn", repeated + REGISTER.replace(":process 0", ":process 2")) for number in range(3)]
-    monkeypatch.setattr("checkers.together.MOST_SEARCHED_S", 0.0)
+    monkeypatch.setattr("checkers.batch.MOST_SEARCHED_S", 0.0)
     seen = judged_by_themselves(monkeypatch)
     answer = stormproof("check", *paths, "--model", "register", *IN_PROCESS)
     assert answer.code == 0, answer.out
@@ -154,7 +154,7 @@ def test_a_long_search_is_left_to_whoever_judges_it_by_itself(
 
 def test_what_is_not_short_is_read_once(stormproof: Stormproof, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [written(f"{number}.edn", REGISTER) for number in range(3)]
-    monkeypatch.setattr("stormproof.session.judge_together.MOST_BYTES", len(REGISTER) - 1)
+    monkeypatch.setattr("stormproof.session.batch_checking.MOST_BYTES", len(REGISTER) - 1)
     seen = judged_by_themselves(monkeypatch)
     assert stormproof("check", *paths, "--model", "register", *IN_PROCESS).code == 0
     assert seen == paths

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from stormproof.session.suite_file import load_suite
 from tests.command_line.answers import Stormproof
 

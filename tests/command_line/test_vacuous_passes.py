@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from checkers.linearizable import MODELS
-from stormproof.session.resolve import names
+from stormproof.session.registry import names
 from tests.command_line.answers import Stormproof
 
 IN_PROCESS = ("--engine", "inprocess")

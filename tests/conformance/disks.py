@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
 from harness.environments.disk.damage import cut_files_short, rot
-from harness.environments.disk.troubles import DiskImpairment
+from harness.environments.disk.disk_faults import DiskImpairment
 from harness.environments.fuse.mounted import MountedVolume
 from harness.environments.impairment import BitRot, Corruption
 from harness.environments.simulated.disk import SimulatedDisk

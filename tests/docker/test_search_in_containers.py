@@ -10,7 +10,7 @@ from harness.progress import Moment
 from harness.record.scenario import Scenario
 from harness.run import CALM
 from stormproof.search import live
-from stormproof.search.row import RANDOM, Task
+from stormproof.search.trial import RANDOM, Task
 
 pytestmark = [pytest.mark.docker, pytest.mark.gate]
 

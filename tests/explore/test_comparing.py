@@ -10,9 +10,9 @@ import pytest
 from stormproof.search import compare
 from stormproof.search.compare import Chase, both_ways, chased, compared
 from stormproof.search.guide import ROUND
-from stormproof.search.row import Task
 from stormproof.search.search import Search
 from stormproof.search.space import Space
+from stormproof.search.trial import Task
 from tests.explore.test_search import row_of
 
 BUG = "flush-lie"

@@ -15,11 +15,11 @@ from harness.seed import Seed
 from nemesis.impair import Impairing, amounts_of
 from nemesis.target import Role
 from nemesis.trigger import Trigger
-from stormproof.search.draw import BESIDE, drawn_storm, faults_for
 from stormproof.search.mutate import CHANGES, entries_in, mutated, reset, with_changed_amount, without_idle
 from stormproof.search.points import NOTHING_KNOWN, Points, strike
+from stormproof.search.sampling import BESIDE, drawn_storm, faults_for
 from stormproof.search.space import BUSY, CROWDS, UNHURRIED, Faults, Space
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from workloads.systems.rocketmq.settings import broker_groups
 
 SPACE = Space(system="rocketmq", settings={})

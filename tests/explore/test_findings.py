@@ -11,10 +11,10 @@ from harness.record.scenario import Scenario
 from stormproof.search import findings
 from stormproof.search.findings import SHRUNK_OF_ONE, Finding, causes_of, keep, shrunk_row, to_shrink
 from stormproof.search.guide import Guide
-from stormproof.search.row import scenario_text
 from stormproof.search.search import Tally
 from stormproof.search.space import Space
 from stormproof.search.storm_file import load_storm
+from stormproof.search.trial import scenario_text
 
 TRACE = "0" * 32
 

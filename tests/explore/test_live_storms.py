@@ -12,11 +12,11 @@ from harness.errors import HarnessError, UsageError
 from harness.progress import Moment, unwatched
 from harness.record.scenario import DRAWN
 from stormproof.search import live
-from stormproof.search.draw import drawn_storm
-from stormproof.search.row import RANDOM, Task
+from stormproof.search.sampling import drawn_storm
 from stormproof.search.search import Search
 from stormproof.search.space import LIVE, Space
-from stormproof.session import resolve as registry
+from stormproof.search.trial import RANDOM, Task
+from stormproof.session import registry
 
 SPACE = Space(system="rocketmq", settings={}, environment="docker")
 

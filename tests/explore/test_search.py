@@ -15,12 +15,12 @@ from harness.errors import UsageError
 from harness.record.scenario import Scenario
 from stormproof.search.guide import LAG, ROUND, Guide
 from stormproof.search.points import seconds_in
-from stormproof.search.row import GUIDED, RANDOM, ROWS, Task, tried
 from stormproof.search.search import Search, bounded, ended, searched
 from stormproof.search.space import Space
 from stormproof.search.store import Store
 from stormproof.search.storm import blow
-from stormproof.session import resolve as registry
+from stormproof.search.trial import GUIDED, RANDOM, ROWS, Task, tried
+from stormproof.session import registry
 
 SPACE = Space(system="rocketmq", settings={})
 

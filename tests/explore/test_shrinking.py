@@ -20,12 +20,12 @@ from harness.record.picked import picked_numbers
 from harness.record.scenario import Scenario
 from nemesis.impair import ImpairLinksOf
 from stormproof.search import shrink
-from stormproof.search.fewest import fewest, least
+from stormproof.search.delta_debugging import fewest, least
 from stormproof.search.mutate import entries_in
 from stormproof.search.shrink import Shrunk, Trials, scheduled, shrunk, smaller_amounts
 from stormproof.search.storm import Blown, Judged, blown_and_judged
-from stormproof.session import resolve as registry
-from stormproof.session.resolve import resolve
+from stormproof.session import registry
+from stormproof.session.registry import resolve
 from workloads.log import WORKLOAD as LOG
 
 Shows = Callable[[Scenario], bool]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.record.scenario import Scenario
 from stormproof.cli import main
-from stormproof.search.as_test import as_test
+from stormproof.search.pytest_export import as_test
 from stormproof.search.storm import blown_and_judged
 from stormproof.search.storm_file import SCHEDULE_SAYS, StormFile, load_storm, parse_storm, storm_text
-from stormproof.session.resolve import resolve
+from stormproof.session.registry import resolve
 
 LOSES = Scenario(
     system="rocketmq",

@@ -10,11 +10,11 @@ import pytest
 
 from harness.environments.simulated.environment import SimulatedEnvironment
 from harness.errors import HarnessError
-from stormproof.search import row
-from stormproof.search.draw import drawn_storm
+from stormproof.search import trial
 from stormproof.search.processor_time import ComputesForEver, processor_time_limit
-from stormproof.search.row import RANDOM, Task
+from stormproof.search.sampling import drawn_storm
 from stormproof.search.space import Space
+from stormproof.search.trial import RANDOM, Task
 
 SPACE = Space(system="rocketmq", settings={})
 
@@ -36,9 +36,9 @@ def compute_for_ever(*arguments: Any) -> None:
 def test_a_storm_that_computes_for_ever_is_told_and_does_not_hold_up_the_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(row, "blown_and_judged", compute_for_ever)
-    monkeypatch.setattr(row, "MOST_PROCESSOR_S", 0.05)
-    told = row.tried(task(0))
+    monkeypatch.setattr(trial, "blown_and_judged", compute_for_ever)
+    monkeypatch.setattr(trial, "MOST_PROCESSOR_S", 0.05)
+    told = trial.tried(task(0))
     assert (told["verdict"], told["anomalies"]) == ("unknown", [])
     assert "it did not come to its end in 0.05 s of processor time" in told["words"]
 
@@ -63,6 +63,6 @@ def worlds() -> int:
 def test_nothing_is_kept_of_storms_that_ended() -> None:
     before = worlds()
     for number in range(5):
-        row.tried(task(number))
+        trial.tried(task(number))
     # The first one hangs on what is looked at no more.
     assert worlds() <= before + 1

@@ -12,7 +12,7 @@ import pytest
 
 from harness.record.scenario import Scenario
 from nemesis.schedule_file import lines_of
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from stormproof.session.suite_file import load_suite
 from tests.findings.campaign import blow_all, keep_newest, main
 from tests.findings.outcomes import FAILED, INVALID, REFUSED, VALID, Kept, Outcome, outcome_of

@@ -14,7 +14,7 @@ from checkers.linearizable import MODELS
 from checkers.spark.java import JavaMissing, require_java
 from results.verdict_file import ACCEPTED
 from stormproof.cli import main
-from stormproof.session.resolve import names
+from stormproof.session.registry import names
 
 FOREIGN = Path(__file__).parents[3] / "shared" / "histories"
 needs_histories = pytest.mark.skipif(not FOREIGN.exists(), reason="no ../shared/histories beside the checkout")

@@ -25,8 +25,8 @@ from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Verdict, merge
 from harness.compiled import Kernel, interpreted
-from stormproof.session.resolve import names
-from stormproof.session.resolve import workload as workload_named
+from stormproof.session.registry import names
+from stormproof.session.registry import workload as workload_named
 from tests.histories.test_node_event_files import ANOMALIES as CLUSTER_ANOMALIES
 from tests.references.history_language import WrittenHistory, parse_history
 from tests.references.written_judgement import checker_of, evidence_of, repeats_of

@@ -35,12 +35,12 @@ from typing import Any
 from stormproof.search.checkout import Checkout
 from stormproof.search.compare import Chase, Each, both_ways, chase_words, chased_row, learned_nothing, shrunk_catch
 from stormproof.search.mutate import entries_in
-from stormproof.search.row import scenario_of
 from stormproof.search.search import Search
 from stormproof.search.space import Space
 from stormproof.search.store import write_whole
 from stormproof.search.storm_file import SUFFIX, StormFile, storm_text
-from stormproof.session import resolve as registry
+from stormproof.search.trial import scenario_of
+from stormproof.session import registry
 from tests.mutants.given import space_for
 from tests.mutants.searches_page import Small, page
 
@@ -178,7 +178,7 @@ def in_processes(jobs: int) -> Each:
 
 def on_spark(master: str) -> Each:
     from checkers.spark.session import spark_session
-    from stormproof.search.on_spark import OnSpark
+    from stormproof.search.spark_runner import OnSpark
 
     return OnSpark(spark_session(master)).as_done
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from stormproof.search.compare import Chase, states_a_storm
 from stormproof.search.mutate import entries_in
-from stormproof.search.row import scenario_of
 from stormproof.search.storm_file import StormFile, storm_text
+from stormproof.search.trial import scenario_of
 
 FEW_FAULTS = 3
 FEW_OPERATIONS = 20

@@ -9,7 +9,7 @@ import pytest
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import Judged, blown_and_judged
-from stormproof.session import resolve
+from stormproof.session import registry
 
 Settings = Mapping[str, SettingValue]
 STORMS: Mapping[str, tuple[Settings, tuple[str, ...], int, str]] = {
@@ -42,7 +42,7 @@ def judged(mutant: str, *, is_planted: bool) -> Judged:
         time_limit_s=20,
         seed=seed,
     )
-    return blown_and_judged(scenario, resolve.resolve(scenario))
+    return blown_and_judged(scenario, registry.resolve(scenario))
 
 
 @pytest.mark.parametrize("mutant", STORMS)

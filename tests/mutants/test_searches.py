@@ -12,10 +12,10 @@ import pytest
 from harness.record.scenario import Scenario
 from stormproof.search.compare import Chase, chased_row
 from stormproof.search.guide import LAG, ROUND
-from stormproof.search.row import scenario_text
 from stormproof.search.search import Search
 from stormproof.search.space import Space
 from stormproof.search.storm_file import load_storm, storm_text
+from stormproof.search.trial import scenario_text
 from system_under_test.rocketmq.mutants import mutant_names
 from tests.mutants.given import SETTINGS, WORKLOADS, space_for
 from tests.mutants.searches import Kept, left, main, name_of, search_all, searches_for, shrink_all, smallest

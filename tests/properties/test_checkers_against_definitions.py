@@ -27,8 +27,8 @@ from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, merge
 from harness.errors import UsageError
 from harness.record.history import history_schema
-from stormproof.session.judgement import checker_for
-from stormproof.session.resolve import workload as workload_named
+from stormproof.session.check_spec import checker_for
+from stormproof.session.registry import workload as workload_named
 from tests.references.element_histories import (
     defined_bank,
     defined_latencies,

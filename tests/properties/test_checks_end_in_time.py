@@ -11,12 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from checkers.engine_around import EngineAround
+from checkers.deadline_engine import EngineInTime
+from checkers.engine_wrapper import EngineAround
 from checkers.in_process.engine import InProcessEngine
-from checkers.in_time import EngineInTime
 from checkers.plan import CheckRequest, Dataset
 from checkers.run import check_history
-from checkers.searching import GRACE_S, TimeIsUp
+from checkers.search_budget import GRACE_S, TimeIsUp
 from checkers.statistics import Statistics
 from checkers.transactions.checker import Levels, ListAppend, RwRegister
 from checkers.transactions.history.micro_operations import TRANSACTION

@@ -12,15 +12,15 @@ import pytest
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
-from checkers.searching import searching_until
+from checkers.search_budget import searching_until
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
 from checkers.transactions.isolation import deciders
-from checkers.transactions.isolation.constraints import decide, repair, saturation, short_paths
+from checkers.transactions.isolation.constraints import bounded_propagation, decide, refinement, saturation
 from checkers.transactions.isolation.constraints.bounds import DEMANDED
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
 from checkers.transactions.isolation.constraints.events import Isolation, Kept
-from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
+from checkers.transactions.isolation.constraints.subhistory import excerpt, of_the_whole
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import Verdict
@@ -264,7 +264,7 @@ def test_what_was_established_until_a_decision_was_given_up_is_told() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_no_order_is_begun_of_many_sessions_once_searches_are_over(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repair, "CHEAP_CLOCKS", 0)
+    monkeypatch.setattr(refinement, "CHEAP_CLOCKS", 0)
     with searching_until(0.0):
         decision = decided(written(NEITHER_ORDER), model)
     assert decision.verdict is Verdict.UNKNOWN and decision.established is not None
@@ -276,7 +276,7 @@ def test_no_order_is_begun_of_many_sessions_once_searches_are_over(model: str, m
 def test_a_decision_that_was_given_up_is_never_wrong_about_its_prefix(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(short_paths, "PASSES", 0)
+    monkeypatch.setattr(bounded_propagation, "PASSES", 0)
     monkeypatch.setattr(saturation, "SWEEPS", 1)
     level = Level.SERIALIZABLE if MODELS[model][0] is Isolation.SERIALIZABLE else Level.SNAPSHOT
     prefixes = []
@@ -323,7 +323,7 @@ def test_small_histories_are_decided_as_by_all_orders() -> None:
 
 
 def test_what_short_paths_would_refute_clocks_and_the_solver_refute_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_paths, "PASSES", 0)
+    monkeypatch.setattr(bounded_propagation, "PASSES", 0)
     seen = agree(range(100, 180), 5)
     assert min(seen[model, Verdict.INVALID] for model in MODELS) > 10
 

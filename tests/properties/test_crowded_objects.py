@@ -16,7 +16,7 @@ from checkers.linearizable.search import decision
 from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE, decide_with_orders
 from checkers.linearizable.search.foresight import Ended, first_stuck, foreseen
 from checkers.linearizable.search.problem import problem_of
-from checkers.searching import searching_until
+from checkers.search_budget import searching_until
 from tests.properties.test_objects_against_brute_force import brute_force, judge, operations_of, rows_of
 from tests.references.crowded_histories import ASKING, Rows, crowded
 from tests.references.object_histories import made_up

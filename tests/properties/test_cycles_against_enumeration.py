@@ -22,7 +22,7 @@ from checkers.transactions.elle.graph.search import PATIENCE, cycles, unit_cycle
 from checkers.transactions.elle.graph.shortest_cycles import Patience
 from checkers.transactions.elle.graph.small_cycles import any_nonadjacent
 from checkers.transactions.elle.graph.strong_components import KIND_BITS, RW, WR, WW, graph_of
-from checkers.transactions.elle.graph.units import Units, edges_of_units, nodes_of_units
+from checkers.transactions.elle.graph.subgraphs import Units, edges_of_units, nodes_of_units
 from checkers.verdict import EXAMPLES
 from tests.references import transaction_graphs
 from tests.references.thousands import thousands

@@ -14,7 +14,7 @@ from checkers.linearizable.objects import MODELS
 from checkers.linearizable.search import decision
 from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED, decide
 from checkers.linearizable.search.problem import problem_of
-from checkers.searching import searching_until
+from checkers.search_budget import searching_until
 from tests.properties.test_objects_against_brute_force import rows_of
 from tests.properties.test_routing_of_contents import kernel_rows
 from tests.references.object_histories import made_up

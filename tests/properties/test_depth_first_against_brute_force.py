@@ -17,7 +17,7 @@ from checkers.linearizable.search.descent import Descent, descent
 from checkers.linearizable.search.orders import placed
 from checkers.linearizable.search.problem import problem_of
 from checkers.linearizable.search.timeline import Problem, layout
-from checkers.searching import searching_until
+from checkers.search_budget import searching_until
 from tests.properties.test_objects_against_brute_force import brute_force, judge, operations_of, rows_of
 from tests.references.object_histories import VARIANTS, made_up
 from tests.references.thousands import thousands

@@ -18,9 +18,9 @@ from transaction_stores import Level, Store, Values, rows
 from checkers.availability import Availability
 from checkers.consumption import ConsumptionChecker, Mode
 from checkers.consumption.rows import CONSUMPTION
+from checkers.deadline_engine import EngineInTime
 from checkers.delay import DELAYED, DelayChecker
 from checkers.in_process.engine import InProcessEngine
-from checkers.in_time import EngineInTime
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
@@ -28,7 +28,7 @@ from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.pop import POPPED, PopChecker
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
-from checkers.searching import Searches
+from checkers.search_budget import Searches
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import spark_session
@@ -44,7 +44,7 @@ from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema
 from harness.record.node_events import write_node_events
 from results import output
-from stormproof.session.judgement import checker_for
+from stormproof.session.check_spec import checker_for
 from tests.references.consumption_histories import random_consumption
 from tests.references.content_histories import made_up_contents
 from tests.references.delay_histories import random_delays
@@ -199,7 +199,7 @@ def test_both_engines_give_the_same_verdict_of_vast_registers(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 800)
-    monkeypatch.setattr("checkers.linearizable.registers.vast.VAST_ROWS", 18)
+    monkeypatch.setattr("checkers.linearizable.registers.sharded_registers.VAST_ROWS", 18)
     rows = random_register_rows(random.Random(4), registers=150)
     request = CheckRequest(history=write(tmp_path / "h.parquet", rows, REGISTER_VALUE))
     checkers = {"linearizable": Linearizable(MODELS["cas-register"])}

@@ -6,10 +6,10 @@ import pytest
 from transaction_stores import Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
-from checkers.transactions.isolation.constraints import forks, parallel_snapshot
+from checkers.transactions.isolation.constraints import long_forks, parallel_snapshot
 from checkers.transactions.isolation.constraints.decide import decided
 from checkers.transactions.isolation.constraints.events import Kept
-from checkers.transactions.isolation.constraints.forks import without_forks
+from checkers.transactions.isolation.constraints.long_forks import without_forks
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS, parallel_snapshot_decided
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.verdict import Verdict
@@ -35,7 +35,7 @@ def test_one_read_of_a_fork_is_left_out_and_who_reads_still_comes_behind(pick: i
 
 
 def test_contradictions_of_many_events_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forks, "LARGEST", 3)
+    monkeypatch.setattr(long_forks, "LARGEST", 3)
     assert without_forks(committed(LONG_FORK), Kept.NOTHING, 0) is None
 
 

@@ -20,7 +20,7 @@ from checkers.verdict import CheckerResult
 from harness.errors import HarnessError
 from harness.jepsen import Format, exported
 from harness.record.history import MalformedHistory, read_history
-from stormproof.session.judgement import Judgement, in_memory, of_model, of_workload
+from stormproof.session.check_spec import Judgement, in_memory, of_model, of_workload
 from tests.references.drawn_histories import KINDS
 from tests.references.history_language import WrittenHistory
 from tests.references.hostile_rows import OTHER_TYPES, Hostile, held_at, hostile, leaves, with_other_type

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from checkers.transactions.isolation.constraints.moving_order import (
+from checkers.transactions.isolation.constraints.incremental_topological_order import (
     NOBODY,
     MovingOrder,
     added,

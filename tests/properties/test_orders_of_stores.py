@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from transaction_stores import Keys, Level, Store, Values, Violation, committed
 
-from checkers import searching
-from checkers.searching import searching_until
+from checkers import search_budget
+from checkers.search_budget import searching_until
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import INITIAL
-from checkers.transactions.isolation.constraints import rearrangement
+from checkers.transactions.isolation.constraints import order_search
 from checkers.transactions.isolation.constraints.bounds import DEMANDED
 from checkers.transactions.isolation.constraints.decide import MODELS
 from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
-from checkers.transactions.isolation.constraints.rearrangement import Rearrangement
+from checkers.transactions.isolation.constraints.order_search import Rearrangement
 from checkers.transactions.isolation.constraints.schedule import explains
-from checkers.transactions.isolation.constraints.windows import windows
+from checkers.transactions.isolation.constraints.time_bounds import windows
 from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.transaction_histories import random_committed
@@ -50,7 +50,7 @@ def busy(level: Level, lag: int, seed: int, violation: Violation | None = None, 
 
 def order_of_a_store(known: Events) -> Decision | None:
     rearrangement = Rearrangement.of(known)
-    return rearrangement and rearrangement.decision(DEMANDED.steps)
+    return rearrangement and order_search.decision(DEMANDED.steps)
 
 
 @pytest.mark.parametrize("level", ISOLATIONS)
@@ -101,7 +101,7 @@ def test_an_order_is_found_where_each_key_has_dozens_of_writers_at_once(
     known = events(history, ISOLATIONS[level], kept)
     assert order_of_a_store(known) is not None
     # With hardly any room for what is learned it is forgotten over and over, and still found.
-    monkeypatch.setattr(rearrangement, "NOGOODS_AN_EVENT", 2)
+    monkeypatch.setattr(order_search, "NOGOODS_AN_EVENT", 2)
     assert order_of_a_store(known) is not None
 
 
@@ -116,7 +116,7 @@ def test_a_search_that_is_told_to_stop_finds_nothing(monkeypatch: pytest.MonkeyP
     assert order_of_a_store(known) is not None
     with searching_until(0.0):
         assert order_of_a_store(known) is None
-    monkeypatch.setattr(searching, "stopping", lambda: nullcontext(np.ones(1, dtype=np.bool_)))
+    monkeypatch.setattr(search_budget, "stopping", lambda: nullcontext(np.ones(1, dtype=np.bool_)))
     assert order_of_a_store(known) is None
 
 

@@ -17,9 +17,9 @@ from checkers.transactions.evidence.certificate import Names, certificate
 from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.isolation.constraints import parallel_snapshot, short_paths
+from checkers.transactions.isolation.constraints import bounded_propagation, parallel_snapshot
+from checkers.transactions.isolation.constraints.order_search import Rearrangement
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS, parallel_snapshot_decided
-from checkers.transactions.isolation.constraints.rearrangement import Rearrangement
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.verify import verified
 from checkers.verdict import Verdict
@@ -215,7 +215,7 @@ def test_a_violation_among_busy_sessions_is_found_in_its_surroundings(violation:
 def test_without_what_is_tried_first_decisions_are_those_of_all_orders_of_versions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(short_paths, "PASSES", 0)
+    monkeypatch.setattr(bounded_propagation, "PASSES", 0)
     monkeypatch.setattr(parallel_snapshot, "_lost_update", lambda accesses: np.zeros(0, dtype=np.int32))
     monkeypatch.setattr(Rearrangement, "of", lambda *_: None)
     seen = judge(range(400, 800))

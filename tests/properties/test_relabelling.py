@@ -17,11 +17,11 @@ from checkers.consumption.rows import RETRY_PREFIX
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.run import check_history
-from checkers.searching import Searches
+from checkers.search_budget import Searches
 from harness.record.history import history_schema
-from stormproof.session.judgement import checker_for
-from stormproof.session.resolve import names
-from stormproof.session.resolve import workload as workload_named
+from stormproof.session.check_spec import checker_for
+from stormproof.session.registry import names
+from stormproof.session.registry import workload as workload_named
 from tests.references.consumption_histories import random_consumption
 from tests.references.delay_histories import random_delays
 from tests.references.element_histories import random_bank

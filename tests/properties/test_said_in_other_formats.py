@@ -17,14 +17,14 @@ from checkers.history_batches import Source
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.run import check_history
-from checkers.searching import Searches
+from checkers.search_budget import Searches
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import spark_session
 from checkers.verdict import merge
 from harness.jepsen import Format, exported
 from harness.record.history import close_torn, read_history
-from stormproof.session.judgement import Judgement, in_memory, of_model, of_workload
+from stormproof.session.check_spec import Judgement, in_memory, of_model, of_workload
 from tests.references import said_otherwise
 from tests.references.drawn_histories import KINDS, drawn
 from tests.references.history_language import WrittenHistory

@@ -17,7 +17,7 @@ from checkers.linearizable import MODELS, FailedCas, Linearizable
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome, Spans
 from checkers.linearizable.objects.register import Register
 from checkers.linearizable.registers.rows import COLUMNS, all_whole, from_batch, from_table
-from checkers.linearizable.registers.vast import decisive_operations, vast_registers
+from checkers.linearizable.registers.sharded_registers import decisive_operations, vast_registers
 from checkers.plan import CheckRequest
 from checkers.verdict import Verdict
 from harness.record.history import history_schema
@@ -73,7 +73,7 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Registers one behind the other, each over several stretches of time, its operations over several batches."""
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 32)
     monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 23)
-    monkeypatch.setattr("checkers.linearizable.registers.vast.VAST_ROWS", 10)
+    monkeypatch.setattr("checkers.linearizable.registers.sharded_registers.VAST_ROWS", 10)
     rng = random.Random(5)
     return write(tmp_path / "h.parquet", [row for number in range(REGISTERS) for row in rows_of_register(rng, number)])
 
@@ -110,7 +110,7 @@ def test_the_decisive_operations_give_the_same_outcome_as_all_of_them(history: P
 
 
 def test_what_is_kept_of_a_register_grows_with_time_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.linearizable.registers.vast.VAST_ROWS", 10)
+    monkeypatch.setattr("checkers.linearizable.registers.sharded_registers.VAST_ROWS", 10)
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 4_000)
     rng = random.Random(8)
     rows: list[Row] = []

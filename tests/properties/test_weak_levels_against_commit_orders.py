@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from checkers.searching import searching_until
+from checkers.search_budget import searching_until
 from checkers.transactions.evidence.proof import Because, Bound, Proof
 from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 from checkers.transactions.isolation.weak import visibility

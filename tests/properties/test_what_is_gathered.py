@@ -15,8 +15,8 @@ from checkers.linearizable import MODELS, Linearizable
 from checkers.plan import CheckRequest, Dataset
 from checkers.run import check_history
 from checkers.statistics import Statistics
-from checkers.transactions.elle.graph.units import BLOCK
-from stormproof.session.judgement import checker_for
+from checkers.transactions.elle.graph.subgraphs import BLOCK
+from stormproof.session.check_spec import checker_for
 from tests.references.history_language import VALUE_TYPES, write_rows
 
 Row = dict[str, Any]

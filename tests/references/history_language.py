@@ -59,7 +59,7 @@ from checkers.linearizable.checker import CONFIGURATIONS
 from checkers.log.rows import LOG_MESSAGES
 from checkers.plan import RunUnderCheck
 from harness.record.history import history_schema
-from stormproof.session.resolve import workloads
+from stormproof.session.registry import workloads
 
 REGISTER_VALUE = pa.struct([pa.field("value", pa.int64()), pa.field("expected", pa.int64())])
 OBJECT_VALUE = pa.struct([pa.field("json", pa.string())])

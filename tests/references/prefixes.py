@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from checkers.completions import Repeats
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import Checker, CheckRequest
 from checkers.prefix import certain, finals_of
-from checkers.repeats import Repeats
 from checkers.run import check_history
 from checkers.verdict import CheckerResult
 from harness.record.history import MalformedHistory, history_schema

@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from checkers.completions import Repeats
 from checkers.consumption.rows import RETRY_PREFIX
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.repeats import Repeats
 from checkers.run import check_history
 from checkers.transactions.meanings import NO_ORDER
 from checkers.vacuity import Vacuity

@@ -17,7 +17,7 @@ from checkers import buckets
 from checkers.availability import Availability
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
-from checkers.linearizable.registers import vast as vast_registers
+from checkers.linearizable.registers import sharded_registers as vast_registers
 from checkers.plan import Checker, CheckRequest, Engine, RunUnderCheck
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
@@ -25,7 +25,7 @@ from checkers.spark.engine import SparkEngine
 from checkers.spark.session import spark_session
 from checkers.statistics import Statistics
 from harness.record.node_events import write_node_events
-from stormproof.session.judgement import checker_for
+from stormproof.session.check_spec import checker_for
 from tests.references.history_language import VALUE_TYPES, WrittenHistory, parse_history, write_rows
 from tests.references.node_histories import random_cluster, write_cluster
 from tests.references.register_histories import random_register_rows

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from checkers.availability import Availability
+from checkers.completions import Repeats
 from checkers.evidence import Evidence
 from checkers.linearizable import MODELS, Linearizable
-from checkers.linearizable.history import repeats as of_objects
+from checkers.linearizable.history import completions as of_objects
 from checkers.log.rows import REPEATS as OF_LOGS
 from checkers.plan import Checker
-from checkers.repeats import Repeats
-from stormproof.session.judgement import checker_for
-from stormproof.session.resolve import names
-from stormproof.session.resolve import workload as workload_named
+from stormproof.session.check_spec import checker_for
+from stormproof.session.registry import names
+from stormproof.session.registry import workload as workload_named
 from tests.references.history_language import WrittenHistory
 
 

@@ -16,7 +16,7 @@ from harness.record.scenario import Scenario
 from harness.run import FactsSoFar, execute
 from harness.seed import Seed
 from harness.trace import Trace
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from stormproof.session.execute import plan_of
 
 STEPS: Mapping[str, str] = {

@@ -8,7 +8,7 @@ from checkers.verdict import Verdict
 from harness.administration import ADMINISTER
 from harness.record.scenario import Scenario
 from stormproof.search.storm import blown_and_judged
-from stormproof.session import resolve
+from stormproof.session import registry
 
 ACTS = {
     "more-queues": "storm: 32 queues instead of 16",
@@ -31,7 +31,7 @@ def test_an_act_is_done_again_and_again_and_breaks_no_promise(act: str, workload
         recovery_s=4.0,
         seed=3,
     )
-    judged = blown_and_judged(scenario, resolve.resolve(scenario))
+    judged = blown_and_judged(scenario, registry.resolve(scenario))
     assert judged.verdict is Verdict.VALID, judged.words()
     done = [window.evidence for window in judged.blown.faults.struck if window.kind == ADMINISTER]
     assert any(words.endswith(ACTS[act]) for words in done), done

@@ -7,7 +7,7 @@ from dataclasses import replace
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import blown_and_judged
-from stormproof.session import resolve
+from stormproof.session import registry
 
 
 def storm(workload: str, **settings: SettingValue) -> Scenario:
@@ -25,13 +25,13 @@ def storm(workload: str, **settings: SettingValue) -> Scenario:
 
 def test_all_of_them_keep_their_promises_at_once() -> None:
     scenario = storm("log+queue+consumption+pop+delayed+transactional+register")
-    outcome = blown_and_judged(scenario, resolve.resolve(scenario))
+    outcome = blown_and_judged(scenario, registry.resolve(scenario))
     assert outcome.verdict is Verdict.VALID, outcome.words()
 
 
 def test_a_planted_bug_is_found_by_the_checker_of_the_workload_that_shows_it() -> None:
     scenario = replace(storm("register+log"), mutant="dispatch-to-max")
-    outcome = blown_and_judged(scenario, resolve.resolve(scenario))
+    outcome = blown_and_judged(scenario, registry.resolve(scenario))
     assert outcome.verdict is Verdict.INVALID
     found = {name for name, result in outcome.results.items() if result.verdict is Verdict.INVALID}
     assert "log/log" in found and "register/linearizable" not in found

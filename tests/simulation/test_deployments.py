@@ -8,7 +8,7 @@ from checkers.verdict import Verdict
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import blown_and_judged
-from stormproof.session import resolve
+from stormproof.session import registry
 
 STORM = ("partition", "kill", "clock", "power")
 SEED = 3
@@ -38,27 +38,27 @@ def storm(seed: int = SEED, workload: str = "log", **settings: SettingValue) -> 
     ids=lambda settings: " ".join(f"{name}={value}" for name, value in settings.items()),
 )
 def test_it_keeps_its_promises(settings: dict[str, SettingValue]) -> None:
-    outcome = blown_and_judged(storm(**settings), resolve.resolve(storm(**settings)))
+    outcome = blown_and_judged(storm(**settings), registry.resolve(storm(**settings)))
     assert outcome.verdict is Verdict.VALID, outcome.words()
 
 
 @pytest.mark.parametrize("deployment", ["masters", "dual-write"])
 def test_queues_of_several_groups_are_emptied(deployment: str) -> None:
     scenario = storm(workload="queue", deployment=deployment, groups=2)
-    outcome = blown_and_judged(scenario, resolve.resolve(scenario))
+    outcome = blown_and_judged(scenario, registry.resolve(scenario))
     assert outcome.verdict is Verdict.VALID, outcome.words()
 
 
 @pytest.mark.parametrize("settings", [{}, {"groups": 2, "brokers": 2}, {"deployment": "dual-write", "proxies": 1}])
 def test_what_is_received_through_proxies_comes_until_it_is_acknowledged(settings: dict[str, SettingValue]) -> None:
     scenario = storm(workload="pop", client="grpc", **settings)
-    outcome = blown_and_judged(scenario, resolve.resolve(scenario))
+    outcome = blown_and_judged(scenario, registry.resolve(scenario))
     assert outcome.verdict is Verdict.VALID, outcome.words()
 
 
 def test_proxies_are_refused_for_what_asks_for_queues_by_number() -> None:
     with pytest.raises(UsageError, match="client=grpc goes through proxies, which do not let clients choose queues"):
-        resolve.resolve(storm(workload="log", client="grpc"))
+        registry.resolve(storm(workload="log", client="grpc"))
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_proxies_are_refused_for_what_asks_for_queues_by_number() -> None:
 )
 def test_settings_that_do_not_go_together_are_refused(settings: dict[str, SettingValue], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        resolve.resolve(storm(**settings))
+        registry.resolve(storm(**settings))
 
 
 @pytest.mark.parametrize("workload", ["register", "bank", "list-append"])
 def test_without_controllers_nothing_runs_on_their_store(workload: str) -> None:
     with pytest.raises(UsageError, match="deployment=single has no controllers"):
-        resolve.resolve(storm(workload=workload, deployment="single"))
+        registry.resolve(storm(workload=workload, deployment="single"))

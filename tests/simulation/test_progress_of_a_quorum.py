@@ -9,7 +9,7 @@ import pytest
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import blown_and_judged
-from stormproof.session import resolve
+from stormproof.session import registry
 from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario
 
@@ -58,7 +58,7 @@ def test_while_a_newcomer_is_not_heard_and_a_member_is_dead_the_others_serve(mut
         time_limit_s=22,
         seed=4,
     )
-    storm = blown_and_judged(scenario, resolve.resolve(scenario))
+    storm = blown_and_judged(scenario, registry.resolve(scenario))
     assert storm.results["progress"].statistics["demanded_s"] > 12
     assert ("no-progress" in storm.anomalies) is (mutant is not None)
     assert storm.verdict is (Verdict.VALID if mutant is None else Verdict.INVALID)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario
-from stormproof.search.draw import drawn_storm
+from stormproof.search.sampling import drawn_storm
 from stormproof.search.space import Space
 from stormproof.search.storm import blown_and_judged
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 SPACE = Space(system="rocketmq", workload="register", settings={"snapshot_threshold": 3})
 

@@ -13,7 +13,7 @@ from harness.record.scenario import Scenario
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Entry
 from stormproof.search.storm import Judged, blown_and_judged
-from stormproof.session import resolve
+from stormproof.session import registry
 from system_under_test.rocketmq.broker.ha.following import Following
 
 BY_TIMES = "kill b3 every 4 for 1"
@@ -21,7 +21,7 @@ BY_TIMES = "kill b3 every 4 for 1"
 
 def judged(nemesis: str) -> Judged:
     scenario = Scenario(system="rocketmq", workload="log", nemesis=(nemesis,), rate=40, time_limit_s=10, seed=3)
-    return blown_and_judged(scenario, resolve.resolve(scenario))
+    return blown_and_judged(scenario, registry.resolve(scenario))
 
 
 def test_the_storms_below_are_valid_where_nothing_is_changed() -> None:
@@ -72,7 +72,7 @@ def test_a_node_whose_disk_is_damaged_for_good_does_not_hide_another_that_is_stu
         time_limit_s=10,
         seed=12,
     )
-    storm = blown_and_judged(scenario, resolve.resolve(scenario))
+    storm = blown_and_judged(scenario, registry.resolve(scenario))
     assert storm.blown.facts.apart == ("b2",)
     assert set(storm.anomalies) == ({"no-progress"} if is_stuck else set())
 
@@ -93,7 +93,7 @@ def test_a_replica_that_never_follows_again_after_a_kill(monkeypatch: pytest.Mon
 def test_no_replica_is_stuck_whose_answers_take_longer_than_clients_wait_in_the_storm() -> None:
     settings = {"brokers": 4, "time_scale": 0.1}
     scenario = Scenario(system="rocketmq", workload="log", settings=settings, rate=20, time_limit_s=5, seed=0)
-    storm = blown_and_judged(scenario, resolve.resolve(scenario))
+    storm = blown_and_judged(scenario, registry.resolve(scenario))
     assert storm.blown.regime["latency_ms"] > 100
     assert not storm.anomalies
     assert storm.verdict is Verdict.UNKNOWN, "nothing was answered in the storm"

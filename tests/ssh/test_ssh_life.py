@@ -20,7 +20,7 @@ from harness.environments.environment import Link
 from harness.environments.remote import agent, capture
 from harness.environments.remote.environment import RemoteEnvironment
 from harness.environments.remote.machines import Home
-from harness.environments.ssh import keeper
+from harness.environments.ssh import machine_lease
 from harness.environments.ssh.inventory import SSH_PORT, parse_inventory
 from harness.environments.ssh.machines import SshMachines
 from harness.errors import HarnessError
@@ -265,7 +265,7 @@ def test_a_watchdog_ends_its_node_and_heals_its_network_when_nobody_is_heard_of(
         process.kill()
         process.wait(PATIENCE_S)
         for one in two:
-            one.sees("sh", "-c", f"echo 0 >{keeper.HEARD}")  # on its clock, when it was switched on
+            one.sees("sh", "-c", f"echo 0 >{machine_lease.HEARD}")  # on its clock, when it was switched on
         until(is_healed, "the watchdogs leave their nodes alone")
         assert clock_given_back(two[0])
     assert run(["cleanup", "--inventory", str(inventory_file)]) == 0
@@ -278,7 +278,7 @@ def test_a_harness_that_was_forgotten_says_nothing_about_the_system(
     monkeypatch.setattr("harness.environments.ssh.machines.HEARD_EVERY_S", 0.2)
     with cluster(inventory_file.read_text(), tmp_path) as run_:
         run_.start()
-        machines.machines["m1"].sees("rm", keeper.CLAIM)
+        machines.machines["m1"].sees("rm", machine_lease.CLAIM)
         until(lambda: bool(run_.machines._lost), "it never heard that its machine is given up")
         with pytest.raises(HarnessError, match=r"the machine m1 .* was given up, and its node a ended"):
             run_.environment.panics()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.kernels.columns import Int64
-from checkers.linearizable.deciders.set_calls import (
+from checkers.linearizable.deciders.set_operations import (
     ADD,
     CONTAINS,
     FALSE,

@@ -12,7 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.kernels.columns import Bool, Int64
-from checkers.linearizable.deciders.set_calls import ADD, CONTAINS, FALSE, FAR, NOBODY, READ, TRUE, SetCalls, described
+from checkers.linearizable.deciders.set_operations import (
+    ADD,
+    CONTAINS,
+    FALSE,
+    FAR,
+    NOBODY,
+    READ,
+    TRUE,
+    SetCalls,
+    described,
+)
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome
 from harness.compiled import compiled
 

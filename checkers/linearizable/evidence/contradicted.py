@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.findings import Example, said_of
 from checkers.kernels.columns import NONE, Int64
 from checkers.linearizable.deciders.spans import Contradiction, Ordered, Spans
@@ -97,7 +97,7 @@ def _first_failure(question: Question) -> int:
     ends = np.sort(question.spans.end[question.spans.definite])
     fits, fails, near = -1, len(ends) - 1, NEAR
     last, witnesses = _witnessed(question, ends)
-    while fails - fits > 1 and not searching.is_over():
+    while fails - fits > 1 and not search_budget.is_over():
         part = question.until(int(ends[last])).concerning(witnesses, near)
         sought = _first_within(part, ends, fits, last)
         for probe in (sought - 1, sought):
@@ -116,7 +116,7 @@ def _first_failure(question: Question) -> int:
 def _first_within(part: Question, ends: Int64, fits: int, fails: int) -> int:
     """Which of the ends behind `fits` is the first after which this part of an object fails; `fails` if none before."""
     probe = (fits + fails) // 2
-    while fails - fits > 1 and not searching.is_over():
+    while fails - fits > 1 and not search_budget.is_over():
         last, _ = _witnessed(part.until(int(ends[probe])), ends)
         if last < 0:
             fits = probe
@@ -143,7 +143,7 @@ def _smaller(failed: Question, window: Contradiction) -> Contradiction:
     if isinstance(nearer, Contradiction):
         known, window = near, nearer
     for start in known.spans.start[sorted(window.operations)][: _tries(known)].tolist():
-        if searching.is_over():
+        if search_budget.is_over():
             break
         position = int(np.searchsorted(known.spans.start, start))
         if not known.spans.definite[position]:
@@ -173,7 +173,7 @@ def _fitting(failed: Question, stuck: int, window: Contradiction) -> list[Hashab
     for number in tried:
         if (
             len(found) < SHOWN_ANSWERS
-            and not searching.is_over()
+            and not search_budget.is_over()
             and isinstance(failed.returning(stuck, number).decide(), Ordered)
         ):
             found.append(number)

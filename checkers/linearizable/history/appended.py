@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.kernels.columns import NONE
-from checkers.linearizable.deciders.append_places import APPEND, EMPTY, GET, NOWHERE
+from checkers.linearizable.deciders.append_tree import APPEND, EMPTY, GET, NOWHERE
 from checkers.linearizable.deciders.spans import Open, Paths, Spans
 from checkers.linearizable.history.columns import spans_of
 from checkers.linearizable.model import Columns, Model

@@ -20,7 +20,7 @@ import numpy as np
 
 from checkers.evidence import any_ok
 from checkers.kernels.columns import NONE, Int64
-from checkers.linearizable.deciders.append_places import (
+from checkers.linearizable.deciders.append_tree import (
     APPEND,
     EMPTY,
     GET,

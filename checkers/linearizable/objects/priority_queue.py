@@ -18,15 +18,15 @@ import numpy as np
 
 from checkers.evidence import any_ok
 from checkers.kernels.columns import Int64
-from checkers.linearizable.deciders.lifetimes import NOBODY, QUEUE, Lifetimes, free_moments, in_a_row, named
-from checkers.linearizable.deciders.spans import Spans
-from checkers.linearizable.deciders.takers import (
+from checkers.linearizable.deciders.indefinite_dequeues import (
     Clash,
     Collection,
     Due,
     never_empty,
     never_empty_because,
 )
+from checkers.linearizable.deciders.lifetimes import NOBODY, QUEUE, Lifetimes, free_moments, in_a_row, named
+from checkers.linearizable.deciders.spans import Spans
 from checkers.linearizable.model import (
     ANYTHING,
     Call,

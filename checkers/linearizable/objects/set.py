@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 from checkers.evidence import any_ok, in_json
 from checkers.kernels.columns import Int64
-from checkers.linearizable.deciders.set_calls import SetCalls, set_calls
 from checkers.linearizable.deciders.set_elements import decided_by_element, order_by_element
 from checkers.linearizable.deciders.set_growth import decided_by_reads, order_of_reads
+from checkers.linearizable.deciders.set_operations import SetCalls, set_calls
 from checkers.linearizable.deciders.spans import Open, Outcome, Spans
 from checkers.linearizable.model import (
     ANYTHING,

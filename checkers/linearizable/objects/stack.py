@@ -14,16 +14,16 @@ import numpy as np
 
 from checkers.evidence import any_ok
 from checkers.kernels.columns import Int64
-from checkers.linearizable.deciders.lifetimes import NOBODY, SHOWN, Lifetimes, Words, free_moments, in_a_row, named
-from checkers.linearizable.deciders.nesting import UNPLACED, Nesting, nested
-from checkers.linearizable.deciders.spans import Spans
-from checkers.linearizable.deciders.takers import (
+from checkers.linearizable.deciders.indefinite_dequeues import (
     Clash,
     Collection,
     Due,
     never_empty,
     never_empty_because,
 )
+from checkers.linearizable.deciders.lifetimes import NOBODY, SHOWN, Lifetimes, Words, free_moments, in_a_row, named
+from checkers.linearizable.deciders.nested_intervals import UNPLACED, Nesting, nested
+from checkers.linearizable.deciders.spans import Spans
 from checkers.linearizable.model import ANYTHING, Call, Decided, Model, State, Value, always, elements, repeating
 from checkers.linearizable.objects.elements import Taken, buried, element_needed, element_put
 from checkers.linearizable.values import NEVER

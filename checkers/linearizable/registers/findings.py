@@ -23,12 +23,12 @@ from checkers.linearizable.objects import register
 from checkers.linearizable.objects.register import Register, suspects
 from checkers.linearizable.question import Question
 from checkers.linearizable.registers.rows import NAMED, SPANS, all_whole, from_batch, from_table, without_operations
-from checkers.linearizable.registers.vast import decisive_operations, vast_registers
+from checkers.linearizable.registers.sharded_registers import decisive_operations, vast_registers
 from checkers.linearizable.search.parts import order_of_parts, parts
 from checkers.linearizable.searches import NONLINEARIZABLE, UNDECIDED_OBJECT, Bounds, OpenObject
 from checkers.linearizable.values import NEVER
 from checkers.plan import Dataset, Engine
-from checkers.searching import Searches
+from checkers.search_budget import Searches
 
 
 def hold_integers(model: Model, history: Dataset) -> bool:

@@ -23,7 +23,7 @@ Only where both fail, all configurations are followed.
 
 The number of configurations is bounded, and so is what they occupy; an object that needs more is undecided, and how
 far it came is reported. The bounds count steps and cells, not seconds, so that every machine decides alike; unless
-a moment is given by which an answer is wanted (`checkers.searching`).
+a moment is given by which an answer is wanted (`checkers.search_budget`).
 
 Source: Wing and Gong, Testing and Verifying Concurrent Objects, JPDC 17 (1993); Lowe, Testing for
 Linearizability, CCPE 29 (2017). The free overwrites are ours, and held against a search through all orders.
@@ -37,7 +37,7 @@ from functools import partial
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.kernels.columns import Int64
 from checkers.linearizable.search.configurations import NODE, PLACED, STATE, Trail
 from checkers.linearizable.search.descent import descent
@@ -260,9 +260,9 @@ class _Search:
             self.explored,
         )
         ended = MISSING
-        between, looks_after = BETWEEN_LOOKS if searching.is_bounded() else BETWEEN_WORDS, FIRST_LOOK
+        between, looks_after = BETWEEN_LOOKS if search_budget.is_bounded() else BETWEEN_WORDS, FIRST_LOOK
         while ended == MISSING and self._transitions.elements <= self._most_elements:
-            if searching.is_over() and reached.at < until:
+            if search_budget.is_over() and reached.at < until:
                 ended = TIME
                 break
             given = Given(self._layout.line, self._transitions.moves(), present, self._layout.words)
@@ -271,7 +271,7 @@ class _Search:
             ended, reached = advance(given, allowance, until, reached)
             self._transitions.fill()
             if ended == LIMIT and allowance.limit < limit:
-                searching.say(partial(self._words, reached))
+                search_budget.say(partial(self._words, reached))
                 # It goes on with the event at which it looked; what it had explored of it does not count.
                 grows = reached.at == begun.at or looks_after < between
                 ended, looks_after = MISSING, 2 * looks_after if grows else between

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.linearizable.search.configurations import PLACED, STATE, no_rows
 from checkers.linearizable.search.depth import ASKS, EXPLORED, FOUND, NOWHERE, STEPS, TIRED, Dive, descend
 from checkers.linearizable.search.events import Present
@@ -55,7 +55,7 @@ def _descent(problem: Problem, of: Layout, most: int, elements: int, together: i
     present = Present(np.full(of.slots, -1, dtype=np.int64), np.zeros(len(problem.does), dtype=np.int64))
     seen = no_rows(len(begun.next), 64)
     ended = TIRED
-    while (ended == ASKS or here[EXPLORED] < most) and moves.elements <= elements and not searching.is_over():
+    while (ended == ASKS or here[EXPLORED] < most) and moves.elements <= elements and not search_budget.is_over():
         given = Given(of.line, moves.moves(), present, of.words)
         ended, seen = descend(given, begun, seen, min(most, int(here[EXPLORED]) + BETWEEN_LOOKS), together)
         moves.fill()

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.kernels.columns import Int64
 from checkers.linearizable.model import Hopeless
 from checkers.linearizable.search.events import READS
@@ -126,7 +126,7 @@ class _Foresight:
             operation, here = followed
             if (here.placed, here.state) in met:
                 continue
-            if len(met) >= most or (len(met) % BETWEEN_LOOKS == 0 and searching.is_over()):
+            if len(met) >= most or (len(met) % BETWEEN_LOOKS == 0 and search_budget.is_over()):
                 return Foreseen(Ended.GIVEN_UP, len(met))
             met.add((here.placed, here.state))
             order.append(operation)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence, Sized
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.kernels.columns import Int64
 from checkers.linearizable.search.events import ASKED, ASKED_AT_FIRST, Moves, find
 from harness.compiled import compiled
@@ -54,7 +54,7 @@ class Transitions:
         entries: list[int] = []
         targets: list[list[int]] = []
         for entry in asked:
-            if (self._entries + len(entries)) % BETWEEN_LOOKS == 0 and searching.is_over():
+            if (self._entries + len(entries)) % BETWEEN_LOOKS == 0 and search_budget.is_over():
                 break
             entries.append(entry)
             targets.append(self._after(entry))

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import WRITES, Committed
 from checkers.transactions.isolation.constraints.bounds import BESIDE, DEMANDED, Bounds
@@ -55,7 +55,7 @@ def decide(
         model = strongest(affordable)[0]
         bounds = BESIDE if demanded in position.broken else DEMANDED
         weak = [other for other in affordable if other.value in LEVELS]
-        with searching.saying_of(f"{model.value}, of {len(left)} models that are left"):
+        with search_budget.saying_of(f"{model.value}, of {len(left)} models that are left"):
             answers = _weak(committed, weak) if model in weak else {model: answer(committed, model, bounds)}
         for answered, decision in answers.items():
             decisions[answered] = decision
@@ -66,7 +66,7 @@ def decide(
 def _is_cheap(model: ConsistencyModel, committed: Committed) -> bool:
     if model.value in LEVELS or model in OF_WRITES:
         return True
-    return len(committed) <= COSTLY_TRANSACTIONS and not searching.is_over()
+    return len(committed) <= COSTLY_TRANSACTIONS and not search_budget.is_over()
 
 
 def _weak(committed: Committed, models: Sequence[ConsistencyModel]) -> Mapping[ConsistencyModel, Decision]:

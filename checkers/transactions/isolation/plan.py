@@ -18,7 +18,7 @@ import pyarrow as pa
 from checkers.kernels.bundles import packed_tables
 from checkers.kernels.columns import Int64
 from checkers.plan import Dataset, Engine
-from checkers.searching import TimeIsUp
+from checkers.search_budget import TimeIsUp
 from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.encoded_proof import CompactProof, decoded_proof, encoded_proof
 from checkers.transactions.evidence.proof import Bound, Decision, Established

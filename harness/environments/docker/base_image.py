@@ -14,7 +14,7 @@ from typing import Any
 from harness.environments.docker.building import Say, build, content_hash, context_of, is_here, pull
 from harness.environments.docker.engine import speaking
 from harness.errors import HarnessError
-from harness.lifetime import guarded, scratch
+from harness.lifetime import scratch, supervised
 
 PUBLIC_PYTHON = "python:3.11-slim-bookworm"
 BASE = "stormproof-base"
@@ -75,7 +75,7 @@ def _from_packages(client: Any, tag: str, say: Say) -> None:
     debootstrap = _debootstrap(say)
     with scratch.directory() as root:
         command = [debootstrap, "--variant=minbase", f"--include={_packages()}", SUITE, str(root)]
-        made = guarded.run(command, stderr=subprocess.STDOUT)
+        made = supervised.run(command, stderr=subprocess.STDOUT)
         if made.returncode:
             raise HarnessError(f"debootstrap could not make a base image: {made.stdout.strip().rpartition(chr(10))[2]}")
         # Two steps, with a file between them: half an archive from a tar that failed must not become an image.
@@ -83,7 +83,7 @@ def _from_packages(client: Any, tag: str, say: Say) -> None:
         root.chmod(0o755)
         tar = ["tar", "-C", str(root), "--exclude=./image.tar", *(f"--exclude={path}" for path in LEFT_OUT)]
         with archive.open("wb") as file:
-            packed = guarded.run([*tar, "-c", "."], stdout=file)
+            packed = supervised.run([*tar, "-c", "."], stdout=file)
         if packed.returncode:
             raise HarnessError(f"the base image could not be packed: {packed.stderr.strip()}")
         repository, _, version = tag.partition(":")

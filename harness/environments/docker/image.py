@@ -26,7 +26,7 @@ from harness.environments.docker.command_image import command_image
 from harness.environments.docker.engine import speaking
 from harness.environments.remote.launch import python_files
 from harness.errors import HarnessError
-from harness.lifetime import guarded, scratch
+from harness.lifetime import scratch, supervised
 from harness.program import PythonProgram, image_of
 from harness.system import NodeSpec
 
@@ -84,7 +84,7 @@ def _installed(client: Any, requirements: Sequence[str], base: str) -> dict[str,
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
         command += ["--only-binary=:all:", f"--python-version={version}", "--implementation=cp", f"--target={target}"]
         command += [f"--platform={name}_{platform.machine()}" for name in PLATFORMS]
-        done = guarded.run([*command, *requirements], stderr=subprocess.STDOUT)
+        done = supervised.run([*command, *requirements], stderr=subprocess.STDOUT)
         if done.returncode:
             last = done.stdout.strip().rpartition("\n")[2]
             raise HarnessError(f"pip could not install {', '.join(requirements)} for Python {version}: {last}")

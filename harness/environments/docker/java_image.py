@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 
 from harness.environments.docker.building import Say, build, content_hash, context_of, forget_old, is_here
 from harness.errors import HarnessError, UsageError
-from harness.lifetime import guarded, scratch
+from harness.lifetime import scratch, supervised
 from harness.program import JavaRelease, MavenArtifacts
 
 RUNTIME_REPOSITORY, REPOSITORY = "stormproof-java", "stormproof-release"
@@ -93,7 +93,7 @@ def _fetched(wanted: MavenArtifacts, place: Path, say: Say) -> dict[str, bytes]:
     pom, jars = place / "pom.xml", place / "lib"
     pom.write_text(POM % "".join(dependencies))
     command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
-    done = guarded.run([*command, f"-DoutputDirectory={jars}"], stderr=subprocess.STDOUT)
+    done = supervised.run([*command, f"-DoutputDirectory={jars}"], stderr=subprocess.STDOUT)
     if done.returncode:
         words = next(filter(None, (line.strip() for line in done.stdout.split("[ERROR]")[1:])), "it said nothing")
         words = words.partition("\n")[0].partition(" -> ")[0]

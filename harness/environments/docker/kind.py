@@ -17,9 +17,9 @@ from harness.environments.docker.image import node_images
 from harness.environments.docker.java_image import require_distribution
 from harness.environments.environment import Environment
 from harness.environments.kind import Setting, refuse_inventory
-from harness.environments.remote.carrying_out import carry_out
 from harness.environments.remote.environment import RemoteEnvironment
 from harness.environments.remote.launch import RUNNER
+from harness.environments.remote.session import carry_out
 from harness.errors import UsageError
 from harness.program import Command, Installed, JavaRelease, PythonProgram
 from harness.system import NodeSpec

@@ -15,12 +15,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.environments.disk.troubles import DiskImpairment
+from harness.environments.disk.disk_faults import DiskImpairment
 from harness.environments.fuse.kernel import DEVICE
 from harness.environments.impairment import BitRot, Corruption
 from harness.environments.remote.machines import Lost
 from harness.errors import HarnessError
-from harness.lifetime.guarded import Guarded
+from harness.lifetime.supervised import Guarded
 from harness.seed import Seed
 
 UNMOUNTED_WITHIN_S = 5.0

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.environments.disk.damage import cut_files_short, rot
-from harness.environments.disk.troubles import DISK_IMPAIRMENTS, DiskImpairment
+from harness.environments.disk.disk_faults import DISK_IMPAIRMENTS, DiskImpairment
 from harness.environments.fuse.kernel import mount, unmount
 from harness.environments.fuse.server import Server
 from harness.environments.fuse.volume import Damaged, Image, Volume

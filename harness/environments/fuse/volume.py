@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from harness.environments.disk.disk_faults import DiskFaults, DiskTroubles
 from harness.environments.disk.durability import Inode, NameJournal, NameOrder, survival
-from harness.environments.disk.troubles import DiskFaults, DiskTroubles
 from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk
 
 ROOT: Final = 1

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from harness.environments.disk.troubles import DISK_IMPAIRMENTS, DiskImpairment, in_words
+from harness.environments.disk.disk_faults import DISK_IMPAIRMENTS, DiskImpairment, in_words
 from harness.environments.environment import Timeline
 from harness.environments.impairment import BitRot, Corruption, LostDisk, NodeImpairment, OldDisk, ShortFiles
 from harness.environments.remote.machines import NodeDisk

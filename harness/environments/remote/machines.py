@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from harness.environments.disk.troubles import DiskImpairment
+from harness.environments.disk.disk_faults import DiskImpairment
 from harness.environments.impairment import BitRot, Corruption
 from harness.environments.remote.shell import Shell
 from harness.system import NodeSpec

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from zlib import crc32
 
+from harness.environments.disk.disk_faults import DiskFaults, DiskTroubles
 from harness.environments.disk.durability import Inode, NameChange, NameJournal, survival
-from harness.environments.disk.troubles import DiskFaults, DiskTroubles
 from harness.environments.simulated.loop import VirtualTimeLoop
 from harness.environments.simulated.regime import Regime
 from harness.environments.simulated.slow_timers import USUAL, SlowTimers

@@ -19,7 +19,7 @@ from contextvars import copy_context
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from harness.environments.disk.troubles import DiskFaults
+from harness.environments.disk.disk_faults import DiskFaults
 from harness.environments.environment import Effect, Link
 from harness.environments.impairment import (
     HOST_IMPAIRMENTS,

@@ -8,7 +8,7 @@ from typing import Any
 from harness.environments.impairment import FlappingLink, HeldLink, LinkImpairment, LossyLink, NarrowLink, SlowLink
 from harness.environments.simulated.network import SimulatedNetwork
 from harness.environments.simulated.process import Machine
-from harness.environments.simulated.turns import Turns
+from harness.environments.simulated.toggle import Turns
 from harness.environments.simulated.wire import Wire
 
 Ends = Sequence[tuple[Machine, Machine]]

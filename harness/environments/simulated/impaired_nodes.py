@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from harness.environments.disk.damage import cut_files_short, rot
-from harness.environments.disk.troubles import DiskImpairment, in_words
+from harness.environments.disk.disk_faults import DiskImpairment, in_words
 from harness.environments.impairment import (
     BitRot,
     Corruption,
@@ -27,7 +27,7 @@ from harness.environments.impairment import (
 )
 from harness.environments.simulated.loop import NANOSECONDS, TimerHandle, VirtualTimeLoop
 from harness.environments.simulated.process import Machine
-from harness.environments.simulated.turns import Turns
+from harness.environments.simulated.toggle import Turns
 
 
 class Node(Protocol):

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from harness.environments.environment import Environment
 from harness.environments.kind import Setting
-from harness.environments.remote.carrying_out import carry_out
 from harness.environments.remote.environment import RemoteEnvironment
 from harness.environments.remote.launch import RUNNER
+from harness.environments.remote.session import carry_out
 from harness.environments.ssh.inventory import read_inventory
 from harness.environments.ssh.placement import placed
 from harness.errors import UsageError

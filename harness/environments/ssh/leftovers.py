@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.environments.leftover import Cleaned, Leftover
 from harness.environments.remote.logs import bring_home
-from harness.environments.ssh import keeper
+from harness.environments.ssh import machine_lease
 from harness.environments.ssh.clock import clock_ahead_ns
 from harness.environments.ssh.connection import Connections
 from harness.environments.ssh.inventory import Host, read_inventory
@@ -55,7 +55,7 @@ def _clean(connections: Connections, host: Host) -> Cleaned:
     if claim is not None:
         cleaned.removed.append(_leftover(host, claim))
     if found["cache"]:
-        cleaned.removed.append(Leftover(kind="sources", name=f"{host.name}:{keeper.CACHE}"))
+        cleaned.removed.append(Leftover(kind="sources", name=f"{host.name}:{machine_lease.CACHE}"))
     return cleaned
 
 
@@ -68,7 +68,7 @@ def _living(claim: Mapping[str, Any], silent_s: float) -> str:
     state = state_of(claim["owner"])
     if state is State.LIVING:
         return "it belongs to a run that still goes on"
-    if state is State.ELSEWHERE and silent_s < keeper.FORGOTTEN_AFTER_S:
+    if state is State.ELSEWHERE and silent_s < machine_lease.FORGOTTEN_AFTER_S:
         return f"it belongs to a run of another machine ({claim['owner']}), heard of {silent_s:.0f} s ago"
     return ""
 

@@ -17,7 +17,7 @@ from harness.environments.remote import real_clock
 from harness.environments.remote.launch import python_files
 from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place, Squeezed
 from harness.environments.remote.packed import tar_of
-from harness.environments.ssh import keeper
+from harness.environments.ssh import machine_lease
 from harness.environments.ssh.clock import clock_ahead_ns
 from harness.environments.ssh.connection import Connections
 from harness.environments.ssh.inventory import Inventory
@@ -29,7 +29,7 @@ from harness.lifetime.owner import owner
 from harness.program import PythonProgram
 from harness.system import NodeSpec
 
-KEEPER = f"{keeper.HOME}/keeper.py"
+KEEPER = f"{machine_lease.HOME}/keeper.py"
 HEARD_EVERY_S = 10.0
 RELEASES_AT_ONCE = 8
 
@@ -146,7 +146,7 @@ class SshMachines:
         for node, host in sorted(self._lost.items()):
             raise HarnessError(
                 f"the machine {host} was given up, and its node {node} ended: its watchdog did not hear of the harness "
-                f"for {keeper.FORGOTTEN_AFTER_S:g} s, or somebody cleaned up"
+                f"for {machine_lease.FORGOTTEN_AFTER_S:g} s, or somebody cleaned up"
             )
 
     def release(self) -> None:
@@ -222,7 +222,7 @@ class SshMachines:
 
 
 def bring_keeper(shell: SshShell) -> None:
-    shell.put({KEEPER: Path(keeper.__file__).read_bytes()})
+    shell.put({KEEPER: Path(machine_lease.__file__).read_bytes()})
 
 
 def ask_keeper(shell: SshShell, verb: str, arguments: Mapping[str, Any], *, given: bytes = b"") -> Mapping[str, Any]:

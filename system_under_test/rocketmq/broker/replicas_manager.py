@@ -27,11 +27,11 @@ from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.ha.slave_client import SlaveClient
 from system_under_test.rocketmq.broker.identity import Identity, obtain_identity
+from system_under_test.rocketmq.broker.isr_manager import SetKeeper
 from system_under_test.rocketmq.broker.log_beginnings import LogBeginnings, MastersBeginnings
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Role
-from system_under_test.rocketmq.broker.set_keeper import SetKeeper
 from system_under_test.rocketmq.broker.slave_sync import SlaveSync
 from system_under_test.rocketmq.broker.sync_state_set import controller_says
 from system_under_test.rocketmq.broker.tables import Tables

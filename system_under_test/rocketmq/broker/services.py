@@ -10,6 +10,7 @@ from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.assignment import Assignments
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
+from system_under_test.rocketmq.broker.delay_placement import WaitingRooms
 from system_under_test.rocketmq.broker.delay_service import DelayService
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.logic_queues import LogicQueues
@@ -27,7 +28,6 @@ from system_under_test.rocketmq.broker.sending import Sends
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.broker.timer_service import TimerService
 from system_under_test.rocketmq.broker.topic_routes import TopicRoutes
-from system_under_test.rocketmq.broker.waiting_rooms import WaitingRooms
 from system_under_test.runtime.host import Host
 from system_under_test.runtime.places import Places
 from system_under_test.storage.message_store import MessageStore

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.pop.again import PutAgain
+from system_under_test.rocketmq.broker.pop.redelivery import PutAgain
 from system_under_test.rocketmq.broker.pop.revival import Revival
 from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.mutants.mutant import Mutant

@@ -17,8 +17,8 @@ from system_under_test.rocketmq.broker.admission import (
 )
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.delay_levels import at_level, due, waiting
-from system_under_test.rocketmq.broker.pop.again import put_again, written_again
 from system_under_test.rocketmq.broker.pop.records import CheckpointKey
+from system_under_test.rocketmq.broker.pop.redelivery import put_again, written_again
 from system_under_test.rocketmq.broker.returned_messages import returned
 from system_under_test.rocketmq.broker.timer_messages import rolled, timed, timer_due
 from system_under_test.rocketmq.broker.transactions import end_of, half_of, whole_of

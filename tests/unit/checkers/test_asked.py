@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.asked import in_full, leaves_out
-from checkers.repeats import Repeats, members, parts, remembered
+from checkers.completions import Repeats, members, parts, remembered
 from checkers.strand import repeats_in_all
 from harness.record.history import MalformedHistory, history_schema
 

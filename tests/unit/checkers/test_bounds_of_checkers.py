@@ -12,7 +12,7 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.fault_log import FaultWindow
-from stormproof.session.judgement import checker_for
+from stormproof.session.check_spec import checker_for
 from tests.references.history_language import parse_history
 
 HISTORIES = Path(__file__).parents[2] / "histories"

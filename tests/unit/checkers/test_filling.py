@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checkers.kernels.columns import Int64
-from checkers.kernels.filling import next_place, require_filled, require_room
+from checkers.kernels.gap_filling import next_place, require_filled, require_room
 from harness.compiled import compiled
 
 

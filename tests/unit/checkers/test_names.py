@@ -7,7 +7,7 @@ import dataclasses
 from checkers import names
 from checkers.linearizable import MODELS
 from checkers.transactions.elle.rw_register import Assumption
-from stormproof.session.resolve import workloads
+from stormproof.session.registry import workloads
 
 
 def test_names_are_those_of_what_there_is() -> None:

@@ -91,7 +91,7 @@ def test_every_register_is_certified_also_one_without_operations(tmp_path: Path)
 
 @pytest.mark.parametrize("vast_rows", [4, 1_000])
 def test_a_vast_register_contradicts_itself_as_any_does(vast_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.linearizable.registers.vast.VAST_ROWS", vast_rows)
+    monkeypatch.setattr("checkers.linearizable.registers.sharded_registers.VAST_ROWS", vast_rows)
     unended = [row(5, "invoke", "write", 9), row(6, "invoke", "read", None)]
     stale = table(unended, done(0, "write", 1), done(0, "write", 2), done(1, "read", 1))
     result = judged(MODELS["cas-register"], stale)
@@ -105,7 +105,7 @@ def test_a_vast_register_contradicts_itself_as_any_does(vast_rows: int, monkeypa
 def test_a_vast_register_whose_read_was_written_by_who_never_ended_names_no_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("checkers.linearizable.registers.vast.VAST_ROWS", 4)
+    monkeypatch.setattr("checkers.linearizable.registers.sharded_registers.VAST_ROWS", 4)
     overwritten = [row(0, "invoke", "write", 1), *done(1, "read", 1), *done(2, "write", 2), *done(3, "read", 2)]
     (anomaly,) = (
         judged(MODELS["cas-register"], table(overwritten, done(3, "read", 1))).anomalies["nonlinearizable"].examples

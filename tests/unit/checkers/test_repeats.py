@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from checkers.asked import SHOWN, leaves_out
-from checkers.repeats import Repeats, members, parts
+from checkers.completions import Repeats, members, parts
 from harness.record.history import MalformedHistory, history_schema
 
 PART = pa.struct([("f", pa.string()), ("key", pa.string()), ("value", pa.int64())])

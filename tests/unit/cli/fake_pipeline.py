@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from checkers.anomaly import Anomaly
-from checkers.searching import USUAL, Effort
+from checkers.search_budget import USUAL, Effort
 from checkers.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict
 from harness.record.run_directory import RunDirectory
 from harness.record.run_record import RunRecord, write_run_record
 from harness.record.scenario import Scenario
 from stormproof.session.outcome import Outcome
-from stormproof.session.resolve import Parts
+from stormproof.session.registry import Parts
 
 
 def outcome(scenario: Scenario, directory: Path, verdict: Verdict) -> Outcome:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from checkers.searching import Effort, Searches
+from checkers.search_budget import Effort, Searches
 from checkers.verdict import Verdict
 from harness.errors import HarnessError
 from harness.record.history import MalformedHistory

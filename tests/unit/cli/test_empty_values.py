@@ -13,8 +13,8 @@ from harness.record.scenario import Scenario, nemesis_names
 from stormproof import log, rocketmq, storm
 from stormproof.cli import main
 from stormproof.cli.main import group
-from stormproof.session import resolve as registry
-from stormproof.session.judgement import checker_for
+from stormproof.session import registry
+from stormproof.session.check_spec import checker_for
 from stormproof.session.run import run_scenario
 from stormproof.session.suite_file import parse_suite
 

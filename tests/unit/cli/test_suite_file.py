@@ -8,7 +8,7 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.errors import UsageError
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from stormproof.session.expectation import Expectation
 from stormproof.session.suite_file import load_suite, parse_suite, shipped
 

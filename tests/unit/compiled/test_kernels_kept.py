@@ -115,7 +115,7 @@ def test_kernels_travel_with_the_project_to_workers_that_have_none(
         command = [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {program}"]
         return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True).stdout.strip()
 
-    assert printed(ROOT, "kernels") == "[0, 1, 2] ['checkers.kernels.adjacency', 'checkers.kernels.filling'] False"
+    assert printed(ROOT, "kernels") == "[0, 1, 2] ['checkers.kernels.adjacency', 'checkers.kernels.gap_filling'] False"
     monkeypatch.setenv(store.CHOSEN, str(tmp_path / "kernels"))
     store.directory.cache_clear()
     try:

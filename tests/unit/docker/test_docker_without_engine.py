@@ -11,14 +11,14 @@ import pytest
 from harness.environments.docker import engine
 from harness.environments.docker.kind import DOCKER, DONE, REMEDY
 from harness.environments.docker.network import free_ports, is_port_taken
-from harness.environments.remote.carrying_out import remove
 from harness.environments.remote.environment import RemoteEnvironment
 from harness.environments.remote.launch import python_files
+from harness.environments.remote.session import remove
 from harness.errors import HarnessError
 from harness.lifetime import interruption
 from harness.program import PythonProgram
 from stormproof.cli.main import run
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 NOWHERE = "unix:///nowhere/docker.sock"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.progress import Moment, Remark
+from stormproof.session.check_spec import Judgement, of_model, of_workload
 from stormproof.session.decide import Judge
 from stormproof.session.early_findings import PAUSE_S, EarlyFindings
-from stormproof.session.judgement import Judgement, of_model, of_workload
 
 
 def given_out(key: str, number: int) -> str:

@@ -11,7 +11,7 @@ from harness.bounds import bounds_of
 from harness.errors import UsageError
 from harness.record.scenario import BOUNDS, Scenario
 from nemesis.schedule import NemesisSettings
-from stormproof.session.resolve import resolve
+from stormproof.session.registry import resolve
 from stormproof.session.suite_file import parse_suite
 from workloads.log import LogSettings
 from workloads.register import RegisterSettings

@@ -13,8 +13,8 @@ from checkers.verdict import Verdict, broken, merge
 from harness.jepsen import Format, Shape, convert, exported
 from harness.record.history import MalformedHistory, read_history
 from harness.record.history.named_values import names_of
-from stormproof.session.judgement import Judgement, in_memory, of_model, of_workload, shape_of
-from stormproof.session.resolve import workload
+from stormproof.session.check_spec import Judgement, in_memory, of_model, of_workload, shape_of
+from stormproof.session.registry import workload
 
 VALUES = {
     "texts": ('"a"', '"b"'),

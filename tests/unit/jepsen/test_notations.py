@@ -13,7 +13,7 @@ from harness.errors import UsageError
 from harness.jepsen import held
 from harness.jepsen.notations import functions_beside, functions_of
 from harness.jepsen.recognise import recognised
-from stormproof.session.judgement import of_workload
+from stormproof.session.check_spec import of_workload
 from tests.unit.jepsen.test_any_values import history, judged
 
 

@@ -15,9 +15,9 @@ from harness.jepsen import held
 from harness.jepsen.shape import OF_DATA
 from harness.record.history import MalformedHistory
 from harness.record.history.passed_over import passed_over
+from stormproof.session.check_spec import in_memory, of_model, of_workload
 from stormproof.session.decide import Judge
-from stormproof.session.judgement import in_memory, of_model, of_workload
-from stormproof.session.resolve import names, workload
+from stormproof.session.registry import names, workload
 from tests.unit.jepsen.test_any_values import history, judged
 
 ADD = "{:process 0 :type :invoke :f :add :value 1 :time 50}\n{:process 0 :type :ok :f :add :value 1 :time 60}\n"

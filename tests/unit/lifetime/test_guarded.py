@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.lifetime import guarded
+from harness.lifetime import supervised
 
 LONGEST_WAIT_S = 60.0
 TOKEN = "STORMPROOF_TEST_OF_GUARDS"
@@ -21,9 +21,9 @@ TOKEN = "STORMPROOF_TEST_OF_GUARDS"
 FAMILY = ["bash", "-mc", "sleep 1000 & (sleep 1000 & wait) & echo started; wait"]
 OWNER = f"""
 import os, subprocess, sys
-from harness.lifetime.guarded import Guarded
+from harness.lifetime.supervised import Guarded
 guarded = Guarded({FAMILY!r}, stdout=subprocess.PIPE)
-print(guarded.process.stdout.readline().decode(), end="", flush=True)
+print(supervised.process.stdout.readline().decode(), end="", flush=True)
 """
 
 
@@ -79,15 +79,15 @@ def test_an_owner_that_is_gone_before_the_guard_begins_is_noticed(tmp_path: Path
 
 
 def test_a_command_that_ends_first_has_its_code_and_words_passed_on() -> None:
-    finished = guarded.run(["bash", "-c", "echo out; echo err >&2; exit 7"])
+    finished = supervised.run(["bash", "-c", "echo out; echo err >&2; exit 7"])
     assert (finished.returncode, finished.stdout, finished.stderr) == (7, "out\n", "err\n")
-    assert guarded.run(["bash", "-c", "kill -9 $$"]).returncode == 128 + signal.SIGKILL
-    assert guarded.run(["/no/such/program"]).returncode == 127
+    assert supervised.run(["bash", "-c", "kill -9 $$"]).returncode == 128 + signal.SIGKILL
+    assert supervised.run(["/no/such/program"]).returncode == 127
 
 
 def test_a_command_may_end_by_itself_within_its_grace(tmp_path: Path) -> None:
     script = f"echo started; cat >/dev/null; echo ended > {tmp_path}/ended"
-    command = guarded.Guarded(["bash", "-c", script], stdout=subprocess.PIPE, grace_s=LONGEST_WAIT_S)
+    command = supervised.Guarded(["bash", "-c", script], stdout=subprocess.PIPE, grace_s=LONGEST_WAIT_S)
     assert command.process.stdout is not None and command.process.stdout.readline() == b"started\n"
     command.end()
     assert (tmp_path / "ended").exists()
@@ -96,6 +96,6 @@ def test_a_command_may_end_by_itself_within_its_grace(tmp_path: Path) -> None:
 def test_directories_made_for_it_go_with_it(tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
-    command = guarded.Guarded(["sleep", "1000"], remove=[place])
+    command = supervised.Guarded(["sleep", "1000"], remove=[place])
     command.end()
     assert not place.exists()

@@ -12,7 +12,7 @@ BEGIN = """
 import os, signal, sys, time
 from pathlib import Path
 from harness.environments import interruptible
-from harness.lifetime import held, interruption, scratch
+from harness.lifetime import resources, interruption, scratch
 interruption.install(lambda line: os.write(2, line.encode() + b"\\n"))
 def send(*signals):
     for name in signals:
@@ -101,7 +101,7 @@ def test_further_signals_do_not_cut_short_what_is_given_back(tmp_path: Path) -> 
 def slowly():
     send("SIGTERM", "SIGINT", "SIGHUP")
     Path({str(tmp_path)!r}, "given back").touch()
-held.hold(slowly)
+resources.hold(slowly)
 send("SIGINT")
 """
     )
@@ -122,7 +122,7 @@ threading.Thread(target=complain, daemon=True).start()
 def give_back():
     gone.set()
     missed.wait()
-held.hold(give_back)
+resources.hold(give_back)
 send("SIGTERM")
 """
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.system import Declaration
 from nemesis.vocabulary import Vocabulary
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from workloads.systems.rocketmq.adapter import SYSTEM
 from workloads.systems.rocketmq.settings import RocketmqSettings
 

@@ -17,9 +17,9 @@ from harness.seed import Seed
 from nemesis import nemesis as module
 from nemesis.able import require_able
 from nemesis.administration import Administer
-from nemesis.beat import every
 from nemesis.nemesis import Nemesis
 from nemesis.package import administration
+from nemesis.periodic import every
 from nemesis.schedule import Due, Entry
 from nemesis.sentence import parse
 from nemesis.shape import Together, kill

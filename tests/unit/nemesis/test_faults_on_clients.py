@@ -18,7 +18,7 @@ from nemesis.links import between
 from nemesis.package import clients
 from nemesis.vocabulary import CLIENTS, EVERYBODY, Vocabulary
 from stormproof.search.storm import blown_and_judged
-from stormproof.session import resolve
+from stormproof.session import registry
 from tests.unit.nemesis.systems import ROCKETMQ, WORDS
 
 NODES = WORDS.nodes
@@ -54,7 +54,7 @@ def test_clients_are_a_group_beside_all_nodes() -> None:
 
 
 def test_a_client_that_is_cut_off_succeeds_in_nothing_and_the_others_go_on() -> None:
-    judged = blown_and_judged(one := scenario("isolate one of clients every 8 for 6"), resolve.resolve(one))
+    judged = blown_and_judged(one := scenario("isolate one of clients every 8 for 6"), registry.resolve(one))
     assert judged.verdict is Verdict.VALID, judged.words()
     (window, *_) = judged.blown.faults.struck
     ((client,), aimed_at) = window.nodes, window.aimed_at
@@ -71,7 +71,7 @@ def test_a_client_that_is_cut_off_succeeds_in_nothing_and_the_others_go_on() -> 
 
 
 def test_a_client_that_is_paused_goes_on_where_it_was() -> None:
-    judged = blown_and_judged(one := scenario("pause one of clients every 8 for 5"), resolve.resolve(one))
+    judged = blown_and_judged(one := scenario("pause one of clients every 8 for 5"), registry.resolve(one))
     assert judged.verdict is Verdict.VALID, judged.words()
     for window in judged.blown.faults.struck:
         thread = int(window.nodes[0].removeprefix("client-"))
@@ -85,7 +85,7 @@ def test_a_client_that_is_paused_goes_on_where_it_was() -> None:
 
 
 def test_what_is_owed_to_clients_that_are_struck_is_not_known() -> None:
-    judged = blown_and_judged(one := scenario("pause one of clients every 8 for 5"), resolve.resolve(one))
+    judged = blown_and_judged(one := scenario("pause one of clients every 8 for 5"), registry.resolve(one))
     faults: FaultLog = judged.blown.faults
     spans = list(steady_spans(faults.struck, NODES, 0, round(20e9), 1))
     struck = [(window.start_ns, window.stop_ns) for window in faults.struck]
@@ -96,14 +96,14 @@ def test_what_is_owed_to_clients_that_are_struck_is_not_known() -> None:
 def test_what_can_be_done_to_nodes_alone_is_refused_for_clients(sentence: str) -> None:
     one = scenario(sentence)
     with pytest.raises(UsageError, match="clients are no nodes; they are cut off, paused"):
-        resolve.environment_of(one, resolve.resolve(one))
+        registry.environment_of(one, registry.resolve(one))
 
 
 @pytest.mark.parametrize("nemesis", ["clients", "pause one of clients every 9 for 1"])
 def test_an_environment_that_does_not_reach_them_refuses_by_name(nemesis: str) -> None:
     one = scenario(nemesis, environment="docker")
     with pytest.raises(UsageError, match="environment 'docker' cannot strike single clients"):
-        resolve.environment_of(one, resolve.resolve(one))
+        registry.environment_of(one, registry.resolve(one))
 
 
 def test_before_a_storm_has_begun_nobody_is_struck() -> None:

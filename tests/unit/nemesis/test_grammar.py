@@ -26,7 +26,6 @@ from harness.program import PythonProgram
 from harness.system import Declaration, NodeSpec
 from nemesis import shape as shapes
 from nemesis.administration import Administer
-from nemesis.amount import Amount, Value
 from nemesis.cluster import Cluster
 from nemesis.fault import ImpairedLinks, ImpairedNodes
 from nemesis.grammar import FORMS, Mistake, next_words, parse_shape, parse_shapes
@@ -46,6 +45,7 @@ from nemesis.impair import (
 from nemesis.links import Between, OneDirection
 from nemesis.membership import shrink, wipe
 from nemesis.package import PACKAGES
+from nemesis.parameters import Amount, Value
 from nemesis.shape import (
     Apart,
     Bridge,

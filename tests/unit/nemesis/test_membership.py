@@ -20,9 +20,9 @@ from harness.record.fault_row import FINAL_HEALING, FaultRow
 from harness.seed import Seed
 from nemesis import nemesis as module
 from nemesis.able import require_able
-from nemesis.beat import every
 from nemesis.membership import shrink, wipe
 from nemesis.nemesis import Nemesis
+from nemesis.periodic import every
 from nemesis.schedule import Due, Entry
 from nemesis.shape import Shape, Together, kill, pause
 from nemesis.target import Nodes, One, Role

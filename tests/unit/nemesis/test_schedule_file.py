@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.record.scenario import Scenario
-from nemesis.beat import every
+from nemesis.periodic import every
 from nemesis.schedule import Entry
 from nemesis.schedule_file import lines_of, read_schedule, schedule_text
 from nemesis.shape import CutLink, Isolate, RandomHalves, Together, kill
 from nemesis.target import Nodes, One, Role
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from tests.unit.nemesis.systems import WORDS
 
 STORM_S = 60.0

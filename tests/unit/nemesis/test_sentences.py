@@ -10,11 +10,11 @@ from harness.errors import UsageError
 from harness.record.scenario import Scenario
 from harness.seed import Seed
 from nemesis import sentence as grammar
-from nemesis.beat import MOST_STRIKES, Beat, NoSettings, every
+from nemesis.periodic import MOST_STRIKES, Beat, NoSettings, every
 from nemesis.shape import Isolate
 from nemesis.target import Nodes
 from stormproof.scenarios import PRIMARY, log, rocketmq, storm
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from tests.unit.nemesis.systems import WORDS
 
 

@@ -27,16 +27,16 @@ from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
 from nemesis import sentence
-from nemesis.beat import every
 from nemesis.grammar import FORMS, Form
 from nemesis.nemesis import Nemesis
+from nemesis.periodic import every
 from nemesis.schedule import Entry, Schedule
 from nemesis.schedule_file import read_schedule, schedule_text
 from nemesis.shape import CutLink, Isolate, Shape, Together, kill, pause
 from nemesis.target import Nodes, One, Role
 from nemesis.trigger import Trigger, after, when
 from nemesis.vocabulary import Vocabulary
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from tests.unit.nemesis.systems import WORDS
 from tests.unit.simulated.lending import LENT
 

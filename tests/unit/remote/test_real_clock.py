@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.environments.remote import agent, real_clock
-from harness.environments.ssh import keeper
+from harness.environments.ssh import machine_lease
 
 SECOND_NS = 10**9
 AHEAD_NS = 1_700_000_000 * SECOND_NS
@@ -121,7 +121,7 @@ def test_a_drift_and_strobes_are_gone_with_the_process_that_moves_the_clock(
 
 def test_the_agent_the_keeper_and_the_clock_mean_the_same_places() -> None:
     assert real_clock.STATE.startswith(f"{agent.STATE}/") and real_clock.MOVER.startswith(f"{agent.STATE}/")
-    assert agent.REAL_CLOCK.startswith(f"{keeper.HOME}/")
+    assert agent.REAL_CLOCK.startswith(f"{machine_lease.HOME}/")
 
 
 def test_the_agent_gives_the_clock_back_when_it_leaves_a_machine(

@@ -8,7 +8,6 @@ import pytest
 
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
-from system_under_test.rocketmq.broker.pop.again import original_topic
 from system_under_test.rocketmq.broker.pop.records import (
     Again,
     Checkpoint,
@@ -17,6 +16,7 @@ from system_under_test.rocketmq.broker.pop.records import (
     decode_record,
     encode_record,
 )
+from system_under_test.rocketmq.broker.pop.redelivery import original_topic
 from system_under_test.rocketmq.broker.pop.revive_log import revive_topic
 from system_under_test.rocketmq.pop_protocol import (
     BatchedAcks,

@@ -11,7 +11,7 @@ from harness.errors import UsageError
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import Scenario
 from harness.system import LegalLoss
-from stormproof.session.resolve import resolve
+from stormproof.session.registry import resolve
 from workloads.systems.mariadb.adapter import SYSTEM as MARIADB
 from workloads.systems.mariadb.adapter import Deployment, MariadbSettings
 from workloads.systems.postgresql.adapter import SYSTEM as POSTGRESQL

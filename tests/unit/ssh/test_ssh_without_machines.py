@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from harness.environments.remote import agent, capture, control_groups, real_clock, relay
-from harness.environments.ssh import keeper
+from harness.environments.ssh import machine_lease
 from harness.environments.ssh.connection import Connections
 from harness.environments.ssh.inventory import parse_inventory
 from harness.environments.ssh.kind import SSH
@@ -26,7 +26,7 @@ from harness.errors import HarnessError, UsageError
 from harness.program import Command, DebianPackages, Installed, NamedImage, PythonProgram
 from harness.system import NodeSpec
 from stormproof.cli.main import run
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 INVENTORY = '[defaults]\nagent = true\n[hosts.m1]\naddress = "192.0.2.1"\ngroups = ["all"]\n'
 
@@ -270,7 +270,7 @@ def test_this_machine_has_what_is_asked_of_one_or_says_so(shell: SshShell) -> No
         require(shell, node(PythonProgram(main="m:main", requirements=("no_such_distribution>=1",))), frozenset())
 
 
-@pytest.mark.parametrize("module", [agent, keeper, relay, control_groups, capture, real_clock])
+@pytest.mark.parametrize("module", [agent, machine_lease, relay, control_groups, capture, real_clock])
 def test_what_runs_on_machines_is_plain_enough_for_their_python(module: Any) -> None:
     source = inspect.getsource(module)
     tree = ast.parse(source, feature_version=PYTHON_OF_TOOLS)
@@ -284,4 +284,4 @@ def test_what_runs_on_machines_is_plain_enough_for_their_python(module: Any) -> 
 
 
 def test_keeper_and_agent_mean_the_same_places() -> None:
-    assert (keeper.HOME, keeper.STATE) == (agent.HOME, agent.STATE)
+    assert (machine_lease.HOME, machine_lease.STATE) == (agent.HOME, agent.STATE)

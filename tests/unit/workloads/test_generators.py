@@ -11,9 +11,9 @@ from harness.generator import limit, perfect, simulate
 from harness.operation import Operation
 from harness.record.scenario import Scenario
 from harness.seed import Seed
-from stormproof.session.judgement import of_workload
-from stormproof.session.resolve import resolve, typed_settings, workloads
-from stormproof.session.resolve import workload as workload_named
+from stormproof.session.check_spec import of_workload
+from stormproof.session.registry import resolve, typed_settings, workloads
+from stormproof.session.registry import workload as workload_named
 from workloads.log import WORKLOAD as LOG
 from workloads.log import FinalRead, FinalReads, LogSettings, queue_key
 from workloads.register import WORKLOAD as REGISTER

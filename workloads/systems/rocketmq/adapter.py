@@ -46,7 +46,6 @@ from workloads.systems.rocketmq.clients.slaves import follows
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.controller_membership import let_go, let_in
-from workloads.systems.rocketmq.explored import DEPLOYMENTS, OWN_PACE, PACES, SELDOM, explored, explored_together
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
@@ -56,6 +55,7 @@ from workloads.systems.rocketmq.original_reporting import OriginalReporting
 from workloads.systems.rocketmq.points import POINTS
 from workloads.systems.rocketmq.quorum import is_part_for_s, must_serve, serves_within_s
 from workloads.systems.rocketmq.roles import dispensable_broker, original_roles
+from workloads.systems.rocketmq.search_space import DEPLOYMENTS, OWN_PACE, PACES, SELDOM, explored, explored_together
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
     CONTROLLER_PORT,

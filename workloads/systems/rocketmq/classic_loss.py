@@ -32,7 +32,8 @@ from workloads.systems.rocketmq.damage import (
     logs_of,
     reached_ns,
 )
-from workloads.systems.rocketmq.damage_words import (
+from workloads.systems.rocketmq.lock_changes import overlaps
+from workloads.systems.rocketmq.loss_tables import (
     APART,
     AT_LAST,
     AWAY,
@@ -52,7 +53,6 @@ from workloads.systems.rocketmq.damage_words import (
     of_rot,
     of_wrong_clocks,
 )
-from workloads.systems.rocketmq.lock_changes import overlaps
 from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from workloads.systems.rocketmq.damage import reached_ns
-from workloads.systems.rocketmq.damage_words import READ, UNREAD, catch_up_ns, seconds
+from workloads.systems.rocketmq.loss_tables import READ, UNREAD, catch_up_ns, seconds
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 if TYPE_CHECKING:

@@ -30,7 +30,9 @@ from workloads.systems.rocketmq.damage import (
     led_from_ns,
     whole_again_ns,
 )
-from workloads.systems.rocketmq.damage_words import (
+from workloads.systems.rocketmq.expiry import expiries
+from workloads.systems.rocketmq.lock_changes import overlaps
+from workloads.systems.rocketmq.loss_tables import (
     ALL,
     APART,
     AT_LAST,
@@ -53,8 +55,6 @@ from workloads.systems.rocketmq.damage_words import (
     seconds,
     synced_taken,
 )
-from workloads.systems.rocketmq.expiry import expiries
-from workloads.systems.rocketmq.lock_changes import overlaps
 from workloads.systems.rocketmq.mapping_loss import lost_mappings
 from workloads.systems.rocketmq.settings import BrokerGroup, RocketmqSettings, broker_groups, controller_names
 

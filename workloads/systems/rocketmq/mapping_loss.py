@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from harness.record.excuse import Excuse
 from workloads.systems.rocketmq.damage import LAST_NS
-from workloads.systems.rocketmq.damage_words import ALL
+from workloads.systems.rocketmq.loss_tables import ALL
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports

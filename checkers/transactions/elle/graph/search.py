@@ -52,7 +52,7 @@ from checkers.transactions.elle.graph.strong_components import (
     part,
     strong_components,
 )
-from checkers.transactions.elle.graph.units import (
+from checkers.transactions.elle.graph.subgraphs import (
     BLOCK,
     COMPLETED,
     UNIT_EDGES,

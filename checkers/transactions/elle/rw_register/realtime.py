@@ -16,7 +16,7 @@ import numpy as np
 from checkers.kernels.columns import Bool, Int64
 from checkers.transactions.elle.rw_register.precedences import OrderedBy, Precedences, Versions
 from checkers.transactions.elle.rw_register.resolution import Registers
-from checkers.transactions.elle.rw_register.touches import Touches
+from checkers.transactions.elle.rw_register.transaction_version_order import Touches
 from checkers.transactions.history.committed import NEVER
 from harness.compiled import compiled
 

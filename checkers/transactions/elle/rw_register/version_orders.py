@@ -31,7 +31,7 @@ from checkers.kernels.columns import OK
 from checkers.transactions.elle.rw_register.precedences import Assumed, Assumption, OrderedBy, Precedences, Versions
 from checkers.transactions.elle.rw_register.realtime import nearest_in_realtime, no_spread, spread_of
 from checkers.transactions.elle.rw_register.resolution import NOBODY, Registers
-from checkers.transactions.elle.rw_register.touches import (
+from checkers.transactions.elle.rw_register.transaction_version_order import (
     in_given_order,
     in_processes,
     touches_of,

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from checkers import searching
+from checkers import search_budget
 from checkers.transactions.isolation.constraints.clauses import CONFLICTS, Clause, literal
-from checkers.transactions.isolation.constraints.component import Refutation
+from checkers.transactions.isolation.constraints.subproblem import Refutation
 
 if TYPE_CHECKING:
     from pysat.solvers import Glucose4
@@ -29,7 +29,7 @@ def refuted(clauses: Sequence[Clause]) -> Refutation | None:
     """A refutation out of clauses that cannot all be kept."""
     search = _Learning(_core(clauses))
     for _ in range(CASES):
-        if searching.is_over():
+        if search_budget.is_over():
             break
         learned = search.learned()
         if learned is None or not learned.labels:
@@ -40,10 +40,10 @@ def refuted(clauses: Sequence[Clause]) -> Refutation | None:
 @contextmanager
 def interrupted(solver: Glucose4) -> Iterator[None]:
     """When searches are over the solver stops, if it is asked then: it answers None."""
-    if not searching.is_bounded():
+    if not search_budget.is_bounded():
         yield
         return
-    with searching.ending(solver.interrupt):
+    with search_budget.ending(solver.interrupt):
         yield
 
 
@@ -62,7 +62,7 @@ def _core(clauses: Sequence[Clause]) -> list[Clause]:
         numbers = sorted(solver.get_core() or ())
         left = 0
         for _ in range(LEAVING_OUT):
-            if left == len(numbers) or searching.is_over():
+            if left == len(numbers) or search_budget.is_over():
                 break
             solver.conf_budget(CONFLICTS)
             fewer = numbers[:left] + numbers[left + 1 :]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from checkers.transactions.isolation.constraints.component import Refutation
+from checkers.transactions.isolation.constraints.subproblem import Refutation
 
 CONFLICTS = 200_000
 """The solver gives up at so many."""

@@ -22,12 +22,12 @@ from enum import Enum
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Decision
 from checkers.transactions.history.committed import Committed
+from checkers.transactions.isolation.constraints.bounded_propagation import forced_by_short_paths
 from checkers.transactions.isolation.constraints.bounds import DEMANDED, Bounds
-from checkers.transactions.isolation.constraints.choices import component, implied, on_cycles, refuted_by_cases
 from checkers.transactions.isolation.constraints.events import (
     STRONGEST_FIRST,
     Events,
@@ -36,8 +36,14 @@ from checkers.transactions.isolation.constraints.events import (
     chained,
     events,
 )
-from checkers.transactions.isolation.constraints.rearrangement import FEW_STEPS, rearranged
-from checkers.transactions.isolation.constraints.repair import (
+from checkers.transactions.isolation.constraints.order_constraints import (
+    component,
+    implied,
+    on_cycles,
+    refuted_by_cases,
+)
+from checkers.transactions.isolation.constraints.order_search import FEW_STEPS, rearranged
+from checkers.transactions.isolation.constraints.refinement import (
     Manner,
     Repair,
     Wrong,
@@ -49,7 +55,6 @@ from checkers.transactions.isolation.constraints.repair import (
 )
 from checkers.transactions.isolation.constraints.saturation import Orders, saturated
 from checkers.transactions.isolation.constraints.schedule import explains, scheduled
-from checkers.transactions.isolation.constraints.short_paths import forced_by_short_paths
 from checkers.verdict import Verdict
 
 MODELS: dict[str, tuple[Isolation, Kept]] = {
@@ -84,7 +89,7 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
     steps = bounds.steps if is_dear else FEW_STEPS
     left: list[Events] = []
     for kept in STRONGEST_FIRST[: STRONGEST_FIRST.index(wanted) + 1]:
-        if is_dear and searching.is_over():
+        if is_dear and search_budget.is_over():
             return given_up_at_once(committed)
         known = events(committed, isolation, kept)
         # With few sessions at once, an order that keeps real time is found sooner than short paths are looked at.
@@ -102,22 +107,22 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
         guessed = None if is_soon and not is_dear else _guessed(known, steps)
         if guessed is not None:
             return guessed
-    if is_dear and searching.is_over():
+    if is_dear and search_budget.is_over():
         return given_up_at_once(committed)
     decision = Decision(verdict=Verdict.UNKNOWN)
     for known in left:
-        searching.say(lambda: "what is forced in every order")
+        search_budget.say(lambda: "what is forced in every order")
         decision = Repair(saturated(chained(known, bounds.cells), Orders.ONE), ONE_ORDER, bounds).decision()
         if known.kept is wanted or decision.verdict is Verdict.VALID or _refutes(decision, wanted):
             break
-        if searching.is_over():
+        if search_budget.is_over():
             return given_up_before(decision)
     return decision
 
 
 def _guessed(known: Events, steps: int) -> Decision | None:
     """VALID with an order that a store may have gone by, or None."""
-    searching.say(lambda: "an order that a store may have gone by")
+    search_budget.say(lambda: "an order that a store may have gone by")
     return rearranged(known, steps)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from checkers.kernels.columns import Bool, Int8, Int32, Int64
 from checkers.transactions.isolation.constraints.clauses import Clause
-from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation
 from checkers.transactions.isolation.constraints.strong_components import strong_components
+from checkers.transactions.isolation.constraints.subproblem import Component, Forbidden, Refutation
 from harness.compiled import compiled, inlined
 
 CYCLES = 4_000

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.evidence.proof import (
@@ -30,11 +30,9 @@ from checkers.transactions.evidence.proof import (
     ProofStep,
 )
 from checkers.transactions.history.committed import INITIAL, Committed
-from checkers.transactions.isolation.constraints.argument import Argument
+from checkers.transactions.isolation.constraints.bounded_propagation import forced_by_short_paths
 from checkers.transactions.isolation.constraints.bounds import DEMANDED, Bounds
-from checkers.transactions.isolation.constraints.cases import Case, around, proof_by_cases
-from checkers.transactions.isolation.constraints.choices import component, implied
-from checkers.transactions.isolation.constraints.component import Component, Forbidden, Refutation
+from checkers.transactions.isolation.constraints.case_split import Case, around, proof_by_cases
 from checkers.transactions.isolation.constraints.events import (
     Accesses,
     Events,
@@ -43,10 +41,11 @@ from checkers.transactions.isolation.constraints.events import (
     chained,
     events,
 )
-from checkers.transactions.isolation.constraints.excerpt import excerpt, of_the_whole
-from checkers.transactions.isolation.constraints.forks import without_forks
-from checkers.transactions.isolation.constraints.rearrangement import FEW_STEPS, rearranged
-from checkers.transactions.isolation.constraints.repair import (
+from checkers.transactions.isolation.constraints.long_forks import without_forks
+from checkers.transactions.isolation.constraints.order_constraints import component, implied
+from checkers.transactions.isolation.constraints.order_search import FEW_STEPS, rearranged
+from checkers.transactions.isolation.constraints.proof_builder import Argument
+from checkers.transactions.isolation.constraints.refinement import (
     Manner,
     Repair,
     Wrong,
@@ -64,7 +63,8 @@ from checkers.transactions.isolation.constraints.saturation import (
     saturated,
 )
 from checkers.transactions.isolation.constraints.schedule import scheduled
-from checkers.transactions.isolation.constraints.short_paths import forced_by_short_paths
+from checkers.transactions.isolation.constraints.subhistory import excerpt, of_the_whole
+from checkers.transactions.isolation.constraints.subproblem import Component, Forbidden, Refutation
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.verdict import Verdict
 from harness.compiled import compiled
@@ -91,7 +91,7 @@ def parallel_snapshot_decided(committed: Committed, model: ConsistencyModel, bou
         return decision
     if decision.proof and Because.SESSION not in rests_on(decision.proof):
         return decision
-    if searching.is_over():
+    if search_budget.is_over():
         return given_up_before(decision)
     return _decided(committed, Kept.NOTHING, bounds)
 
@@ -103,11 +103,11 @@ def _decided(committed: Committed, kept: Kept, bounds: Bounds) -> Decision:
         return contradiction(found)
     updates = _lost_update(known.accesses)
     if len(updates) and len(updates) < len(committed):
-        with searching.searching_until(None):
+        with search_budget.searching_until(None):
             decision = _decided(excerpt(committed, updates), kept, DEMANDED)
         assert decision.proof is not None, "of two updates of one version one is lost"
         return replace(decision, proof=of_the_whole(decision.proof, updates, known.width))
-    if searching.is_over() and have_dear_clocks(committed):
+    if search_budget.is_over() and have_dear_clocks(committed):
         return given_up_at_once(committed)
     guessed = _order_of_snapshots(known, bounds)
     if guessed is not None:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Because
@@ -106,7 +106,7 @@ def saturated(events: Events, orders: Orders) -> Saturated:
             source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer
         )
         edges = [known, new]
-        if ended != AGAIN or searching.is_over():
+        if ended != AGAIN or search_budget.is_over():
             break
     known = Edges.joined(edges)
     # What the last sweep added has not been carried everywhere, and two such edges may make a cycle.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.filling import next_place, require_filled, require_room
+from checkers.kernels.gap_filling import next_place, require_filled, require_room
 from checkers.transactions.history.committed import NEVER, WRITES, Committed
 from harness.compiled import compiled, inlined
 

@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Bound, Decision, Established, Proof
 from checkers.transactions.history.committed import INITIAL, Committed
@@ -158,7 +158,7 @@ def weak_levels(committed: Committed, levels: Collection[str] = tuple(LEVELS)) -
             continue
         if any(name in IMPLIED[stronger] and cycles[stronger] is None for stronger in cycles):
             cycles[name] = None
-        elif not searching.is_long_over():
+        elif not search_budget.is_long_over():
             cycles[name] = question.cycle(LEVELS[name])
     proofs: dict[str, Proof] = {}
     decisions: dict[str, Decision] = {}

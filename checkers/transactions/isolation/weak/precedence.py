@@ -13,7 +13,7 @@ import numpy as np
 
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.filling import next_place, require_filled
+from checkers.kernels.gap_filling import next_place, require_filled
 from checkers.transactions.isolation.weak.accesses import Accesses
 from harness.compiled import compiled, inlined
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.kernels.columns import Int32
-from checkers.kernels.filling import require_room
+from checkers.kernels.gap_filling import require_room
 from checkers.transactions.history.committed import INITIAL, WRITES
 from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses, longer, write_of
 from checkers.transactions.isolation.weak.atomicity import own_writes

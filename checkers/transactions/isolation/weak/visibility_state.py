@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.filling import next_place, require_filled
+from checkers.kernels.gap_filling import next_place, require_filled
 from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses
 from harness.compiled import compiled, inlined
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
-from system_under_test.rocketmq.broker.caught_up import CaughtUp
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.replication import SlaveConnection as AnySlaveConnection
 from system_under_test.rocketmq.broker.ha.wire import (
@@ -23,6 +22,7 @@ from system_under_test.rocketmq.broker.ha.wire import (
     encode_master_handshake,
     encode_transfer,
 )
+from system_under_test.rocketmq.broker.lag import CaughtUp
 from system_under_test.rocketmq.broker.sync_state_set import SlaveProgress
 from system_under_test.runtime.host import Connection, ConnectionClosed
 from system_under_test.storage.epoch_file import EpochEntry

@@ -9,10 +9,10 @@ from contextlib import suppress
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.acknowledgement import send_on
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
-from system_under_test.rocketmq.broker.pop.again import DEFAULT_RETRIES, PutAgain, put_again, written_again
 from system_under_test.rocketmq.broker.pop.context import PopContext
 from system_under_test.rocketmq.broker.pop.ledger import Ledger, OpenCheckpoint, Progress
 from system_under_test.rocketmq.broker.pop.records import Again, CheckpointKey, Settlement
+from system_under_test.rocketmq.broker.pop.redelivery import DEFAULT_RETRIES, PutAgain, put_again, written_again
 from system_under_test.rocketmq.broker.pop.revive_log import ReviveLog
 from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.runtime.host import DiskFull

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from zlib import crc32
 
-from system_under_test.rocketmq.broker.pop.again import CAME_AGAIN, delivery_name, original_topic
 from system_under_test.rocketmq.broker.pop.ledger import Place
 from system_under_test.rocketmq.broker.pop.records import (
     REVIVE_GROUP,
@@ -17,6 +16,7 @@ from system_under_test.rocketmq.broker.pop.records import (
     decode_record,
     encode_record,
 )
+from system_under_test.rocketmq.broker.pop.redelivery import CAME_AGAIN, delivery_name, original_topic
 from system_under_test.rocketmq.topic import MAX_NAME, READ, TopicConfig
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message import MessageInvalid, decode_message

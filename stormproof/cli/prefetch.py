@@ -13,17 +13,17 @@ from harness.progress import Moment, Progress
 from harness.reading import is_stream
 from harness.record.history import MalformedHistory
 from stormproof.cli.check_options import HistoryOptions, NothingHappened
-from stormproof.session.decide import Judge
-from stormproof.session.given_history import given
-from stormproof.session.judge_history import JudgedHistory
-from stormproof.session.judge_together import (
+from stormproof.session.batch_checking import (
     Pace,
     ShortHistory,
     judged_together,
     may_be_judged_together,
     short_history,
 )
-from stormproof.session.judgement import Judgement
+from stormproof.session.check_spec import Judgement
+from stormproof.session.decide import Judge
+from stormproof.session.foreign_history import given
+from stormproof.session.judge_history import JudgedHistory
 
 
 @dataclass(frozen=True, kw_only=True)

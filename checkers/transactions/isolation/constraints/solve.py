@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.transactions.isolation.constraints.clause_learning import interrupted, refuted
 from checkers.transactions.isolation.constraints.clauses import CONFLICTS, Clause, literal
-from checkers.transactions.isolation.constraints.component import Component, Solution
 from checkers.transactions.isolation.constraints.forbidden_cycles import AlternativeGraph
+from checkers.transactions.isolation.constraints.subproblem import Component, Solution
 from checkers.verdict import Verdict
 
 ROUNDS = 500
@@ -48,7 +48,7 @@ def solved(component: Component) -> Solution:
             found = graph.cycles(taken)
             if not found:
                 return Solution(verdict=Verdict.VALID, taken=taken, conflicts=conflicts)
-            if conflicts >= CONFLICTS or searching.is_over():
+            if conflicts >= CONFLICTS or search_budget.is_over():
                 break
             for clause in found:
                 solver.add_clause([-literal(label) for label in clause.labels])

@@ -145,7 +145,7 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
     stored run is judged all the same: its faults were what they were.)
     """
     from nemesis.able import require_able, require_of_clients
-    from nemesis.beat import Beat
+    from nemesis.periodic import Beat
 
     found = environment(scenario.environment)
     _require_runnable(scenario, parts, found)

@@ -18,14 +18,14 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
+from checkers.completions import Repeats
+from checkers.deadline_engine import EngineInTime
 from checkers.evidence import Evidence
 from checkers.history_batches import encoded
-from checkers.in_time import EngineInTime
 from checkers.kernels.columns import Bool, Int64, codes
 from checkers.plan import Checker, CheckRequest, Engine
-from checkers.repeats import Repeats
 from checkers.run import check_history
-from checkers.searching import Searches
+from checkers.search_budget import Searches
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Verdict

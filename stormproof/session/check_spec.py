@@ -12,15 +12,15 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import pyarrow as pa
 
 from checkers.certified import CertifiedHistory
+from checkers.completions import Repeats
 from checkers.history_batches import Source, batch_schema
 from checkers.kernels.columns import NONE
 from checkers.linearizable import FailedCas, Linearizable, Model, cas_register
-from checkers.linearizable.history.repeats import repeats_of
+from checkers.linearizable.history.completions import repeats_of
 from checkers.linearizable.model import ASKING
 from checkers.linearizable.own_model import NoModel, model_of
 from checkers.names import TRANSACTIONAL
 from checkers.plan import Checker, CheckRequest, Engine
-from checkers.repeats import Repeats
 from checkers.statistics import Statistics
 from checkers.transactions.model.lattice import ALIASES, ConsistencyModel, model_named
 from checkers.vacuity import Vacuity
@@ -31,7 +31,7 @@ from harness.nearest import unknown
 from harness.record.history import MalformedHistory
 from harness.record.history.value_types import require_json, require_values
 from harness.workload import Workload
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 from stormproof.session.null_reads import NullReads
 
 T = TypeVar("T")

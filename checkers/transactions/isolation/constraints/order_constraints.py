@@ -15,12 +15,12 @@ from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64, run_starts
 from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL
-from checkers.transactions.isolation.constraints.argument import Argument
-from checkers.transactions.isolation.constraints.cases import Case, around, proof_by_cases
-from checkers.transactions.isolation.constraints.component import Component, Refutation
+from checkers.transactions.isolation.constraints.case_split import Case, around, proof_by_cases
 from checkers.transactions.isolation.constraints.events import Events, those
+from checkers.transactions.isolation.constraints.proof_builder import Argument
 from checkers.transactions.isolation.constraints.saturation import Saturated
 from checkers.transactions.isolation.constraints.strong_components import strong_components
+from checkers.transactions.isolation.constraints.subproblem import Component, Refutation
 from harness.compiled import compiled
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from stormproof.search.findings import SHRUNK, Finding, shrunk_row
 from stormproof.search.guide import LAG
-from stormproof.search.row import ROWS, Task, tried
 from stormproof.search.search import Trier
+from stormproof.search.trial import ROWS, Task, tried
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

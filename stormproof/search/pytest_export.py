@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.record.scenario import Scenario
 from stormproof.search.storm_file import StormFile
-from stormproof.session.resolve import Parts
+from stormproof.session.registry import Parts
 
 _TEXT = '''"""A storm that shows {anomaly}; made by stormproof replay FILE --as-test from a storm file."""
 

@@ -1,7 +1,7 @@
 """Short histories that came without their runs, judged at once as far as nothing is wrong with them.
 
 Most of what it takes to judge a short history does not depend on its length. So some are laid behind each other first
-(`checkers.together`): more and more of them as long as they turn out valid, and none where few do. What is not
+(`checkers.batch`): more and more of them as long as they turn out valid, and none where few do. What is not
 certainly valid is judged by itself, so that nothing is told otherwise.
 """
 
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkers.together import are_composable, judge_together
+from checkers.batch import are_composable, judge_together
 from checkers.verdict import Verdict
 from harness.jepsen import Beside
 from harness.jepsen.source import is_short
 from stormproof.session import engines
+from stormproof.session.check_spec import Judgement, in_memory
 from stormproof.session.decide import Decided, Judge
-from stormproof.session.given_history import Form, GivenHistory
+from stormproof.session.foreign_history import Form, GivenHistory
 from stormproof.session.judge_history import JudgedHistory
-from stormproof.session.judgement import Judgement, in_memory
 from stormproof.session.null_reads import NullReads
 
 AGAIN, MOST = 8, 256

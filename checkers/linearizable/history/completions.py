@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.completions import Repeats, members_differ
 from checkers.kernels.columns import (
     Bool,
     Int64,
@@ -17,7 +18,6 @@ from checkers.kernels.columns import (
 )
 from checkers.linearizable.history.rows import numbers_and_texts
 from checkers.linearizable.model import Model, Repeated
-from checkers.repeats import Repeats, members_differ
 
 
 def repeats_of(model: Model) -> tuple[Repeats, ...]:

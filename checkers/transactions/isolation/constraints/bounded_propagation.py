@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.evidence.proof import Because
@@ -74,7 +74,7 @@ def forced_by_short_paths(known: Events, orders: Orders) -> Saturated:
         graph = _Graph(
             *followers(edges.source, edges.target, known.size), *followers(edges.target, edges.source, known.size)
         )
-        if searching.is_over():
+        if search_budget.is_over():
             break
         added = _forced(graph, _arrays(known), int(orders), known.width)
         if not len(added[0]):

@@ -1,6 +1,6 @@
 """An engine on which plans end in time.
 
-Searches are over at a moment, and keep what they had established by then (`checkers.searching`). What takes time in
+Searches are over at a moment, and keep what they had established by then (`checkers.search_budget`). What takes time in
 proportion to the history goes on after it, for it is mostly done soon; for so long that a user waits for it, and no
 longer. So each kernel gets to know the moment, and none begins once that is past by GRACE_S.
 """
@@ -15,9 +15,9 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from checkers.engine_around import EngineAround
+from checkers.engine_wrapper import EngineAround
 from checkers.plan import Dataset, Kernel, Matching
-from checkers.searching import TimeIsUp, require_time, searching_until
+from checkers.search_budget import TimeIsUp, require_time, searching_until
 
 T = TypeVar("T")
 

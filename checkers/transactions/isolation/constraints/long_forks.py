@@ -16,9 +16,9 @@ from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int64
 from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL, Committed
+from checkers.transactions.isolation.constraints.bounded_propagation import forced_by_short_paths
 from checkers.transactions.isolation.constraints.events import CODE, Edges, Events, Isolation, Kept, events
 from checkers.transactions.isolation.constraints.saturation import Orders
-from checkers.transactions.isolation.constraints.short_paths import forced_by_short_paths
 from checkers.transactions.isolation.constraints.strong_components import strong_components
 
 ROUNDS = 16

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from checkers.transactions.evidence.proof import Proof, ProofStep
-from checkers.transactions.isolation.constraints.argument import Argument
-from checkers.transactions.isolation.constraints.component import Refutation
+from checkers.transactions.isolation.constraints.proof_builder import Argument
+from checkers.transactions.isolation.constraints.subproblem import Refutation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,11 +27,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.kernels.columns import Bool, Int8, Int32, Int64
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.isolation.constraints.events import Events, Kept, moments
-from checkers.transactions.isolation.constraints.moving_order import (
+from checkers.transactions.isolation.constraints.incremental_topological_order import (
     EARLIEST,
     STEPS,
     MovingOrder,
@@ -44,7 +44,7 @@ from checkers.transactions.isolation.constraints.moving_order import (
 )
 from checkers.transactions.isolation.constraints.nogoods import Nogoods, forbidding, learned, nogoods
 from checkers.transactions.isolation.constraints.schedule import explains
-from checkers.transactions.isolation.constraints.windows import Windows, windows
+from checkers.transactions.isolation.constraints.time_bounds import Windows, windows
 from checkers.verdict import Verdict
 from harness.compiled import compiled, inlined
 
@@ -144,7 +144,7 @@ class Rearrangement:
         The reads of a store that does not keep real time may be late, as little as the history allows, and not less
         than `least`, in history indices."""
         for behind in (0,) if events.kept is Kept.REALTIME else _delays(len(events.committed)):
-            if searching.is_over():
+            if search_budget.is_over():
                 break
             narrowed = windows(events, behind=behind) if behind >= least else None
             if narrowed is not None:
@@ -154,7 +154,7 @@ class Rearrangement:
 
     def decision(self, steps_an_event: int) -> Decision | None:
         """VALID with an order that a store may have gone by, or None if none was found in so many steps."""
-        with searching.stopping() as stop:
+        with search_budget.stopping() as stop:
             ended = _rearranged(self.search, steps_an_event * len(self.search.order.place), stop)
         events = self.events
         if ended == REFUTED and events.kept is not Kept.REALTIME:

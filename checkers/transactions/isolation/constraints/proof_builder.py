@@ -14,7 +14,7 @@ import numpy as np
 
 from checkers.kernels.adjacency import by_source
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.kernels.filling import next_place, require_filled
+from checkers.kernels.gap_filling import next_place, require_filled
 from checkers.transactions.evidence.proof import Because, ProofStep
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.isolation.constraints.events import BECAUSE, Edges, Events

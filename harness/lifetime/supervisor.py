@@ -1,8 +1,8 @@
 """The guard: starts a command and sees to it that neither it nor any child of it outlives the process that asked.
 
-`guard.py OPTIONS COMMAND…`, run as a program of its own with nothing but the standard library. Its standard input is a
-pipe whose other end that process holds alone, so that its end, however it comes, is the end of this input; the command
-has the same one. Then the command may still end by itself for a while; whatever runs in this session after that
+`supervisor.py OPTIONS COMMAND…`, run as a program of its own with nothing but the standard library. Its standard input
+is a pipe whose other end that process holds alone, so that its end, however it comes, is the end of this input; the
+command has the same one. Then the command may still end by itself for a while; whatever runs in this session after that
 is killed, and directories that were made for it are removed. A command that ends first has its exit code passed on.
 
 OPTIONS is JSON: `grace_s`, how long the command may take to end by itself; `terminate`, whether it is sent SIGTERM

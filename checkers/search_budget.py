@@ -1,9 +1,9 @@
-"""Which searches begin, until when they may go on, and what they say of themselves meanwhile.
+"""Which searches begin, until when they may go on, and what they report of themselves meanwhile.
 
-Until when holds for all that a kernel leads to (`checkers.in_time`); whoever takes long asks now and then, between
-pieces of its work that take a second or so. Whatever had been decided by then stands; what was not decided is UNKNOWN.
-What takes time in proportion to the history may go on a little longer, and then gives up as a whole. No other bound
-depends on a clock: where no moment is given, every machine decides alike.
+The deadline holds for all that a kernel leads to (`checkers.deadline_engine`). What takes long looks at it between
+pieces of work of about a second. What was decided by then stands; what was not is UNKNOWN. What takes time in
+proportion to the history may go on a little longer, and then gives up as a whole. No other bound depends on a clock:
+where no moment is given, every machine decides alike.
 
 Whoever listens gets to know what is searched, and how far that is. Nobody has to: nothing hangs on it.
 """

@@ -24,7 +24,7 @@ from nemesis.target import Target
 from nemesis.trigger import Trigger
 from stormproof.search.points import NOTHING_KNOWN, Points
 from stormproof.search.space import THE_NODE, Faults, Space, Tempo, aimed_at, drawn_tempo, faults_of, is_aimable
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 SHORTEST_FAULT_S, LONGEST_FAULT_S = 0.005, 30.0
 TOWARDS_LONG = 0.6

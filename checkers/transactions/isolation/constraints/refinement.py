@@ -9,17 +9,17 @@ from functools import partial
 
 import numpy as np
 
-from checkers import searching
+from checkers import search_budget
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Established, Proof
 from checkers.transactions.history.committed import Committed
-from checkers.transactions.isolation.constraints.argument import Argument
 from checkers.transactions.isolation.constraints.bounds import Bounds
-from checkers.transactions.isolation.constraints.choices import on_cycles, surroundings
-from checkers.transactions.isolation.constraints.component import Component, Refutation
-from checkers.transactions.isolation.constraints.components import solved
 from checkers.transactions.isolation.constraints.events import Events
+from checkers.transactions.isolation.constraints.order_constraints import on_cycles, surroundings
+from checkers.transactions.isolation.constraints.proof_builder import Argument
 from checkers.transactions.isolation.constraints.saturation import Saturated
+from checkers.transactions.isolation.constraints.solve import solved
+from checkers.transactions.isolation.constraints.subproblem import Component, Refutation
 from checkers.verdict import EXAMPLES, Verdict
 
 NO_PART = -1
@@ -119,7 +119,7 @@ class Repair:
             return contradiction(self.found)
         known = self.found.events
         for _ in range(self.bounds.orders):
-            searching.say(partial(self._words, len(self.parts)))
+            search_budget.say(partial(self._words, len(self.parts)))
             source, target = self._edges()
             wrong = on_cycles(known, source, target) if self.parts else []
             if not wrong:
@@ -130,7 +130,7 @@ class Repair:
                 wrong = list(answer.components)
                 if answer.is_all:
                     self.prefix = max(self.prefix, min(int(some[0]) for some in wrong) - 1)
-            if searching.is_over():
+            if search_budget.is_over():
                 return self._given_up(Bound.TIME, wrong)
             decision = self._solve(wrong)
             if decision:
@@ -158,9 +158,9 @@ class Repair:
         fresh = self._joined(wrong)
         for place, number in enumerate(fresh, start=1):
             transactions = self.parts[number].transactions
-            searching.say(partial(self._words, len(fresh), place, len(transactions)))
-            if searching.is_over() or len(transactions) > self.bounds.transactions:
-                bound = Bound.TIME if searching.is_over() else Bound.TRANSACTIONS
+            search_budget.say(partial(self._words, len(fresh), place, len(transactions)))
+            if search_budget.is_over() or len(transactions) > self.bounds.transactions:
+                bound = Bound.TIME if search_budget.is_over() else Bound.TRANSACTIONS
                 undecided.append(transactions)
                 continue
             open_ = self.manner.component(self.found, transactions)
@@ -171,7 +171,7 @@ class Repair:
             solution = solved(open_)
             self.conflicts += solution.conflicts
             if solution.verdict is Verdict.UNKNOWN:
-                bound = Bound.TIME if searching.is_over() else Bound.CONFLICTS
+                bound = Bound.TIME if search_budget.is_over() else Bound.CONFLICTS
                 choices += len(open_)
                 undecided.append(transactions)
                 continue

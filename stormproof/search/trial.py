@@ -18,7 +18,7 @@ from stormproof.search.coverage import Coverage
 from stormproof.search.points import strike
 from stormproof.search.processor_time import processor_time_limit
 from stormproof.search.storm import Judged, blown_and_judged
-from stormproof.session import resolve as registry
+from stormproof.session import registry
 
 RANDOM, GUIDED = "random", "guided"
 MOST_PROCESSOR_S = 300.0

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from harness.lifetime import guard, held
+from harness.lifetime import resources, supervisor
 
 LONGEST_END_S = 15.0
 """Beyond the grace of a command: how long its guard may take until nothing is left."""
@@ -37,10 +37,10 @@ class Guarded:
         then, for it does not look at its standard input. `remove`: directories that go when it has ended."""
         self._grace_s = grace_s
         options = json.dumps({"grace_s": grace_s, "terminate": terminate, "remove": [str(path) for path in remove]})
-        guarding = [sys.executable, "-I", "-S", guard.__file__, options]
+        guarding = [sys.executable, "-I", "-S", supervisor.__file__, options]
         read, self._write = os.pipe()
         self._pid: int | None = None
-        self._held = held.hold(self.end)
+        self._held = resources.hold(self.end)
         try:
             self._process = subprocess.Popen(
                 [*guarding, *(os.fspath(word) for word in command)],
@@ -67,7 +67,7 @@ class Guarded:
         deadline = time.monotonic() + self._grace_s + LONGEST_END_S
         while self._pid is not None and not _gone(self._pid) and time.monotonic() < deadline:
             time.sleep(STEP_S)
-        held.let_go(self._held)
+        resources.let_go(self._held)
 
 
 def run(

@@ -26,11 +26,11 @@ from stormproof.session.check_spec import of_model, read
 
 
 def ours(log: Path) -> tuple[Verdict, float]:
-    judgement = of_model("map", initial=None, failed_cas=None)
+    spec = of_model("map", initial=None, failed_cas=None)
     begun = time.process_time()
     with tempfile.TemporaryDirectory() as scratch:
-        history, judgement = read(log, Path(scratch) / "history.parquet", judgement)
-        result = judgement.checkers["linearizable"].check(CheckRequest(history=history), InProcessEngine())
+        history, spec = read(log, Path(scratch) / "history.parquet", spec)
+        result = spec.checkers["linearizable"].check(CheckRequest(history=history), InProcessEngine())
     return result.verdict, time.process_time() - begun
 
 

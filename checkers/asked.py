@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.completions import Repeats
+from checkers.completions import CompletionEchoes
 from checkers.history_batches import Source, batches, encoded, history_rows, nulls_in
 from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, whole
 from harness.lifetime import scratch
@@ -41,7 +41,7 @@ SHOWN = 200
 
 
 @contextmanager
-def in_full(history: Source, repeats: Sequence[Repeats]) -> Iterator[Source]:
+def in_full(history: Source, repeats: Sequence[CompletionEchoes]) -> Iterator[Source]:
     """The history with completions that say what was asked. Raises MalformedHistory at the first one that says what its
     invocation did not ask."""
     if not leaves_out(history, repeats):
@@ -62,7 +62,7 @@ def in_full(history: Source, repeats: Sequence[Repeats]) -> Iterator[Source]:
             yield path
 
 
-def leaves_out(history: Source, repeats: Sequence[Repeats]) -> bool:
+def leaves_out(history: Source, repeats: Sequence[CompletionEchoes]) -> bool:
     """Whether some completion does not say what was asked. Raises MalformedHistory, as `in_full` does."""
     by_key = _may_leave_out_keys(history)
     if not repeats and not by_key:
@@ -88,11 +88,11 @@ def _may_leave_out_keys(history: Source) -> bool:
     return nulls is None or 0 < nulls < history_rows(history)
 
 
-def _functions(repeats: Sequence[Repeats]) -> tuple[str, ...]:
+def _functions(repeats: Sequence[CompletionEchoes]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f for one in repeats for f in one.functions))
 
 
-def _batches_in_full(history: Source, repeats: Sequence[Repeats]) -> Iterator[pa.Table]:
+def _batches_in_full(history: Source, repeats: Sequence[CompletionEchoes]) -> Iterator[pa.Table]:
     reading = _Reading(functions=_functions(repeats), everything=True)
     for batch in batches(history, COLUMNS):
         rows, before = in_plain_words(batch), reading.rows
@@ -122,7 +122,9 @@ class _Pairs:
     ended: Int32
     """Of each completion, its place in TYPES."""
 
-    def contradictions(self, repeats: Sequence[Repeats], functions: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    def contradictions(
+        self, repeats: Sequence[CompletionEchoes], functions: tuple[str, ...]
+    ) -> Iterator[tuple[int, str]]:
         """The first of each kind, by its index, with the reason; `functions` are those that `f` numbers."""
         for one in repeats:
             mine = self._of(one, functions, one.types)
@@ -140,7 +142,7 @@ class _Pairs:
                 f = self.rows["f"][int(self.asked[first])].as_py()
                 yield int(self.at[first]), f"{f} completes with key {said[first]}, but was invoked with {wanted[first]}"
 
-    def leave_out(self, repeats: Sequence[Repeats], functions: tuple[str, ...]) -> bool:
+    def leave_out(self, repeats: Sequence[CompletionEchoes], functions: tuple[str, ...]) -> bool:
         """Whether a completion does not say what was asked."""
         if "key" in self.rows.column_names:
             wanted, said = self._keys()
@@ -153,7 +155,7 @@ class _Pairs:
                     return True
         return False
 
-    def in_full(self, repeats: Sequence[Repeats], functions: tuple[str, ...]) -> pa.Table:
+    def in_full(self, repeats: Sequence[CompletionEchoes], functions: tuple[str, ...]) -> pa.Table:
         """The rows, with completions that say what was asked."""
         itself = np.arange(self.rows.num_rows)
         is_ok = np.zeros(len(itself), dtype=np.bool_)
@@ -173,7 +175,7 @@ class _Pairs:
             rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
         return rows
 
-    def _of(self, one: Repeats, functions: tuple[str, ...], types: Sequence[str] = TYPES) -> Int64:
+    def _of(self, one: CompletionEchoes, functions: tuple[str, ...], types: Sequence[str] = TYPES) -> Int64:
         is_looked_at = np.array([*(f in one.functions for f in functions), False], dtype=np.bool_)
         counts = np.array([name in types for name in TYPES], dtype=np.bool_)
         return np.flatnonzero(is_looked_at[self.f] & counts[self.ended])

@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from checkers.completions import Repeats
+from checkers.completions import CompletionEchoes
 from checkers.deadline_engine import EngineInTime
 from checkers.evidence import Evidence
 from checkers.history_batches import encoded
@@ -67,7 +67,10 @@ def are_composable(checkers: Iterable[Checker]) -> bool:
 
 
 def judge_together(
-    histories: Sequence[pa.Table], checkers: Mapping[str, Checker], repeats: tuple[Repeats, ...], engine: Engine
+    histories: Sequence[pa.Table],
+    checkers: Mapping[str, Checker],
+    repeats: tuple[CompletionEchoes, ...],
+    engine: Engine,
 ) -> Together:
     """`histories` have one schema, and `checkers` are composable."""
     judging = {name: checker for name, checker in checkers.items() if isinstance(checker, Composable)}

@@ -45,7 +45,7 @@ that say what was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeats:
+class CompletionEchoes:
     """Some functions whose completions repeat what was asked."""
 
     functions: tuple[str, ...]
@@ -59,14 +59,14 @@ class Repeats:
     fills: Fills | None = None
 
 
-def members(*functions: str, of: tuple[str, ...] = ("value",)) -> Repeats:
+def members(*functions: str, of: tuple[str, ...] = ("value",)) -> CompletionEchoes:
     """These members of the value."""
     return replace(remembered(*functions, of=of), differs=partial(members_differ, of=of))
 
 
-def remembered(*functions: str, of: tuple[str, ...]) -> Repeats:
+def remembered(*functions: str, of: tuple[str, ...]) -> CompletionEchoes:
     """The same, but an answer may say something else, which counts then."""
-    return Repeats(
+    return CompletionEchoes(
         functions=functions,
         differs=_nothing_differs,
         columns=tuple(f"value.{name}" for name in of),
@@ -75,14 +75,16 @@ def remembered(*functions: str, of: tuple[str, ...]) -> Repeats:
     )
 
 
-def parts(*functions: str, written: tuple[str, ...], among: tuple[str, ...] = (), value: str = "value") -> Repeats:
+def parts(
+    *functions: str, written: tuple[str, ...], among: tuple[str, ...] = (), value: str = "value"
+) -> CompletionEchoes:
     """The parts of a transaction: their functions and keys in order, and the `value` of those that are `written`.
 
     `among` are the functions of parts that are looked at; none for all.
     """
     columns = ("value.txn.f", "value.txn.key", f"value.txn.{value}")
     of = _Of(written, among, value)
-    return Repeats(
+    return CompletionEchoes(
         functions=functions,
         differs=partial(_parts_differ, of=of),
         columns=columns,
@@ -163,7 +165,7 @@ def _parts_differ(rows: pa.Table, asked: Int64, completed: Int64, *, of: _Of) ->
     lists = member(rows["value"], "txn")
     if pa.types.is_null(lists.type):
         return np.zeros(len(asked), dtype=np.bool_)
-    said = _Said.of(lists, of)
+    said = _Parts.of(lists, of)
     if not lists.null_count:
         return _differing(said, asked, completed)
     is_given = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -174,7 +176,7 @@ def _parts_left_out(rows: pa.Table, asked: Int64, completed: Int64, *, of: _Of) 
     lists = member(rows["value"], "txn")
     if pa.types.is_null(lists.type):
         return np.zeros(len(asked), dtype=np.bool_)
-    said = _Said.of(lists, of)
+    said = _Parts.of(lists, of)
     sizes = np.diff(said.first)
     is_given = lists.is_valid().to_numpy(zero_copy_only=False)[completed]
     is_ok = codes(rows["type"], TYPES)[completed] == OK
@@ -206,7 +208,7 @@ def _told(asked: list[Part] | None, said: list[Part] | None, is_ok: bool, *, of:
     return said if said is not None else [part for part in asked if part["f"] in of.written]
 
 
-class _Said(NamedTuple):
+class _Parts(NamedTuple):
     """What transactions do, part by part."""
 
     first: Int64
@@ -223,7 +225,7 @@ class _Said(NamedTuple):
     """and whether their values are part of what they do."""
 
     @classmethod
-    def of(cls, lists: pa.Array, asked: _Of) -> _Said:
+    def of(cls, lists: pa.Array, asked: _Of) -> _Parts:
         sizes, found = sized_elements(lists)
         functions, f = _numbered(member(found, "f"))
         return cls(
@@ -237,7 +239,7 @@ class _Said(NamedTuple):
 
 
 @compiled
-def _differing(said: _Said, asked: Int64, completed: Int64) -> Bool:
+def _differing(said: _Parts, asked: Int64, completed: Int64) -> Bool:
     """Of which of these pairs of rows the parts that are looked at are not the same ones, in the same order."""
     differs = np.zeros(len(asked), dtype=np.bool_)
     for i in range(len(asked)):

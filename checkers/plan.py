@@ -16,7 +16,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from checkers.anomaly import Meaning
-from checkers.completions import Repeats
+from checkers.completions import CompletionEchoes
 from checkers.history_batches import Source
 from checkers.search_budget import Searches
 from checkers.verdict import CheckerResult
@@ -152,7 +152,7 @@ class CheckRequest:
     """One closed history and what is expected of it."""
 
     history: Source
-    repeats: tuple[Repeats, ...] = ()
+    repeats: tuple[CompletionEchoes, ...] = ()
     """What completions may only repeat of what was asked, or it is no history."""
     legal: Mapping[str, str] = field(default_factory=dict)
     """anomaly name -> why it is legal here throughout."""

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.anomaly import Meaning
-from checkers.completions import Fills, Repeats, with_member
+from checkers.completions import CompletionEchoes, Fills, with_member
 from checkers.engine_wrapper import EngineAround
 from checkers.evidence import Evidence
 from checkers.history_batches import Source
@@ -77,7 +77,7 @@ def _evidence_in_all(strand: str, one: Evidence) -> Evidence:
     return replace(one, f=f"{strand}/{one.f}", which=which, columns=_in_all(strand, one.columns))
 
 
-def repeats_in_all(strand: str, one: Repeats) -> Repeats:
+def repeats_in_all(strand: str, one: CompletionEchoes) -> CompletionEchoes:
     """What a strand's completions may only repeat, said of the whole history."""
     functions = tuple(f"{strand}/{f}" for f in one.functions)
     return replace(

@@ -61,7 +61,7 @@ class Workload:
     timed: bool = False
     """Whether it is judged by times, and not only by the order of what happened."""
     repeats: tuple[Any, ...] = ()
-    """checkers.completions.Repeats: what completions may only repeat of what was asked, or it is no history."""
+    """checkers.completions.CompletionEchoes: what completions may only repeat of what was asked."""
     evidence: tuple[Any, ...] = ()
     """checkers.evidence.Evidence: operations that could contradict it; a history without any proves nothing."""
     generator: Callable[[Any, Seed, int], Generator] | None = None

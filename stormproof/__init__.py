@@ -26,7 +26,7 @@ from stormproof.packages import require_own_packages
 if TYPE_CHECKING:
     from checkers.anomaly import Anomaly as Anomaly
     from checkers.anomaly import Meaning as Meaning
-    from checkers.completions import Repeats as Repeats
+    from checkers.completions import CompletionEchoes as CompletionEchoes
     from checkers.completions import members as members
     from checkers.evidence import Evidence as Evidence
     from checkers.evidence import any_ok as any_ok
@@ -140,7 +140,7 @@ _NAMES = {
     "checkers.findings": ("FINDINGS", "Example", "Findings", "gathered_findings", "judged"),
     "checkers.linearizable.model": ("ANYTHING", "Call", "Model", "always", "reading"),
     "checkers.plan": ("CheckRequest", "Checker", "Dataset", "Engine"),
-    "checkers.completions": ("Repeats", "members"),
+    "checkers.completions": ("CompletionEchoes", "members"),
     "checkers.verdict": ("AnomalySummary", "CheckerResult", "Verdict"),
     "harness.bounds": ("Bounds",),
     "harness.client": ("Client",),

@@ -18,7 +18,7 @@ from harness.jepsen.notations import functions_beside, functions_of
 from harness.jepsen.recognise import KAFKA, NOTHING, Kind, Recognised, is_of_kafka, recognised
 from harness.jepsen.test_directory import JepsenTest
 from harness.record.run_directory import RunDirectory
-from stormproof.session.check_spec import Judgement, demands, of_model, of_workload, transactional
+from stormproof.session.check_spec import CheckSpec, demands, of_model, of_workload, transactional
 from stormproof.session.foreign_history import Form, GivenHistory
 from stormproof.session.output_file import require_writable
 from stormproof.session.registry import names
@@ -79,18 +79,18 @@ class HistoryOptions:
     functions: tuple[str, ...] = ()
     order: str | None = None
 
-    def judgement(self, paths: int) -> Judgement | None:
+    def spec(self, paths: int) -> CheckSpec | None:
         """How each of so many histories is judged; None where no option says.
 
         Raises UsageError where options do not fit each other, or what they name.
         """
         self._refuse_contradictions(paths)
-        judgement: Judgement | None = None
+        spec: CheckSpec | None = None
         if self.workload is not None:
             settings = (*self.settings, *demands(self.workload, self.consistency_model, self.assume))
-            judgement = of_workload(self.workload, settings, certificate=self.certify)
+            spec = of_workload(self.workload, settings, certificate=self.certify)
         elif self.model is not None:
-            judgement = of_model(
+            spec = of_model(
                 self.model,
                 initial=self.initial,
                 failed_cas=self.failed_cas,
@@ -98,10 +98,10 @@ class HistoryOptions:
                 certificate=self.certify,
             )
         functions = functions_of(self.functions)
-        if judgement is None:
+        if spec is None:
             return None
-        judgement = judgement.by_names(functions)
-        return judgement.by_time() if self.order == BY_TIME else judgement
+        spec = spec.by_names(functions)
+        return spec.by_time() if self.order == BY_TIME else spec
 
     def as_recorded(self, given: GivenHistory, test: JepsenTest | None = None) -> HistoryOptions:
         """The same, with what the history itself says of what it is one of, and its test of what was demanded.
@@ -172,7 +172,7 @@ class HistoryOptions:
             f"in it ({RunDirectory(path).history}), which can be judged as any other"
         )
 
-    def judged_by(self) -> str:
+    def subject(self) -> str:
         """The name of the model or the workload; empty where neither was given."""
         return self.model or self.workload or ""
 

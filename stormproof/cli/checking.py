@@ -28,10 +28,10 @@ from stormproof.cli.console import Console, Output, Watching, remark, remarks_al
 from stormproof.cli.exit_code import ExitCode, combined, exit_code_of
 from stormproof.cli.options import Execution
 from stormproof.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
-from stormproof.cli.prefetch import Ahead, Known
+from stormproof.cli.prefetch import Known, Prefetch
 from stormproof.session import engines
 from stormproof.session.check_spec import REGISTERS
-from stormproof.session.decide import Judge
+from stormproof.session.decide import CheckOptions
 from stormproof.session.early_findings import EarlyFindings
 from stormproof.session.foreign_history import OWN_SUFFIXES, Form, GivenHistory, given, given_directory, is_there
 from stormproof.session.judge import check_run
@@ -127,10 +127,10 @@ def check_all(
     """Each path by itself; what all came to. Raises UsageError for options that do not fit each other."""
     if paths.count(STANDARD_INPUT) > 1:
         raise UsageError("- is standard input, which can be read only once; name it once")
-    options.judgement(len(paths))  # Before anything is read.
+    options.spec(len(paths))  # Before anything is read.
     if junit is not None:
         require_writable(junit)
-    judge = Judge(
+    check_options = CheckOptions(
         engine=execution.engine,
         master=execution.master,
         vacuous=execution.vacuous,
@@ -140,13 +140,13 @@ def check_all(
     done: list[tuple[Target, Checked, float]] = []
     with scratch_directory() as scratch, scratch_directory() as unpacked:
         found = targets(paths, unpacked)
-        options.judgement(len(found))
+        options.spec(len(found))
         reports = execution.runs / "checked" if len(paths) == len(found) == 1 and not found[0].is_within else None
-        ahead = Ahead([target.at for target in found], options, judge, scratch, console.progress)
+        ahead = Prefetch([target.at for target in found], options, check_options, scratch, console.progress)
         for number, target in enumerate(found):
             known = ahead.known(number)
             begun = time.monotonic() - (known.seconds if known else 0.0)
-            checked = _check_target(target, known, options, judge, console, scratch, reports)
+            checked = _check_target(target, known, options, check_options, console, scratch, reports)
             seconds = time.monotonic() - begun
             for kept in scratch.iterdir():
                 kept.unlink()
@@ -168,7 +168,7 @@ def _check_target(
     target: Target,
     known: Known | None,
     options: HistoryOptions,
-    judge: Judge,
+    check_options: CheckOptions,
     console: Console,
     scratch: Path,
     reports: Path | None,
@@ -179,7 +179,7 @@ def _check_target(
     if known:
         checked = _told(known, options, at_length)
     else:
-        checked = _check(target.at, options, judge, at_length, scratch, reports)
+        checked = _check(target.at, options, check_options, at_length, scratch, reports)
     if target.at != target.named:
         checked = replace(checked, error=checked.error.replace(str(target.at), str(target.named)))
     if checked.error and (not target.is_within or console.output is Output.JSON):
@@ -198,7 +198,7 @@ def _counted(done: Sequence[tuple[Target, Checked, float]]) -> str:
 def _check(
     path: Path,
     options: HistoryOptions,
-    judge: Judge,
+    check_options: CheckOptions,
     console: Console,
     scratch: Path,
     reports: Path | None,
@@ -210,18 +210,20 @@ def _check(
             options.require_no_run(path)
             history = given_directory(path, scratch)
             if history is None and not is_test_directory(path):
-                return _check_directory(path, judge, console)
+                return _check_directory(path, check_options, console)
         if history is None and path.is_dir():
             test = JepsenTest.of(path)
             console.say(f"test      {test.name}" + (f", workload {test.workload}" if test.workload else ""))
         if test is None and not is_there(path):
             raise UsageError(_not_there(path, options))
         history = history or given(
-            path if test is None else test.history, scratch, meanwhile=_early_findings(path, options, judge, console)
+            path if test is None else test.history,
+            scratch,
+            meanwhile=_early_findings(path, options, check_options, console),
         )
         if reports is not None:
             require_writable_directory(reports)  # Before hours of work, not after them.
-        return _check_history(history, test, options, judge, console, scratch, reports)
+        return _check_history(history, test, options, check_options, console, scratch, reports)
     except NothingHappened as error:
         console.say("verdict   UNKNOWN", tone_of(ExitCode.UNKNOWN))
         console.say(f"          {error}")
@@ -234,15 +236,17 @@ def _check(
         return _failed(ExitCode.HARNESS_FAILED, error)
 
 
-def _early_findings(path: Path, options: HistoryOptions, judge: Judge, console: Console) -> EarlyFindings | None:
+def _early_findings(
+    path: Path, options: HistoryOptions, check_options: CheckOptions, console: Console
+) -> EarlyFindings | None:
     """What tells of a history that comes through a pipe what is certain before its end; None where nothing does."""
-    if console.watching is Watching.NO or not options.judged_by() or options.order is not None:
+    if console.watching is Watching.NO or not options.subject() or options.order is not None:
         return None
     return EarlyFindings(
         path=path,
-        judgement_of=lambda prefix: options.as_recorded(prefix).judgement(1),
-        judged=options.judged_by(),
-        judge=judge,
+        spec_of=lambda prefix: options.as_recorded(prefix).spec(1),
+        subject=options.subject(),
+        check_options=check_options,
         progress=console.progress,
     )
 
@@ -250,7 +254,7 @@ def _early_findings(path: Path, options: HistoryOptions, judge: Judge, console: 
 def _not_there(path: Path, options: HistoryOptions) -> str:
     if path.is_symlink():
         return f"{path} is a link to {path.readlink()}, which is not there"
-    if options.judged_by() or path.suffix in OWN_SUFFIXES:
+    if options.subject() or path.suffix in OWN_SUFFIXES:
         return f"there is no history {path}"
     return f"{path} is no run directory and no history; stormproof list shows runs"
 
@@ -266,7 +270,7 @@ def _failed(code: ExitCode, error: Exception) -> Checked:
     return Checked(code=code, error=shortened(str(error)))
 
 
-def _check_directory(path: Path, judge: Judge, console: Console) -> Checked:
+def _check_directory(path: Path, check_options: CheckOptions, console: Console) -> Checked:
     if not is_there(RunDirectory(path).scenario):
         raise UsageError(
             f"{path} is not a run directory: it has no {RunDirectory(path).scenario.name}; nor a test of Jepsen's, "
@@ -274,10 +278,10 @@ def _check_directory(path: Path, judge: Judge, console: Console) -> Checked:
         )
     outcome = check_run(
         path,
-        engine=judge.engine,
-        master=judge.master,
-        vacuous=judge.vacuous,
-        effort=judge.effort,
+        engine=check_options.engine,
+        master=check_options.master,
+        vacuous=check_options.vacuous,
+        effort=check_options.effort,
         progress=console.progress,
     )
     say_verdict(outcome.verdict, outcome.reasons, outcome.results, console)
@@ -313,49 +317,53 @@ def _check_history(
     given: GivenHistory,
     test: JepsenTest | None,
     options: HistoryOptions,
-    judge: Judge,
+    check_options: CheckOptions,
     console: Console,
     scratch: Path,
     reports: Path | None,
 ) -> Checked:
     said = options
     options = said.as_recorded(given, test)
-    judgement = options.judgement(1)
-    if judgement is None:
+    spec = options.spec(1)
+    if spec is None:
         raise _no_judgement(given.path)
     recognised = _say_recognised(said, options, console)
     if reports is None and given.form is Form.TEXT:
         # What clients did there is of few kinds, or it is refused: figures of it are never too many.
-        judgement = judgement.without_figures()
+        spec = spec.without_figures()
     judged = judge_history(
-        given, judgement, judge, judged=options.judged_by(), scratch=scratch, progress=console.progress
+        given, spec, check_options, subject=options.subject(), scratch=scratch, progress=console.progress
     )
     if judged.certified:
-        console.say(f"{judged.certified} in {judgement.certificate}")
+        console.say(f"{judged.certified} in {spec.certificate}")
     checked = _say_judged(judged, console)
     if reports is not None:
-        kept, problem = keep_verdict(judged, judge, reports, judged_as=options.arguments())
+        kept, problem = keep_verdict(judged, check_options, reports, judged_as=options.arguments())
         checked = replace(checked, directory=kept.path)
         console.say(f"report    {kept.report}")
         if problem:
             remark(problem)
     comparison = None if test is None else compared(test, judged.verdict, judged.results)
     if comparison is not None and comparison.may_rest_on_null_reads and options.null_reads is None:
-        comparison = comparison.resting_on_null_reads(_is_valid_without_null_reads(given, options, judge, scratch))
+        comparison = comparison.resting_on_null_reads(
+            _is_valid_without_null_reads(given, options, check_options, scratch)
+        )
     for line in () if comparison is None else comparison.lines():
         console.say(line)
     return replace(checked, judged_as=recognised, jepsen=None if comparison is None else comparison.to_json())
 
 
-def _is_valid_without_null_reads(given: GivenHistory, options: HistoryOptions, judge: Judge, scratch: Path) -> bool:
+def _is_valid_without_null_reads(
+    given: GivenHistory, options: HistoryOptions, check_options: CheckOptions, scratch: Path
+) -> bool:
     """Whether the history is valid once its reads of null say nothing."""
     if options.model not in REGISTERS:
         return False
-    judgement = replace(options, null_reads=NullReads.UNKNOWN.value, certify=None).judgement(1)
-    if judgement is None:
+    spec = replace(options, null_reads=NullReads.UNKNOWN.value, certify=None).spec(1)
+    if spec is None:
         return False
     again = judge_history(
-        given, judgement.without_figures(), judge, judged=options.judged_by(), scratch=scratch, progress=remarks_alone
+        given, spec.without_figures(), check_options, subject=options.subject(), scratch=scratch, progress=remarks_alone
     )
     return again.verdict is Verdict.VALID
 

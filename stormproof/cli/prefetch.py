@@ -20,8 +20,8 @@ from stormproof.session.batch_checking import (
     may_be_judged_together,
     short_history,
 )
-from stormproof.session.check_spec import Judgement
-from stormproof.session.decide import Judge
+from stormproof.session.check_spec import CheckSpec
+from stormproof.session.decide import CheckOptions
 from stormproof.session.foreign_history import given
 from stormproof.session.judge_history import JudgedHistory
 
@@ -37,12 +37,12 @@ class Known:
 
 
 @dataclass
-class Ahead:
+class Prefetch:
     """Which of some histories are known to be valid before they are looked at one by one."""
 
     paths: Sequence[Path]
     options: HistoryOptions
-    judge: Judge
+    check_options: CheckOptions
     scratch: Path
     progress: Progress
     _pace: Pace = field(default_factory=Pace)
@@ -58,7 +58,7 @@ class Ahead:
             if number:
                 self._pace.learn(self._valid)
             self._valid, self._until = 0, min(number + self._pace.size, len(self.paths))
-            if self._pace.together and self._until - number > 1 and may_be_judged_together(self.judge):
+            if self._pace.together and self._until - number > 1 and may_be_judged_together(self.check_options):
                 self._look(range(number, self._until))
                 self.reached = self._until
         self.reached = max(self.reached, number + 1)
@@ -73,7 +73,7 @@ class Ahead:
         read = {number: self._read(self.paths[number]) for number in numbers}
         short = {number: one for number, one in read.items() if one is not None}
         self.progress(Moment(f"checking {len(short)} short histories together"))
-        judged = judged_together([history for history, _ in short.values()], self.judge)
+        judged = judged_together([history for history, _ in short.values()], self.check_options)
         share = (time.monotonic() - begun) / len(numbers)
         for (number, (_, options)), one in zip(short.items(), judged, strict=True):
             if one is not None:
@@ -87,14 +87,14 @@ class Ahead:
                 return None
             history = given(path, self.scratch)
             options = self.options.as_recorded(history)
-            judgement = _judgement(options)
-            short = short_history(history, judgement, judged=options.judged_by()) if judgement else None
+            spec = _spec(options)
+            short = short_history(history, spec, subject=options.subject()) if spec else None
         except (OSError, ValueError, MalformedHistory, UsageError, HarnessError, NothingHappened):
             return None
         return None if short is None else (short, options)
 
 
 @cache
-def _judgement(options: HistoryOptions) -> Judgement | None:
+def _spec(options: HistoryOptions) -> CheckSpec | None:
     """One for all that is judged alike. Raises UsageError."""
-    return options.judgement(1)
+    return options.spec(1)

@@ -29,7 +29,7 @@ from stormproof.cli.exit_code import ExitCode
 from stormproof.cli.export import history_in
 from stormproof.cli.options import console_of, example
 from stormproof.cli.usage import OneOf
-from stormproof.session.check_spec import Judgement, converted, of_model, of_workload, transactional
+from stormproof.session.check_spec import CheckSpec, converted, of_model, of_workload, transactional
 from stormproof.session.foreign_history import Form, GivenHistory, given
 
 ORDERS, TRANSACTIONS = "checkers.linearizable.replay", "checkers.transactions.verify"
@@ -50,7 +50,7 @@ class Certificate:
 
     path: Path
     program: str
-    judgement: Judgement
+    spec: CheckSpec
     """How a foreign history is read."""
     about: str
     history: Path | None
@@ -105,7 +105,7 @@ def command(
     with directory() as scratch:
         source = given(history_in(history), scratch)
         try:
-            parquet = _as_parquet(source, _judgement(claim, source), scratch / HISTORY)
+            parquet = _as_parquet(source, _spec(claim, source), scratch / HISTORY)
         except MalformedHistory as error:
             raise UsageError(str(error.of(source.path))) from None
         code, words = _verified(claim, parquet)
@@ -120,11 +120,11 @@ def read_certificate(path: Path) -> Certificate:
     named = head.get("history")
     named = named if isinstance(named, dict) else {}
     name, sha256 = named.get("name"), named.get("sha256")
-    program, judgement, about = _transactions(head, path) if "workload" in head else _orders(head, path)
+    program, spec, about = _transactions(head, path) if "workload" in head else _orders(head, path)
     return Certificate(
         path=path,
         program=program,
-        judgement=judgement,
+        spec=spec,
         about=about,
         history=Path(name) if isinstance(name, str) and name else None,
         sha256=sha256 if isinstance(sha256, str) else None,
@@ -149,12 +149,12 @@ def _read_as(claim: Certificate, functions: Mapping[str, str], order: str | None
     return replace(claim, functions=claim.functions or functions, by_time=claim.by_time or order == BY_TIME)
 
 
-def _judgement(claim: Certificate, history: GivenHistory) -> Judgement:
+def _spec(claim: Certificate, history: GivenHistory) -> CheckSpec:
     """How the history is read. Raises UsageError."""
     if history.form is not Form.TEXT:
-        return claim.judgement  # Its functions are the workload's, and its rows are in order.
-    judgement = claim.judgement.by_names(claim.functions or functions_beside(history.path))
-    return judgement.by_time() if claim.by_time else judgement
+        return claim.spec  # Its functions are the workload's, and its rows are in order.
+    spec = claim.spec.by_names(claim.functions or functions_beside(history.path))
+    return spec.by_time() if claim.by_time else spec
 
 
 def _head(path: Path) -> Mapping[str, Any]:
@@ -180,14 +180,14 @@ def _head(path: Path) -> Mapping[str, Any]:
     return head
 
 
-def _transactions(head: Mapping[str, Any], path: Path) -> tuple[str, Judgement, str]:
+def _transactions(head: Mapping[str, Any], path: Path) -> tuple[str, CheckSpec, str]:
     workload, model, verdict = (head.get(name) for name in ("workload", "model", "verdict"))
     if workload not in transactional():
         raise UsageError(f"{path} is a certificate of {workload!r}; known are: {', '.join(transactional())}")
     return TRANSACTIONS, of_workload(workload, ()), f"{verdict} at {model}, of {workload}"
 
 
-def _orders(head: Mapping[str, Any], path: Path) -> tuple[str, Judgement, str]:
+def _orders(head: Mapping[str, Any], path: Path) -> tuple[str, CheckSpec, str]:
     model, failed_cas = head.get("model"), head.get("failed_cas")
     if model is None and "order" in head:
         raise UsageError(
@@ -199,12 +199,12 @@ def _orders(head: Mapping[str, Any], path: Path) -> tuple[str, Judgement, str]:
         raise UsageError(f"{path} is no certificate: neither of a model nor of a workload")
     answers = failed_cas if model == "cas-register" else None
     try:
-        judgement = of_model(model, initial=initial, failed_cas=answers)
+        spec = of_model(model, initial=initial, failed_cas=answers)
     except (UsageError, KeyError) as error:
         raise UsageError(f"{path} is no certificate that can be verified: {error}") from None
     options = [f"initial {initial}"] if initial is not None else []
     options += ["a failed cas is an answer"] if answers == "answer" else []
-    return ORDERS, judgement, ", ".join([f"orders of {model}", *options])
+    return ORDERS, spec, ", ".join([f"orders of {model}", *options])
 
 
 def _named(claim: Certificate) -> Path:
@@ -235,13 +235,13 @@ def _is_same(claim: Certificate, history: Path) -> bool:
         return False
 
 
-def _as_parquet(history: GivenHistory, judgement: Judgement, scratch: Path) -> Path:
+def _as_parquet(history: GivenHistory, spec: CheckSpec, scratch: Path) -> Path:
     """The history as the programs read it. Raises MalformedHistory, HarnessError."""
     if history.form is Form.PARQUET:
         return history.file
     if history.form is Form.STREAM:
         return close_torn(history.file, scratch).parquet
-    converted(history.file, scratch, judgement)
+    converted(history.file, scratch, spec)
     return scratch
 
 

@@ -17,8 +17,8 @@ from checkers.verdict import Verdict
 from harness.jepsen import Beside
 from harness.jepsen.source import is_short
 from stormproof.session import engines
-from stormproof.session.check_spec import Judgement, in_memory
-from stormproof.session.decide import Decided, Judge
+from stormproof.session.check_spec import CheckSpec, in_memory
+from stormproof.session.decide import CheckOptions, CheckOutcome
 from stormproof.session.foreign_history import Form, GivenHistory
 from stormproof.session.judge_history import JudgedHistory
 from stormproof.session.null_reads import NullReads
@@ -37,58 +37,58 @@ class ShortHistory:
 
     given: GivenHistory
     rows: pa.Table
-    judgement: Judgement
-    judged: str
+    spec: CheckSpec
+    subject: str
     """The name of the workload or model."""
     beside: Beside
 
 
-def short_history(given: GivenHistory, judgement: Judgement, *, judged: str) -> ShortHistory | None:
+def short_history(given: GivenHistory, spec: CheckSpec, *, subject: str) -> ShortHistory | None:
     """None if it is not short, or cannot be judged together with others.
 
     Raises OSError, MalformedHistory, HarnessError: whoever judges it by itself does so, too.
     """
     if given.form is not Form.TEXT or given.file.stat().st_size > MOST_BYTES or not is_short(given.file):
         return None
-    if not are_composable(judgement.checkers.values()) or judgement.null_reads is not NullReads.EMPTY:
+    if not are_composable(spec.checkers.values()) or spec.null_reads is not NullReads.EMPTY:
         return None
-    rows, judgement, beside = in_memory(given.file, judgement)
+    rows, spec, beside = in_memory(given.file, spec)
     if not rows.num_rows:
         return None
-    return ShortHistory(given=given, rows=rows, judgement=judgement, judged=judged, beside=beside)
+    return ShortHistory(given=given, rows=rows, spec=spec, subject=subject, beside=beside)
 
 
-def judged_together(histories: Sequence[ShortHistory], judge: Judge) -> list[JudgedHistory | None]:
+def judged_together(histories: Sequence[ShortHistory], check_options: CheckOptions) -> list[JudgedHistory | None]:
     """Of each what it came to, if it is certainly VALID and nothing was found; None for those to be judged alone."""
     found: list[JudgedHistory | None] = [None] * len(histories)
     alike: dict[int, list[int]] = {}
     for place, history in enumerate(histories):
-        alike.setdefault(id(history.judgement), []).append(place)
+        alike.setdefault(id(history.spec), []).append(place)
     for places in alike.values():
-        for place, judged in zip(places, _alike([histories[place] for place in places], judge), strict=True):
+        for place, judged in zip(places, _alike([histories[place] for place in places], check_options), strict=True):
             found[place] = judged
     return found
 
 
-def _alike(histories: Sequence[ShortHistory], judge: Judge) -> list[JudgedHistory | None]:
+def _alike(histories: Sequence[ShortHistory], check_options: CheckOptions) -> list[JudgedHistory | None]:
     """The same of histories of one judgement."""
     chosen = [
-        engines.choose(judge.engine, judge.master, rows=history.rows.num_rows, judged=history.judged)
+        engines.choose(check_options.engine, check_options.master, rows=history.rows.num_rows, subject=history.subject)
         for history in histories
     ]
     if any(one.name != engines.IN_PROCESS for one in chosen):
         return [None] * len(histories)
     engine = engines.make_engine(chosen[0])
-    judgement = histories[0].judgement
+    spec = histories[0].spec
     rows = [history.rows for history in histories]
-    together = judge_together(rows, judgement.checkers, judgement.repeats, engine)
+    together = judge_together(rows, spec.checkers, spec.repeats, engine)
     return [
         JudgedHistory(
             given=history.given,
             history=history.rows,
             verdict=Verdict.VALID,
             reasons=(),
-            decided=Decided(results=together.results, chosen=chosen[place], engine=engine),
+            decided=CheckOutcome(results=together.results, chosen=chosen[place], engine=engine),
             beside=history.beside,
         )
         if place in together.valid
@@ -97,9 +97,13 @@ def _alike(histories: Sequence[ShortHistory], judge: Judge) -> list[JudgedHistor
     ]
 
 
-def may_be_judged_together(judge: Judge) -> bool:
+def may_be_judged_together(check_options: CheckOptions) -> bool:
     """Whether it is worth a look: not on Spark, nor where searches end after a time that would have to be shared."""
-    return judge.engine != engines.SPARK and judge.master is None and judge.effort.give_up_after_s is None
+    return (
+        check_options.engine != engines.SPARK
+        and check_options.master is None
+        and check_options.effort.give_up_after_s is None
+    )
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import pyarrow as pa
 
 from checkers.certified import CertifiedHistory
-from checkers.completions import Repeats
+from checkers.completions import CompletionEchoes
 from checkers.history_batches import Source, batch_schema
 from checkers.kernels.columns import NONE
 from checkers.linearizable import FailedCas, Linearizable, Model, cas_register
@@ -60,13 +60,13 @@ class Certifier(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
+class CheckSpec:
     """What is expected of a history that came without its run."""
 
     checkers: Mapping[str, Any]
     shape: Shape
-    repeats: tuple[Repeats, ...]
-    otherwise: Judgement | None = None
+    repeats: tuple[CompletionEchoes, ...]
+    otherwise: CheckSpec | None = None
     """For a history whose values are not of that shape."""
     null_reads: NullReads = NullReads.EMPTY
     value_type: pa.StructType | None = None
@@ -75,13 +75,13 @@ class Judgement:
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
 
-    def by_names(self, functions: Mapping[str, str]) -> Judgement:
+    def by_names(self, functions: Mapping[str, str]) -> CheckSpec:
         """The same of a history whose clients call these functions otherwise."""
         shape = dataclasses.replace(self.shape, renamed=tuple(functions.items()))
         otherwise = None if self.otherwise is None else self.otherwise.by_names(functions)
         return dataclasses.replace(self, shape=shape, otherwise=otherwise) if functions else self
 
-    def by_time(self) -> Judgement:
+    def by_time(self) -> CheckSpec:
         """The same of a history whose rows are to be put in the order of their times."""
         otherwise = None if self.otherwise is None else self.otherwise.by_time()
         return dataclasses.replace(self, shape=dataclasses.replace(self.shape, by_time=True), otherwise=otherwise)
@@ -95,50 +95,50 @@ class Judgement:
         else:
             require_values(came, self.value_type, path=path)
 
-    def without_figures(self) -> Judgement:
+    def without_figures(self) -> CheckSpec:
         """The same verdict and findings, without what only a report shows."""
         judging = {name: checker for name, checker in self.checkers.items() if not isinstance(checker, Statistics)}
         otherwise = None if self.otherwise is None else self.otherwise.without_figures()
         return dataclasses.replace(self, checkers=judging, otherwise=otherwise)
 
 
-def converted(path: Path, history: Path, judgement: Judgement) -> tuple[Judgement, Beside]:
+def converted(path: Path, history: Path, spec: CheckSpec) -> tuple[CheckSpec, Beside]:
     """Write a foreign history as Parquet; returns what it turned out to be judged by, and what else it holds.
 
     Raises MalformedHistory, HarnessError.
     """
-    _, judgement, beside = _of_its_shape(judgement, lambda shape, beside: convert(path, history, shape, beside))
-    return judgement, beside
+    _, spec, beside = _of_its_shape(spec, lambda shape, beside: convert(path, history, shape, beside))
+    return spec, beside
 
 
-def read(path: Path, history: Path, judgement: Judgement) -> tuple[Source, Judgement, Beside]:
+def read(path: Path, history: Path, spec: CheckSpec) -> tuple[Source, CheckSpec, Beside]:
     """The rows of a foreign history, in memory if it is short, else at `history`; what it turned out to be judged by,
     and what else it holds.
 
     Raises MalformedHistory, HarnessError.
     """
     if is_short(path):
-        return in_memory(path, judgement)
-    return history, *converted(path, history, judgement)
+        return in_memory(path, spec)
+    return history, *converted(path, history, spec)
 
 
-def in_memory(path: Path, judgement: Judgement) -> tuple[pa.Table, Judgement, Beside]:
+def in_memory(path: Path, spec: CheckSpec) -> tuple[pa.Table, CheckSpec, Beside]:
     """The rows of a foreign history, what it turned out to be judged by, and what else it holds.
 
     Raises MalformedHistory, HarnessError.
     """
-    return _of_its_shape(judgement, lambda shape, beside: held(path, shape, beside))
+    return _of_its_shape(spec, lambda shape, beside: held(path, shape, beside))
 
 
-def _of_its_shape(judgement: Judgement, read: Callable[[Shape, Beside], T]) -> tuple[T, Judgement, Beside]:
+def _of_its_shape(spec: CheckSpec, read: Callable[[Shape, Beside], T]) -> tuple[T, CheckSpec, Beside]:
     try:
         beside = Beside()
-        return read(judgement.shape, beside), judgement, beside
+        return read(spec.shape, beside), spec, beside
     except MalformedHistory:
-        if judgement.otherwise is None:
+        if spec.otherwise is None:
             raise
         beside = Beside()
-        return read(judgement.otherwise.shape, beside), judgement.otherwise, beside
+        return read(spec.otherwise.shape, beside), spec.otherwise, beside
 
 
 def transactional() -> tuple[str, ...]:
@@ -166,12 +166,12 @@ def demands(workload: str, consistency_model: str | None, assume: Sequence[str])
     return tuple(settings)
 
 
-def of_workload(name: str, settings: Sequence[str], certificate: Path | None = None) -> Judgement:
+def of_workload(name: str, settings: Sequence[str], certificate: Path | None = None) -> CheckSpec:
     """`settings` read key=value. Raises UsageError."""
     workload = registry.workload(name)
     checkers = _checkers_of(workload, settings)
     enough = Vacuity(subject=f"workload {name}", evidence=workload.evidence)
-    return Judgement(
+    return CheckSpec(
         checkers={**checkers, "statistics": Statistics(), enough.name: enough},
         shape=shape_of(workload),
         repeats=workload.repeats,
@@ -228,7 +228,7 @@ def of_model(
     failed_cas: str | None,
     null_reads: str | None = None,
     certificate: Path | None = None,
-) -> Judgement:
+) -> CheckSpec:
     """`initial` is JSON; None for what the model begins with. Raises UsageError."""
     if null_reads is not None and name not in REGISTERS:
         raise UsageError(f"--null-reads is for --model {' or '.join(REGISTERS)}, not for {name}")
@@ -247,7 +247,7 @@ def of_model(
         answering=frozenset(ASKING).intersection(model.functions).difference(model.repeats),
         keyed=model.keyed,
     )
-    judgement = Judgement(
+    spec = CheckSpec(
         checkers={checker.name: checker, enough.name: enough},
         shape=shape,
         repeats=repeats_of(model),
@@ -256,8 +256,8 @@ def of_model(
         certificate=certificate,
     )
     if name not in REGISTERS or not _is_integer_or_null(model.initial):
-        return judgement
-    return dataclasses.replace(judgement, shape=dataclasses.replace(shape, value_type=INTEGERS), otherwise=judgement)
+        return spec
+    return dataclasses.replace(spec, shape=dataclasses.replace(shape, value_type=INTEGERS), otherwise=spec)
 
 
 def _model_of(name: str) -> Model:

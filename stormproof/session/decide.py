@@ -22,7 +22,7 @@ from stormproof.session.engines import Chosen
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decided:
+class CheckOutcome:
     """What the checkers found."""
 
     results: Mapping[str, CheckerResult]
@@ -32,7 +32,7 @@ class Decided:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judge:
+class CheckOptions:
     """By what histories are judged, beside their checkers."""
 
     engine: str = engines.AUTO
@@ -41,13 +41,13 @@ class Judge:
     effort: Effort = USUAL
 
     def decide(
-        self, request: CheckRequest, checkers: Mapping[str, Any], *, judged: str, named: str, progress: Progress
-    ) -> Decided:
-        """`judged`: the name of the workload or model; `named`: what the history is called in a line of progress.
+        self, request: CheckRequest, checkers: Mapping[str, Any], *, subject: str, named: str, progress: Progress
+    ) -> CheckOutcome:
+        """`subject`: the name of the workload or model; `named`: what the history is called in a line of progress.
 
         Raises MalformedHistory, UsageError, HarnessError.
         """
-        chosen = engines.choose(self.engine, self.master, rows=history_rows(request.history), judged=judged)
+        chosen = engines.choose(self.engine, self.master, rows=history_rows(request.history), subject=subject)
         progress(f"checking {named} {chosen.words()}")
         progress(Moment(f"starting engine {chosen.name}"))
         engine = self._in_time(engines.make_engine(chosen, progress))
@@ -63,7 +63,7 @@ class Judge:
             raise error.in_words(names.shown) from None
         results = in_words(results, lambda value: shortened(names.shown(value)))
         progress(f"checked in {time.monotonic() - begun:.1f} s")
-        return Decided(results=judged_as(results, self.vacuous), chosen=chosen, engine=engine)
+        return CheckOutcome(results=judged_as(results, self.vacuous), chosen=chosen, engine=engine)
 
     def _in_time(self, engine: Engine) -> Engine:
         until = self.effort.until

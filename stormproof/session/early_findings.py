@@ -31,8 +31,8 @@ from harness.lifetime.scratch import directory
 from harness.progress import Progress, Remark, unwatched
 from harness.record.history import MalformedHistory
 from stormproof.session import engines
-from stormproof.session.check_spec import Judgement
-from stormproof.session.decide import Judge
+from stormproof.session.check_spec import CheckSpec
+from stormproof.session.decide import CheckOptions
 from stormproof.session.foreign_history import Form, GivenHistory, given
 from stormproof.session.judge_history import JudgedHistory, judge_history
 
@@ -52,11 +52,11 @@ class EarlyFindings:
 
     path: Path
     """As the history was named."""
-    judgement_of: Callable[[GivenHistory], Judgement | None]
+    spec_of: Callable[[GivenHistory], CheckSpec | None]
     """How what has come is judged; None for not at all."""
-    judged: str
+    subject: str
     """The name of the workload or model."""
-    judge: Judge
+    check_options: CheckOptions
     progress: Progress
     clock: Callable[[], float] = time.monotonic
     _reported: Reported = field(default_factory=lambda: Reported())
@@ -79,14 +79,16 @@ class EarlyFindings:
     def _look(self, file: Path) -> None:
         with directory() as scratch:
             prefix = _prefix(file, self.path, scratch)
-            judgement = None if prefix is None else self.judgement_of(prefix)
-            if prefix is None or judgement is None or judgement.shape.by_time:
+            spec = None if prefix is None else self.spec_of(prefix)
+            if prefix is None or spec is None or spec.shape.by_time:
                 return
-            judgement = replace(judgement.without_figures(), certifier=None, certificate=None)
-            effort = Effort(give_up_after_s=SEARCHED_S, searches=self.judge.effort.searches)
-            judge = replace(self.judge, engine=engines.IN_PROCESS, master=None, effort=effort)
-            judged = judge_history(prefix, judgement, judge, judged=self.judged, scratch=scratch, progress=unwatched)
-        for name, anomaly in self._reported.new(judged, judgement.checkers):
+            spec = replace(spec.without_figures(), certifier=None, certificate=None)
+            effort = Effort(give_up_after_s=SEARCHED_S, searches=self.check_options.effort.searches)
+            check_options = replace(self.check_options, engine=engines.IN_PROCESS, master=None, effort=effort)
+            judged = judge_history(
+                prefix, spec, check_options, subject=self.subject, scratch=scratch, progress=unwatched
+            )
+        for name, anomaly in self._reported.new(judged, spec.checkers):
             self.progress(Remark(_words(name, anomaly)))
 
 

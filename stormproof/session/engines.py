@@ -63,7 +63,7 @@ def require_engine(engine: str, master: str | None) -> None:
 
 
 def choose(
-    engine: str, master: str | None, *, rows: int, judged: str, free_bytes: int | None = None, estimated: bool = False
+    engine: str, master: str | None, *, rows: int, subject: str, free_bytes: int | None = None, estimated: bool = False
 ) -> Chosen:
     """The engine for a history of so many rows, judged as one of a workload or model of this name.
 
@@ -76,7 +76,7 @@ def choose(
         asked = f"--master {master}" if master is not None else f"--engine {engine}"
         name = SPARK if master is not None else engine
         return Chosen(name=name, master=master or LOCAL_MASTER, because=f"{about}{rows:,} rows, chosen by {asked}")
-    needed = BASE_BYTES + rows * BYTES_A_ROW.get(judged, OTHERWISE_BYTES)
+    needed = BASE_BYTES + rows * BYTES_A_ROW.get(subject, OTHERWISE_BYTES)
     free = free_memory_bytes() if free_bytes is None else free_bytes
     fits = free is None or needed <= SHARE_OF_MEMORY * free
     because = f"{about}{rows:,} rows, Spark is not faster below {SPARK_PAYS_FROM:,}"

@@ -38,7 +38,7 @@ from harness.system import LegalLoss
 from harness.workload import Workload
 from results.verdict_file import Checking
 from stormproof.session import engines, registry
-from stormproof.session.decide import Decided, Judge, verdict_of
+from stormproof.session.decide import CheckOptions, CheckOutcome, verdict_of
 from stormproof.session.outcome import Outcome, check_line, vacuity_arguments, write_outcome
 from stormproof.session.registry import Parts
 
@@ -72,7 +72,7 @@ class JudgedRun:
 
     verdict: Verdict
     reasons: tuple[str, ...]
-    decided: Decided | None
+    decided: CheckOutcome | None
     """None where there was nothing to check."""
 
     @property
@@ -98,7 +98,7 @@ def check_run(
     started = time.monotonic() if started is None else started
     record = read_run_record(directory)
     run = stored_run(RunDirectory(directory), record, parts)
-    judged = judged_run(run, Judge(engine=engine, master=master, vacuous=vacuous, effort=effort), progress)
+    judged = judged_run(run, CheckOptions(engine=engine, master=master, vacuous=vacuous, effort=effort), progress)
     outcome = Outcome(
         directory=directory,
         scenario=run.scenario,
@@ -120,10 +120,10 @@ def check_run(
 
 
 def judged_run(
-    run: RecordedRun, judge: Judge, progress: Progress = unwatched, shows: Shows = Shows.EVERYTHING
+    run: RecordedRun, check_options: CheckOptions, progress: Progress = unwatched, shows: Shows = Shows.EVERYTHING
 ) -> JudgedRun:
     """Raises MalformedHistory, UsageError, HarnessError."""
-    decided = None if run.history is None else _decided(run, run.history, judge, progress, shows)
+    decided = None if run.history is None else _decided(run, run.history, check_options, progress, shows)
     verdict, reasons = verdict_of({} if decided is None else decided.results, run.doubts)
     return JudgedRun(verdict=verdict, reasons=reasons, decided=decided)
 
@@ -177,7 +177,9 @@ def _node_events(directory: RunDirectory, voters: Mapping[str, str]) -> Path | N
         raise UsageError(f"the nodes' events in {directory.nodes} cannot be read: {error}") from None
 
 
-def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress, shows: Shows) -> Decided:
+def _decided(
+    run: RecordedRun, history: Source, check_options: CheckOptions, progress: Progress, shows: Shows
+) -> CheckOutcome:
     scenario, parts = run.scenario, run.parts
     legal = parts.system.legal_loss(parts.system_settings, run.faults.struck, TableOfReports(run.node_events))
     request = CheckRequest(
@@ -206,7 +208,7 @@ def _decided(run: RecordedRun, history: Source, judge: Judge, progress: Progress
     )
     checkers = checkers_of(scenario, parts, shows)
     named = str(history) if isinstance(history, Path) else f"the history of seed {scenario.seed}"
-    decided = judge.decide(request, checkers, judged=scenario.workload, named=named, progress=progress)
+    decided = check_options.decide(request, checkers, subject=scenario.workload, named=named, progress=progress)
     if not legal.anything:
         return decided
     results = {name: result for name, result in decided.results.items() if name not in PLACED_BY_TIME}
@@ -250,7 +252,7 @@ def _legal_in(workload: Workload, legal: LegalLoss) -> tuple[str, ...]:
     return tuple(f"{name}/{anomaly}" for name in workload.names for anomaly in legal.in_workloads.get(name, ()))
 
 
-def _checking(directory: Path, run: RecordedRun, decided: Decided | None, vacuous: Vacuous) -> Checking | None:
+def _checking(directory: Path, run: RecordedRun, decided: CheckOutcome | None, vacuous: Vacuous) -> Checking | None:
     if decided is None or not isinstance(run.history, Path):
         return None
     return Checking(

@@ -31,8 +31,8 @@ from harness.record.history.passed_over import passed_over
 from harness.record.run_directory import HISTORY, RunDirectory
 from results.report import write_report
 from results.verdict_file import Checking, VerdictFile, write_verdict
-from stormproof.session.check_spec import Judgement, read
-from stormproof.session.decide import Decided, Judge, verdict_of
+from stormproof.session.check_spec import CheckSpec, read
+from stormproof.session.decide import CheckOptions, CheckOutcome, verdict_of
 from stormproof.session.foreign_history import Form, GivenHistory
 from stormproof.session.null_reads import NullReads, taken_for_nothing
 from stormproof.session.outcome import check_line, operations_of, vacuity_arguments, versions
@@ -51,7 +51,7 @@ class JudgedHistory:
     """What was checked: the file itself, or the rows that were read of it."""
     verdict: Verdict
     reasons: tuple[str, ...]
-    decided: Decided
+    decided: CheckOutcome
     beside: Beside = field(default_factory=Beside)
     certified: str = ""
     """What was proven, in few words; empty where no certificate was asked for."""
@@ -67,24 +67,32 @@ class JudgedHistory:
 
 
 def judge_history(
-    given: GivenHistory, judgement: Judgement, judge: Judge, *, judged: str, scratch: Path, progress: Progress
+    given: GivenHistory,
+    spec: CheckSpec,
+    check_options: CheckOptions,
+    *,
+    subject: str,
+    scratch: Path,
+    progress: Progress,
 ) -> JudgedHistory:
-    """`judged`: the name of the workload or model; `scratch`: a folder for what is kept meanwhile.
+    """`subject`: the name of the workload or model; `scratch`: a folder for what is kept meanwhile.
 
     Raises MalformedHistory, TooLargeToCertify, UsageError, HarnessError.
     """
-    history, judgement, doubts, beside = _rows(given, judgement, scratch, progress)
+    history, spec, doubts, beside = _rows(given, spec, scratch, progress)
     if given.form is not Form.TEXT:
-        judgement.require_values(history)
-    if judgement.null_reads is NullReads.UNKNOWN:
+        spec.require_values(history)
+    if spec.null_reads is NullReads.UNKNOWN:
         history = taken_for_nothing(history, scratch / f"null-reads-{HISTORY}")
-    if judgement.certificate is not None:
+    if spec.certificate is not None:
         require_certifiable(history)  # Before hours of work, not after them.
-    request = CheckRequest(history=history, repeats=judgement.repeats)
+    request = CheckRequest(history=history, repeats=spec.repeats)
     try:
-        decided = judge.decide(request, judgement.checkers, judged=judged, named=str(given.path), progress=progress)
+        decided = check_options.decide(
+            request, spec.checkers, subject=subject, named=str(given.path), progress=progress
+        )
     except MalformedHistory as error:
-        if judgement.shape.by_time and error.position is not None:
+        if spec.shape.by_time and error.position is not None:
             # Rows in another order than the text's have no lines in it.
             raise MalformedHistory(
                 None, f"operation {error.position} by time: {error.reason}", path=error.path
@@ -97,39 +105,39 @@ def judge_history(
         verdict=verdict,
         reasons=reasons,
         decided=decided,
-        certified=_certified(given, judgement, request, decided),
+        certified=_certified(given, spec, request, decided),
         beside=beside,
     )
 
 
 def _rows(
-    given: GivenHistory, judgement: Judgement, scratch: Path, progress: Progress
-) -> tuple[Source, Judgement, tuple[str, ...], Beside]:
+    given: GivenHistory, spec: CheckSpec, scratch: Path, progress: Progress
+) -> tuple[Source, CheckSpec, tuple[str, ...], Beside]:
     """The history, what it turned out to be judged by, why a verdict of VALID could not be trusted, and what else the
     history holds."""
     kept = scratch / HISTORY
     if given.form is Form.STREAM:
         recovered = close_torn(given.file, kept)
         doubts = (f"a torn history: {recovered}",) if recovered.dropped_bytes else ()
-        return recovered.parquet, judgement, doubts, Beside()
+        return recovered.parquet, spec, doubts, Beside()
     if given.form is Form.TEXT:
         progress(f"reading {given.path}")
         progress(Moment(f"reading {given.path.name}"))
-        rows, judgement, beside = read(given.file, kept, judgement)
-        return rows, judgement, (), beside
-    return given.file, judgement, (), Beside()
+        rows, spec, beside = read(given.file, kept, spec)
+        return rows, spec, (), beside
+    return given.file, spec, (), Beside()
 
 
-def _certified(given: GivenHistory, judgement: Judgement, request: CheckRequest, decided: Decided) -> str:
+def _certified(given: GivenHistory, spec: CheckSpec, request: CheckRequest, decided: CheckOutcome) -> str:
     """If a certificate was asked for."""
-    certifier, certificate = judgement.certifier, judgement.certificate
+    certifier, certificate = spec.certifier, spec.certificate
     if certifier is None or certificate is None:
         return ""
     history = CertifiedHistory(
         name=str(given.path),
         sha256=fingerprint(given.file),
-        functions=dict(judgement.shape.renamed),
-        by_time=judgement.shape.by_time,
+        functions=dict(spec.shape.renamed),
+        by_time=spec.shape.by_time,
     )
     try:
         with in_full(request.history, request.repeats) as rows:
@@ -149,7 +157,7 @@ def placed(error: MalformedHistory, path: Path, given: GivenHistory | None) -> M
 
 
 def keep_verdict(
-    judged: JudgedHistory, judge: Judge, reports: Path, *, judged_as: tuple[str, ...]
+    judged: JudgedHistory, check_options: CheckOptions, reports: Path, *, judged_as: tuple[str, ...]
 ) -> tuple[RunDirectory, str | None]:
     """The verdict as data and as a page, in a fresh folder under `reports`, and what of the page failed, in words.
 
@@ -173,7 +181,7 @@ def keep_verdict(
             judged_as=shlex.join(judged_as),
             engine=engine,
             engine_because=judged.decided.chosen.because,
-            command=check_line(again, *judged_as, *vacuity_arguments(judge.vacuous), "--engine", engine),
+            command=check_line(again, *judged_as, *vacuity_arguments(check_options.vacuous), "--engine", engine),
         ),
     )
     if isinstance(judged.history, pa.Table):

@@ -43,7 +43,7 @@ def run_scenario(
     kind = registry.environment_of(scenario, parts)
     started = time.monotonic()
     expected = engines.choose(
-        engine, master, rows=engines.rows_of_storm(scenario), judged=scenario.workload, estimated=True
+        engine, master, rows=engines.rows_of_storm(scenario), subject=scenario.workload, estimated=True
     )
     progress(f"engine {expected.words()}")
     progress(Moment(f"starting engine {expected.name}"))

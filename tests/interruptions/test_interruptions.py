@@ -69,8 +69,8 @@ def test_the_processes_of_a_suite_end_with_it(number: signal.Signals, tmp_path: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("signals", "seen"), [((SIGTERM,), "supervisor.py"), ((SIGINT, SIGTERM), "SparkSubmit"), ((SIGKILL,),
-    "SparkSubmit")]
+    ("signals", "seen"),
+    [((SIGTERM,), "supervisor.py"), ((SIGINT, SIGTERM), "SparkSubmit"), ((SIGKILL,), "SparkSubmit")],
 )
 def test_sparks_jvm_ends_with_a_check_that_is_interrupted_while_it_starts(
     signals: tuple[signal.Signals, ...], seen: str, tmp_path: Path, stored_for_checks: Path

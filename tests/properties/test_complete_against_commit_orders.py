@@ -19,7 +19,7 @@ from checkers.transactions.isolation import deciders
 from checkers.transactions.isolation.constraints import bounded_propagation, decide, refinement, saturation
 from checkers.transactions.isolation.constraints.bounds import DEMANDED
 from checkers.transactions.isolation.constraints.decide import MODELS, decided
-from checkers.transactions.isolation.constraints.events import Isolation, Kept
+from checkers.transactions.isolation.constraints.events import ExternalOrder, Isolation
 from checkers.transactions.isolation.constraints.subhistory import excerpt, of_the_whole
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
@@ -69,10 +69,10 @@ class Replay:
             case Because.READ:
                 return between_transactions and (target, step.key, source) in self.reads
             case Because.SESSION:
-                definite = end[source] != NEVER and source != INITIAL and self.kept is Kept.SESSION
+                definite = end[source] != NEVER and source != INITIAL and self.kept is ExternalOrder.SESSION
                 return between_transactions and definite and session[source] == session[target] and source < target
             case Because.REALTIME:
-                kept = self.kept is Kept.REALTIME
+                kept = self.kept is ExternalOrder.REALTIME
                 return bool(between_transactions and kept and end[source] < start[target] and source != INITIAL)
             case Because.KNOWN:
                 return between_transactions and (step.key, source, target) in self.known
@@ -154,8 +154,8 @@ class Replay:
                 current |= dict.fromkeys(writes[t], t)
         start, end, session = self.committed.start, self.committed.end, self.committed.session
         for t in range(1, size):
-            later = np.flatnonzero(start > end[t]) if self.kept is Kept.REALTIME else []
-            if self.kept is Kept.SESSION and end[t] != NEVER:
+            later = np.flatnonzero(start > end[t]) if self.kept is ExternalOrder.REALTIME else []
+            if self.kept is ExternalOrder.SESSION and end[t] != NEVER:
                 later = np.flatnonzero((session == session[t]) & (np.arange(size) > t))
             if any(place[self.commit(t)] > place[self.begin(u)] for u in later):
                 return False
@@ -222,7 +222,7 @@ NEITHER_ORDER = """
 something of x, and then something of y."""
 
 
-@pytest.mark.parametrize("model", [name for name, (_, kept) in MODELS.items() if kept is not Kept.REALTIME])
+@pytest.mark.parametrize("model", [name for name, (_, kept) in MODELS.items() if kept is not ExternalOrder.REALTIME])
 def test_a_store_that_lags_breaks_realtime_alone(model: str) -> None:
     serial = MODELS[model][0] is Isolation.SERIALIZABLE
     level = Level.SERIALIZABLE if serial else Level.SNAPSHOT
@@ -264,7 +264,7 @@ def test_what_was_established_until_a_decision_was_given_up_is_told() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_no_order_is_begun_of_many_sessions_once_searches_are_over(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refinement, "CHEAP_CLOCKS", 0)
+    monkeypatch.setattr(refinement, "MAX_CLOCK_CELLS", 0)
     with searching_until(0.0):
         decision = decided(written(NEITHER_ORDER), model)
     assert decision.verdict is Verdict.UNKNOWN and decision.established is not None

@@ -8,7 +8,7 @@ from transaction_stores import committed as store_committed
 
 from checkers.transactions.isolation.constraints import long_forks, parallel_snapshot
 from checkers.transactions.isolation.constraints.decide import decided
-from checkers.transactions.isolation.constraints.events import Kept
+from checkers.transactions.isolation.constraints.events import ExternalOrder
 from checkers.transactions.isolation.constraints.long_forks import without_forks
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS, parallel_snapshot_decided
 from checkers.transactions.model.lattice import ConsistencyModel
@@ -26,17 +26,17 @@ LONG_FORK = """
 
 @pytest.mark.parametrize("pick", [0, 1])
 def test_one_read_of_a_fork_is_left_out_and_who_reads_still_comes_behind(pick: int) -> None:
-    left = without_forks(committed(LONG_FORK), Kept.NOTHING, pick)
+    left = without_forks(committed(LONG_FORK), ExternalOrder.NOTHING, pick)
     assert left is not None and left[1]
     reads = {(reader, key) for reader, key in zip(left[0].accesses.reader, left[0].accesses.key, strict=True)}
     assert len(reads) == 3 and len(reads - {(3, 0), (3, 1), (4, 0), (4, 1)}) == 0
-    left = without_forks(committed("w(a,1)\n r(a,1)"), Kept.NOTHING, pick)
+    left = without_forks(committed("w(a,1)\n r(a,1)"), ExternalOrder.NOTHING, pick)
     assert left is not None and not left[1]
 
 
 def test_contradictions_of_many_events_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_forks, "LARGEST", 3)
-    assert without_forks(committed(LONG_FORK), Kept.NOTHING, 0) is None
+    assert without_forks(committed(LONG_FORK), ExternalOrder.NOTHING, 0) is None
 
 
 @pytest.mark.parametrize("model", MODELS)

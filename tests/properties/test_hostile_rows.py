@@ -20,7 +20,7 @@ from checkers.verdict import CheckerResult
 from harness.errors import HarnessError
 from harness.jepsen import Format, exported
 from harness.record.history import MalformedHistory, read_history
-from stormproof.session.check_spec import Judgement, in_memory, of_model, of_workload
+from stormproof.session.check_spec import CheckSpec, in_memory, of_model, of_workload
 from tests.references.drawn_histories import KINDS
 from tests.references.history_language import WrittenHistory
 from tests.references.hostile_rows import OTHER_TYPES, Hostile, held_at, hostile, leaves, with_other_type
@@ -30,28 +30,28 @@ MOST_BYTES = 32 << 20
 """That a short history may take while it is read and judged."""
 
 
-def judgement_of(history: WrittenHistory) -> Judgement:
+def spec_of(history: WrittenHistory) -> CheckSpec:
     if history.checker == "object":
         return of_model(history.model, initial=None, failed_cas=None)
     return of_workload(history.checker, [f"{name}={value}" for name, value in history.options.items()])
 
 
-def judged(rows: Source, judgement: Judgement) -> list[CheckerResult]:
-    request = CheckRequest(history=rows, repeats=judgement.repeats)
-    return list(check_history(request, judgement.checkers, InProcessEngine()).values())
+def judged(rows: Source, spec: CheckSpec) -> list[CheckerResult]:
+    request = CheckRequest(history=rows, repeats=spec.repeats)
+    return list(check_history(request, spec.checkers, InProcessEngine()).values())
 
 
 def failures(results: list[CheckerResult]) -> list[str]:
     return [reason for result in results for reason in result.reasons if "checker failed" in reason]
 
 
-def fate(one: Hostile, judgement: Judgement, folder: Path) -> str:
+def fate(one: Hostile, spec: CheckSpec, folder: Path) -> str:
     """`refused`, `judged`, or what is wrong with how it was taken."""
     path = folder / "hostile.json"
     one.write(path)
     try:
-        rows, judgement, *_ = in_memory(path, judgement)
-        failed = failures(judged(rows, judgement))
+        rows, spec, *_ = in_memory(path, spec)
+        failed = failures(judged(rows, spec))
     except (MalformedHistory, HarnessError):
         return "refused"
     return failed[0] if failed else _taken(one, rows, folder)
@@ -84,29 +84,29 @@ def _taken(one: Hostile, rows: Source, folder: Path) -> str:
 )
 def test_a_hostile_row_is_refused_or_judged_as_it_is(kind: str, count: int, tmp_path: Path) -> None:
     history = KINDS[kind].drawn(900)
-    judgement = judgement_of(history)
+    spec = spec_of(history)
     tracemalloc.start()
     try:
         for one in hostile(history, count, random.Random(f"{kind} {count}"), tmp_path):
             before, _ = tracemalloc.get_traced_memory()
             tracemalloc.reset_peak()
-            outcome = fate(one, judgement, tmp_path)
+            outcome = fate(one, spec, tmp_path)
             assert outcome in ("refused", "judged"), (one.lines[one.row][:400], one.member)
             assert tracemalloc.get_traced_memory()[1] - before < MOST_BYTES, one.lines[one.row][:400]
     finally:
         tracemalloc.stop()
 
 
-def told(table: pa.Table, judgement: Judgement) -> tuple[list[str], list[str]]:
-    results = judged(table, judgement)
+def told(table: pa.Table, spec: CheckSpec) -> tuple[list[str], list[str]]:
+    results = judged(table, spec)
     return failures(results), [f"{result.verdict} {sorted(result.anomalies)}" for result in results]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_column_of_another_type_is_refused(kind: str) -> None:
     history = KINDS[kind].drawn(900)
-    judgement, table = judgement_of(history), table_of(history)
-    judgement.require_values(table)
+    spec, table = spec_of(history), table_of(history)
+    spec.require_values(table)
     refused = 0
     for member in leaves(table.schema.field("value").type):
         for other in OTHER_TYPES:
@@ -114,10 +114,10 @@ def test_a_column_of_another_type_is_refused(kind: str) -> None:
             if changed is None:
                 continue
             if history.checker == "object" and other not in NO_JSON and member != ("json",):
-                judgement.require_values(changed)
+                spec.require_values(changed)
                 continue
             with pytest.raises(MalformedHistory, match=member[-1]):
-                judgement.require_values(changed)
+                spec.require_values(changed)
             refused += 1
     assert refused
 
@@ -132,11 +132,11 @@ def test_true_that_is_taken_for_1_is_noticed(tmp_path: Path) -> None:
     pq.write_table(table_of(history), tmp_path / "h.parquet")
     lines = [line.rstrip("\n") for line in exported(read_history(tmp_path / "h.parquet"), Format.JSON)]
     one = Hostile(lines=lines, row=number, member=("value", 1), instead=row["value"]["value"] == 1)
-    assert "is taken for" in fate(one, judgement_of(history), tmp_path)
+    assert "is taken for" in fate(one, spec_of(history), tmp_path)
 
 
 def test_a_checker_that_fails_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("checkers.multiset.set.set_findings", None)
     history = KINDS["set"].drawn(900)
-    outcomes = {fate(one, judgement_of(history), tmp_path) for one in hostile(history, 20, random.Random(0), tmp_path)}
+    outcomes = {fate(one, spec_of(history), tmp_path) for one in hostile(history, 20, random.Random(0), tmp_path)}
     assert any("checker failed" in outcome for outcome in outcomes)

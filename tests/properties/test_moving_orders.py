@@ -8,11 +8,11 @@ import numpy as np
 
 from checkers.transactions.isolation.constraints.incremental_topological_order import (
     NOBODY,
-    MovingOrder,
+    TopologicalOrder,
     added,
     labels_between,
-    moving_order,
-    take_away,
+    remove_edge,
+    topological_order,
 )
 from checkers.transactions.isolation.constraints.nogoods import forbidding, learned, nogoods
 
@@ -32,7 +32,7 @@ def fewest_labels(lasting: list[tuple[int, int]], edges: Edges, start: int, end:
     return cost.get(end)
 
 
-def in_order(order: MovingOrder, lasting: list[tuple[int, int]], edges: Edges) -> bool:
+def in_order(order: TopologicalOrder, lasting: list[tuple[int, int]], edges: Edges) -> bool:
     pairs = [*lasting, *((a, b) for a, b, _ in edges.values())]
     return (order.event_at[order.place] == np.arange(EVENTS)).all() and all(
         order.place[a] < order.place[b] for a, b in pairs
@@ -47,13 +47,13 @@ def test_an_order_keeps_to_its_edges_and_says_why_it_refuses_one() -> None:
         pairs = [rng.sample(range(EVENTS), 2) for _ in range(3)]
         lasting = [(a, b) if ranks[a] < ranks[b] else (b, a) for a, b in pairs]
         source, target = np.array(lasting, dtype=np.int32).T.copy()
-        order = moving_order(source, target, np.array(rng.sample(range(EVENTS), EVENTS)), 64)
+        order = topological_order(source, target, np.array(rng.sample(range(EVENTS), EVENTS)), 64)
         assert order is not None
         edges: Edges = {}
         for label in range(40):
             if edges and rng.random() < 0.4:
                 number = rng.choice(sorted(edges))
-                take_away(order, number)
+                remove_edge(order, number)
                 del edges[number]
             a, b = rng.sample(range(EVENTS), 2)
             but = rng.choice([NOBODY, *(label for _, _, label in edges.values())])
@@ -77,7 +77,7 @@ def test_an_order_keeps_to_its_edges_and_says_why_it_refuses_one() -> None:
 
 def test_edges_that_last_and_make_a_cycle_have_no_order() -> None:
     source, target = np.array([[0, 1], [1, 0]], dtype=np.int32)
-    assert moving_order(source, target, np.arange(2), 1) is None
+    assert topological_order(source, target, np.arange(2), 1) is None
 
 
 def test_what_was_learned_forbids_until_it_is_forgotten() -> None:

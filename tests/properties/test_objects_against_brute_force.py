@@ -186,5 +186,5 @@ def test_a_search_that_follows_the_most_promising_configurations_first_judges_th
     monkeypatch.setattr(decision, "AT_FIRST", 0)
     monkeypatch.setattr(decision, "DEEP", 0)
     monkeypatch.setattr(decision, "DEEP_AN_OPERATION", 0)
-    monkeypatch.setattr(decision, "KEPT", (1, 2))
+    monkeypatch.setattr(decision, "BEAM_WIDTHS", (1, 2))
     _judge_many(name, range(200))

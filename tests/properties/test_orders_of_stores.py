@@ -18,8 +18,8 @@ from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.isolation.constraints import order_search
 from checkers.transactions.isolation.constraints.bounds import DEMANDED
 from checkers.transactions.isolation.constraints.decide import MODELS
-from checkers.transactions.isolation.constraints.events import Events, Isolation, Kept, events
-from checkers.transactions.isolation.constraints.order_search import Rearrangement
+from checkers.transactions.isolation.constraints.events import Events, ExternalOrder, Isolation, events
+from checkers.transactions.isolation.constraints.order_search import OrderSearch
 from checkers.transactions.isolation.constraints.schedule import explains
 from checkers.transactions.isolation.constraints.time_bounds import windows
 from checkers.verdict import Verdict
@@ -49,13 +49,17 @@ def busy(level: Level, lag: int, seed: int, violation: Violation | None = None, 
 
 
 def order_of_a_store(known: Events) -> Decision | None:
-    rearrangement = Rearrangement.of(known)
+    rearrangement = OrderSearch.of(known)
     return rearrangement and order_search.decision(DEMANDED.steps)
 
 
 @pytest.mark.parametrize("level", ISOLATIONS)
-@pytest.mark.parametrize(("lag", "kept"), [(0, Kept.REALTIME), (40, Kept.SESSION), (40, Kept.NOTHING)])
-def test_an_order_of_busy_sessions_is_found_and_keeps_what_is_known(level: Level, lag: int, kept: Kept) -> None:
+@pytest.mark.parametrize(
+    ("lag", "kept"), [(0, ExternalOrder.REALTIME), (40, ExternalOrder.SESSION), (40, ExternalOrder.NOTHING)]
+)
+def test_an_order_of_busy_sessions_is_found_and_keeps_what_is_known(
+    level: Level, lag: int, kept: ExternalOrder
+) -> None:
     for seed in range(3):
         history = committed(busy(level, lag, seed))
         known = events(history, ISOLATIONS[level], kept)
@@ -68,7 +72,7 @@ def test_an_order_of_busy_sessions_is_found_and_keeps_what_is_known(level: Level
         within = (known.base.source < len(place)) & (known.base.target < len(place))
         within &= (place[known.base.source] >= 0) & (place[known.base.target] >= 0)
         assert (place[known.base.source[within]] < place[known.base.target[within]]).all()
-        if kept is Kept.REALTIME:
+        if kept is ExternalOrder.REALTIME:
             of = decision.order // known.width
             begins, commits = (decision.order % known.width == part for part in (0, known.width - 1))
             latest = np.maximum.accumulate(np.where(begins, history.start[of], -1))
@@ -87,15 +91,17 @@ def test_orders_are_found_of_small_histories_that_have_one_and_of_no_others(isol
             found = order_of_a_store(events(history, isolation, kept)) is not None
             if allowed(model, history):
                 seen[found] += 1
-                assert found or kept is not Kept.REALTIME, (seed, model)
+                assert found or kept is not ExternalOrder.REALTIME, (seed, model)
             else:
                 assert not found, (seed, model)
     assert seen[True] > 4 * seen[False], seen
 
 
-@pytest.mark.parametrize(("level", "kept"), [(Level.SERIALIZABLE, Kept.REALTIME), (Level.SNAPSHOT, Kept.SESSION)])
+@pytest.mark.parametrize(
+    ("level", "kept"), [(Level.SERIALIZABLE, ExternalOrder.REALTIME), (Level.SNAPSHOT, ExternalOrder.SESSION)]
+)
 def test_an_order_is_found_where_each_key_has_dozens_of_writers_at_once(
-    level: Level, kept: Kept, monkeypatch: pytest.MonkeyPatch
+    level: Level, kept: ExternalOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history = committed(replace(busy(level, 0, 1), sessions=600, keys=Keys(alive=12)))
     known = events(history, ISOLATIONS[level], kept)
@@ -107,12 +113,12 @@ def test_an_order_is_found_where_each_key_has_dozens_of_writers_at_once(
 
 def test_windows_in_which_no_order_keeps_all_events_are_widened() -> None:
     store = replace(busy(Level.SNAPSHOT, 200, 1, transactions=10_000), keys=Keys(alive=100), indefinite=0.0)
-    known = events(committed(store), Isolation.SNAPSHOT, Kept.SESSION)
+    known = events(committed(store), Isolation.SNAPSHOT, ExternalOrder.SESSION)
     assert order_of_a_store(known) is not None
 
 
 def test_a_search_that_is_told_to_stop_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = events(committed(busy(Level.SERIALIZABLE, 0, 0)), Isolation.SERIALIZABLE, Kept.REALTIME)
+    known = events(committed(busy(Level.SERIALIZABLE, 0, 0)), Isolation.SERIALIZABLE, ExternalOrder.REALTIME)
     assert order_of_a_store(known) is not None
     with searching_until(0.0):
         assert order_of_a_store(known) is None
@@ -126,13 +132,13 @@ def test_a_search_that_is_told_to_stop_finds_nothing(monkeypatch: pytest.MonkeyP
 def test_no_order_is_found_where_there_is_none(level: Level, violation: Violation) -> None:
     for seed in range(2):
         history = committed(busy(level, 0, seed, violation, transactions=400))
-        for kept in Kept:
+        for kept in ExternalOrder:
             assert order_of_a_store(events(history, ISOLATIONS[level], kept)) is None
 
 
 def test_windows_of_a_store_that_lags_contradict_each_other_until_its_reads_may_be_late() -> None:
     history = committed(busy(Level.SERIALIZABLE, 60, 1))
-    known = events(history, Isolation.SERIALIZABLE, Kept.SESSION)
+    known = events(history, Isolation.SERIALIZABLE, ExternalOrder.SESSION)
     assert windows(known, behind=0) is None
     narrowed = windows(known, behind=4 * len(history))
     assert narrowed is not None

@@ -18,7 +18,7 @@ from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.isolation.constraints import bounded_propagation, parallel_snapshot
-from checkers.transactions.isolation.constraints.order_search import Rearrangement
+from checkers.transactions.isolation.constraints.order_search import OrderSearch
 from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS, parallel_snapshot_decided
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.verify import verified
@@ -217,7 +217,7 @@ def test_without_what_is_tried_first_decisions_are_those_of_all_orders_of_versio
 ) -> None:
     monkeypatch.setattr(bounded_propagation, "PASSES", 0)
     monkeypatch.setattr(parallel_snapshot, "_lost_update", lambda accesses: np.zeros(0, dtype=np.int32))
-    monkeypatch.setattr(Rearrangement, "of", lambda *_: None)
+    monkeypatch.setattr(OrderSearch, "of", lambda *_: None)
     seen = judge(range(400, 800))
     assert len(seen) == 6 and min(seen.values()) >= 2, seen
 

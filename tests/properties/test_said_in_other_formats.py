@@ -24,7 +24,7 @@ from checkers.spark.session import spark_session
 from checkers.verdict import merge
 from harness.jepsen import Format, exported
 from harness.record.history import close_torn, read_history
-from stormproof.session.check_spec import Judgement, in_memory, of_model, of_workload
+from stormproof.session.check_spec import CheckSpec, in_memory, of_model, of_workload
 from tests.references import said_otherwise
 from tests.references.drawn_histories import KINDS, drawn
 from tests.references.history_language import WrittenHistory
@@ -39,32 +39,32 @@ from tests.references.written_judgement import checker_of, repeats_of
 # In other formats.
 
 
-def judgement_of(history: WrittenHistory) -> Judgement:
+def spec_of(history: WrittenHistory) -> CheckSpec:
     if history.checker == "object":
         return of_model(history.model, initial=None, failed_cas=None)
     return of_workload(history.checker, [f"{name}={value}" for name, value in history.options.items()])
 
 
-def told_by(rows: Source, judgement: Judgement) -> Told:
-    request = CheckRequest(history=rows, repeats=judgement.repeats)
-    results = check_history(request, judgement.checkers, InProcessEngine())
+def told_by(rows: Source, spec: CheckSpec) -> Told:
+    request = CheckRequest(history=rows, repeats=spec.repeats)
+    results = check_history(request, spec.checkers, InProcessEngine())
     found = frozenset(name for result in results.values() for name in result.anomalies)
     return Told(merge(result.verdict for result in results.values()).value, found)
 
 
 def told_in_formats(history: WrittenHistory, folder: Path, written: Callable[[str], str]) -> list[Told]:
     """Of Arrow's and Parquet's columns, and of texts, which `written` is given line by line."""
-    judgement, parquet, arrows = judgement_of(history), folder / "h.parquet", folder / "h.arrows"
+    spec, parquet, arrows = spec_of(history), folder / "h.parquet", folder / "h.arrows"
     table = table_of(history)
     pq.write_table(table, parquet)
     with pa.OSFile(str(arrows), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table)
-    answers = [told_by(table, judgement), told_by(parquet, judgement)]
-    answers.append(told_by(close_torn(arrows, folder / "closed.parquet").parquet, judgement))
+    answers = [told_by(table, spec), told_by(parquet, spec)]
+    answers.append(told_by(close_torn(arrows, folder / "closed.parquet").parquet, spec))
     for form in Format:
         text = folder / f"h.{form.value}"
         text.write_text("".join(map(written, exported(read_history(parquet), form))))
-        answers.append(told_by(*in_memory(text, judgement)[:2]))
+        answers.append(told_by(*in_memory(text, spec)[:2]))
     return answers
 
 
@@ -133,16 +133,16 @@ def registers_with_nulls(seed: int) -> WrittenHistory:
 
 
 def told_of_registers(history: WrittenHistory, begin: Any) -> Told:
-    judgement = of_model("cas-register", initial=json.dumps(begin), failed_cas=None)
-    return told_by(table_of(history), judgement.otherwise or judgement)
+    spec = of_model("cas-register", initial=json.dumps(begin), failed_cas=None)
+    return told_by(table_of(history), spec.otherwise or spec)
 
 
 def told_of_read_registers(history: WrittenHistory, begin: Any, path: Path) -> Told:
     """As `check` reads them, which takes integers for integers."""
     pq.write_table(table_of(history), path.with_suffix(".parquet"))
     path.write_text("".join(exported(read_history(path.with_suffix(".parquet")), Format.EDN)))
-    judgement = of_model("cas-register", initial=json.dumps(begin), failed_cas=None)
-    return told_by(*in_memory(path, judgement)[:2])
+    spec = of_model("cas-register", initial=json.dumps(begin), failed_cas=None)
+    return told_by(*in_memory(path, spec)[:2])
 
 
 @pytest.mark.parametrize("begin", BEGINNINGS, ids=json.dumps)

@@ -13,7 +13,7 @@ import pytest
 
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.verify import DEMANDS, Refuted
-from checkers.transactions.verify.demands import Demand, Family, Kept, Seen
+from checkers.transactions.verify.demands import Demand, ExternalOrder, Family, Seen
 from checkers.transactions.verify.history import INITIAL, TransactionHistory, read_history
 from checkers.transactions.verify.orders import require_order
 from checkers.transactions.verify.steps import Facts, JudgedStep, require_proof
@@ -149,7 +149,7 @@ class EveryStep:
     def refutes(self) -> bool:
         """Whether a cycle of steps is accepted as a proof."""
         sides = ("b", "c") if self.demand.family is Family.SNAPSHOT else ("",)
-        ordering = None if self.demand.keeps is not Kept.NOTHING else ("initial", "inside", "read", *ORDERING)
+        ordering = None if self.demand.keeps is not ExternalOrder.NOTHING else ("initial", "inside", "read", *ORDERING)
         for t in self.transactions:
             cycle = self.shortest(self.event(t, sides[0]), self.event(t, sides[0]), ordering)
             if cycle is not None and holds(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.completions import Repeats
+from checkers.completions import CompletionEchoes
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import Checker, CheckRequest
 from checkers.prefix import certain, finals_of
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def judged(
-    rows: list[Row], value_type: pa.DataType, checker: Checker, repeats: tuple[Repeats, ...]
+    rows: list[Row], value_type: pa.DataType, checker: Checker, repeats: tuple[CompletionEchoes, ...]
 ) -> CheckerResult | None:
     """None for what is no history."""
     numbered = []

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.completions import Repeats
+from checkers.completions import CompletionEchoes
 from checkers.consumption.rows import RETRY_PREFIX
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
@@ -179,7 +179,7 @@ def without_what_was_asked(history: WrittenHistory, rng: random.Random) -> Writt
     return None if rows == history.rows else replace(history, rows=rows)
 
 
-def _left_out(history: WrittenHistory, asked: Row, completion: Row, repeats: Sequence[Repeats]) -> Row:
+def _left_out(history: WrittenHistory, asked: Row, completion: Row, repeats: Sequence[CompletionEchoes]) -> Row:
     value = dict(completion["value"])
     for one in repeats:
         if completion["f"] not in one.functions:
@@ -193,7 +193,7 @@ def _left_out(history: WrittenHistory, asked: Row, completion: Row, repeats: Seq
     return value
 
 
-def _members_left_out(asked: Row, value: Row, ended: str, repeats: Repeats) -> Row:
+def _members_left_out(asked: Row, value: Row, ended: str, repeats: CompletionEchoes) -> Row:
     members = {column.split(".")[1] for column in repeats.columns}
     if "txn" not in members:
         # What the invocation does not say, or says otherwise, is an answer.

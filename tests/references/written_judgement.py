@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checkers.availability import Availability
-from checkers.completions import Repeats
+from checkers.completions import CompletionEchoes
 from checkers.evidence import Evidence
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.history import completions as of_objects
@@ -34,7 +34,7 @@ def evidence_of(written: WrittenHistory) -> tuple[Evidence, ...]:
     return model.evidence(model.initial)
 
 
-def repeats_of(written: WrittenHistory) -> tuple[Repeats, ...]:
+def repeats_of(written: WrittenHistory) -> tuple[CompletionEchoes, ...]:
     if written.checker in names("workloads"):
         return workload_named(written.checker).repeats
     return OF_LOGS if written.checker == "availability" else of_objects.repeats_of(MODELS[written.model])

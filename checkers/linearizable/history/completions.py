@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.completions import Repeats, members_differ
+from checkers.completions import CompletionEchoes, members_differ
 from checkers.kernels.columns import (
     Bool,
     Int64,
@@ -20,12 +20,12 @@ from checkers.linearizable.history.rows import numbers_and_texts
 from checkers.linearizable.model import Model, Repeated
 
 
-def repeats_of(model: Model) -> tuple[Repeats, ...]:
+def repeats_of(model: Model) -> tuple[CompletionEchoes, ...]:
     """What ok completions may only repeat; what others say is not compared."""
     if not model.repeats:
         return ()
     differs = partial(_answers_differ, repeats=model.repeats)
-    return (Repeats(functions=tuple(model.repeats), differs=differs, columns=("value",), types=("ok",)),)
+    return (CompletionEchoes(functions=tuple(model.repeats), differs=differs, columns=("value",), types=("ok",)),)
 
 
 def _holds_integers(kind: pa.DataType) -> bool:

@@ -4,8 +4,8 @@ A dequeue returns the least element that is there. So at some moment of its time
 one may have to be there: none that is there for certain, from the end of its enqueue to the begin of its dequeue, and
 none that a smaller one again keeps from being taken. But that one is kept only while smaller ones must be there anyway,
 so what must be there says all, and elements are decided one by one, the least first, each taken as early as possible.
-A dequeue that finds nothing needs a moment at which no element at all must be there. `takers` says what is done about
-dequeues of unknown outcome.
+A dequeue that finds nothing needs a moment at which no element at all must be there. `indefinite_dequeues` says what is
+done about dequeues of unknown outcome.
 
 The numbers of elements must be ordered as the elements are.
 

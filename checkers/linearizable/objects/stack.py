@@ -2,8 +2,9 @@
 
 An element whose push and pop overlap can be popped as soon as it is pushed, and then says nothing. Every other one is
 on the stack at least from the end of its push to the begin of its pop, and the times for which elements are on the
-stack are nested or apart: `nesting` decides that. A pop that finds nothing needs a moment at which no element must be
-there; at all such moments the stack can be empty. `takers` says what is done about pops of unknown outcome.
+stack are nested or apart: `nested_intervals` decides that. A pop that finds nothing needs a moment at which no element
+must be there; at all such moments the stack can be empty. `indefinite_dequeues` says what is done about pops of unknown
+outcome.
 
 Source: Lee and Mathur, arXiv 2410.04581; Abdulla and others, arXiv 2509.17795.
 """

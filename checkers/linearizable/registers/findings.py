@@ -1,7 +1,7 @@
 """Registers that hold integers: columns all the way, so that Python only ever sees what is not linearizable.
 
 All registers of a bucket are looked at together; those of which `suspects` does not show that they are linearizable are
-decided one by one. Registers that are vast are decided from few of their operations (`vast`).
+decided one by one. Registers that are vast are decided from few of their operations (`sharded_registers`).
 """
 
 from __future__ import annotations

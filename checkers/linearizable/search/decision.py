@@ -81,7 +81,7 @@ CELLS = 50_000_000
 ELEMENTS = 4_000_000
 """The states of one object that a search looks at may have so many elements together; each counts as one as well."""
 
-KEPT = (16, 256, 4_096)
+BEAM_WIDTHS = (16, 256, 4_096)
 """How many configurations are followed, before all of them are."""
 
 AT_FIRST = 2_000
@@ -100,7 +100,7 @@ FORESEEN, FORESEEN_SHARE = 20_000, 60
 """So many configurations, and at most so small a part of the limit, are explored with foresight, beside the limit: each
 takes much longer than others."""
 
-ENDLESS = 8
+UNCOUNTED_FACTOR = 8
 """Without counts, so many times the configurations are explored that were explored before. There may be no end of
 them: of a queue, for one, that is filled again and again."""
 
@@ -152,7 +152,7 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
     found = search.dive(DEEP + DEEP_AN_OPERATION * len(problem.start))
     if found is not None:
         return found
-    for kept in KEPT:
+    for kept in BEAM_WIDTHS:
         ended = search.go_on(kept, cuts=False)
         if ended != WIDE:
             return search.decision(ended)
@@ -160,9 +160,9 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
         ended = search.go_on(kept, cuts=True)
         if ended != STUCK:
             return search.decision(ended)
-        if kept == KEPT[0] and search.counts and not len(trail):
+        if kept == BEAM_WIDTHS[0] and search.counts and not len(trail):
             endless = search.without_counts(begin)
-            ended = endless.go_on(search.room, cuts=False, effort=ENDLESS * search.explored)
+            ended = endless.go_on(search.room, cuts=False, effort=UNCOUNTED_FACTOR * search.explored)
             if ended == STUCK:
                 # Without counts there are states that the object cannot have been in.
                 return replace(endless.decision(ended), possible=())
@@ -178,7 +178,7 @@ def approaching(problem: Problem, decision: Decision, *, limit: int) -> Iterator
     There may be more states than are possible, but never less. None that takes more than `limit` configurations, or
     much more than the decision took.
     """
-    effort = min(limit, ENDLESS * decision.explored)
+    effort = min(limit, UNCOUNTED_FACTOR * decision.explored)
     search = _Search(problem, layout(problem), effort, np.empty((0, 2), dtype=np.int64))
     if search.counts:
         search = search.without_counts(search.here)
@@ -311,7 +311,7 @@ class _Search:
             return None
         stuck, ended = -1, NEVER
         if found.ended is Ended.NOWHERE:
-            stuck, found = first_stuck(problem, most=min(most, AT_FIRST + ENDLESS * found.explored))
+            stuck, found = first_stuck(problem, most=min(most, AT_FIRST + UNCOUNTED_FACTOR * found.explored))
             ended = int(problem.end[stuck])
         is_linearizable = stuck < 0
         # Of a history without an order, one of several states by then is an example, and not all that were possible.

@@ -39,19 +39,19 @@ from checkers.linearizable.search.progress import Given
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled, inlined
 
-FOUND, NOWHERE, ASKS, TIRED = range(4)
-"""How `descend` ended. ASKS: entries of the table of moves are missing. NOWHERE: everything was tried. TIRED: it may
-explore no more."""
+FOUND, NOWHERE, ASKS, SPENT, WENT_ON = range(5)
+"""How `descend` ended. ASKS: entries of the table of moves are missing. NOWHERE: everything was tried. SPENT: it may
+explore no more. WENT_ON: how a step of it ends that found its way."""
 
 DEPTH, AT, STEPS, EXPLORED = range(4)
-"""What `Dive.here` counts: choices that are followed; the event before which things are; what has taken effect; and
+"""What `DfsState.here` counts: choices that are followed; the event before which things are; what has taken effect; and
 configurations."""
 
 FIRST = -1
 """The choice before all others. An operation is chosen by its end, a kind of indefinite ones as FIRST - 1 - kind."""
 
 
-class Dive(NamedTuple):
+class DfsState(NamedTuple):
     """How far a search is; changed in place. It can go on where it stopped."""
 
     row: Int64
@@ -79,7 +79,7 @@ class Dive(NamedTuple):
 
 
 @compiled
-def descend(given: Given, dive: Dive, seen: Rows, most: int, together: int) -> tuple[int, Rows]:
+def descend(given: Given, dive: DfsState, seen: Rows, most: int, together: int) -> tuple[int, Rows]:
     """Go on until something stops it, or `most` configurations are explored in all. Returns how it ended, and the
     configurations that were met. Before a completion not more than `together` operations take effect that have not."""
     here, row = dive.here, dive.next
@@ -88,12 +88,12 @@ def descend(given: Given, dive: Dive, seen: Rows, most: int, together: int) -> t
         _back(given, dive, 0)
         here[STEPS] = 0
         ended = _forward(given, dive)
-        if ended != TIRED:
+        if ended != WENT_ON:
             return ended, seen
         seen = _followed(given, dive, seen, 0)
     while here[DEPTH] > 0:
         if here[EXPLORED] >= most:
-            return TIRED, seen
+            return SPENT, seen
         top = here[DEPTH] - 1
         _back(given, dive, dive.at[top])
         here[STEPS] = dive.steps_before[top]
@@ -102,10 +102,10 @@ def descend(given: Given, dive: Dive, seen: Rows, most: int, together: int) -> t
             here[DEPTH] -= 1
             continue
         early = dive.early[top] + 1
-        if ended == TIRED and has(row, PLACED, given.line.slot_of[given.line.subject[here[AT]]]):
+        if ended == WENT_ON and has(row, PLACED, given.line.slot_of[given.line.subject[here[AT]]]):
             early = 0
             ended = _forward(given, dive)
-        if ended != TIRED:
+        if ended != WENT_ON:
             # Nothing was noted: what was tried is tried again.
             return ended, seen
         dive.target[top] += 1
@@ -116,7 +116,7 @@ def descend(given: Given, dive: Dive, seen: Rows, most: int, together: int) -> t
 
 
 @compiled
-def _followed(given: Given, dive: Dive, seen: Rows, early: int) -> Rows:
+def _followed(given: Given, dive: DfsState, seen: Rows, early: int) -> Rows:
     """Make choices in the configuration in `next`, unless it was met before."""
     here, row = dive.here, dive.next
     known = with_room(seen, 1)
@@ -137,10 +137,10 @@ def _followed(given: Given, dive: Dive, seen: Rows, early: int) -> Rows:
 
 
 @compiled
-def _taken(given: Given, dive: Dive, top: int) -> int:
+def _taken(given: Given, dive: DfsState, top: int) -> int:
     """Let the next operation take effect, and then the reads that fit: in `next`, before the same event.
 
-    TIRED if it did, ASKS if something is missing, NOWHERE if all was tried.
+    WENT_ON if it did, ASKS if something is missing, NOWHERE if all was tried.
     """
     line, moves = given.line, given.moves
     kinds = len(line.does)
@@ -183,7 +183,7 @@ def _taken(given: Given, dive: Dive, top: int) -> int:
                     put(row, PLACED, other)
                     dive.step[dive.here[STEPS]] = operation
                     dive.here[STEPS] += 1
-        return TIRED
+        return WENT_ON
 
 
 @inlined
@@ -240,9 +240,9 @@ def _fits(given: Given, state: int, operation: int) -> int:
 
 
 @inlined
-def _forward(given: Given, dive: Dive) -> int:
+def _forward(given: Given, dive: DfsState) -> int:
     """Go over the events, with the configuration in `next`, up to the completion of an operation that has not taken
-    effect: TIRED. FOUND behind the last one, ASKS if something is missing."""
+    effect: WENT_ON. FOUND behind the last one, ASKS if something is missing."""
     line, present, row, here = given.line, given.present, dive.next, dive.here
     while here[AT] < len(line.event):
         at = here[AT]
@@ -261,7 +261,7 @@ def _forward(given: Given, dive: Dive) -> int:
         elif line.event[at] == COMPLETED:
             slot = line.slot_of[what]
             if not has(row, PLACED, slot):
-                return TIRED
+                return WENT_ON
             clear(row, PLACED, slot)
             present.open_in[slot] = -1
         elif line.event[at] == MAY_HAPPEN:
@@ -275,7 +275,7 @@ def _forward(given: Given, dive: Dive) -> int:
 
 
 @inlined
-def _back(given: Given, dive: Dive, at: int) -> None:
+def _back(given: Given, dive: DfsState, at: int) -> None:
     """Take back the events from that one on."""
     line, present = given.line, given.present
     while dive.here[AT] > at:

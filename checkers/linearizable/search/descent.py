@@ -9,7 +9,7 @@ import numpy as np
 
 from checkers import search_budget
 from checkers.linearizable.search.configurations import PLACED, STATE, no_rows
-from checkers.linearizable.search.depth import ASKS, EXPLORED, FOUND, NOWHERE, STEPS, TIRED, Dive, descend
+from checkers.linearizable.search.depth import ASKS, EXPLORED, FOUND, NOWHERE, SPENT, STEPS, DfsState, descend
 from checkers.linearizable.search.events import Present
 from checkers.linearizable.search.progress import Given
 from checkers.linearizable.search.timeline import Layout, Problem
@@ -30,7 +30,7 @@ class Descent(NamedTuple):
 
     explored: int
     steps: list[int] | None
-    """What took effect, in order, as `Dive.step`; None where no order was found."""
+    """What took effect, in order, as `DfsState.step`; None where no order was found."""
     state: Hashable = None
     """Behind them."""
 
@@ -54,7 +54,7 @@ def _descent(problem: Problem, of: Layout, most: int, elements: int, together: i
     here = begun.here
     present = Present(np.full(of.slots, -1, dtype=np.int64), np.zeros(len(problem.does), dtype=np.int64))
     seen = no_rows(len(begun.next), 64)
-    ended = TIRED
+    ended = SPENT
     while (ended == ASKS or here[EXPLORED] < most) and moves.elements <= elements and not search_budget.is_over():
         given = Given(of.line, moves.moves(), present, of.words)
         ended, seen = descend(given, begun, seen, min(most, int(here[EXPLORED]) + BETWEEN_LOOKS), together)
@@ -66,7 +66,7 @@ def _descent(problem: Problem, of: Layout, most: int, elements: int, together: i
     return Descent(int(here[EXPLORED]), begun.step[: here[STEPS]].tolist(), moves.states[int(begun.next[STATE])])
 
 
-def _dive(of: Layout, operations: int, kinds: int, initial: int) -> Dive:
+def _dive(of: Layout, operations: int, kinds: int, initial: int) -> DfsState:
     """Before the first event, in the state with the number `initial`."""
     depth, width = operations + 1, PLACED + 2 * of.words + of.columns
     room = np.zeros(width, dtype=np.int64)
@@ -74,7 +74,7 @@ def _dive(of: Layout, operations: int, kinds: int, initial: int) -> Dive:
     rows = np.empty((depth, width), dtype=np.int64)
     rows[0] = room
     at, choice, target, steps_before, early = (np.zeros(depth, dtype=np.int64) for _ in range(5))
-    return Dive(
+    return DfsState(
         row=rows,
         at=at,
         choice=choice,

@@ -53,10 +53,10 @@ DONE, STUCK, LIMIT, FULL, MISSING, WIDE = range(6)
 """How `advance` ended. LIMIT: too much was explored; FULL: there is no room for more. WIDE: there are more
 configurations than it may keep, and it must not leave any out."""
 
-PATIENCE = 4
+WIDEN_FACTOR = 4
 """An event may explore so many times the configurations that are kept, before those that are not needed are left."""
 
-DESPAIR = 16
+WIDEN_FACTOR_EMPTY = 16
 """And so many times that while nothing has been found."""
 
 
@@ -196,7 +196,7 @@ def _explored(
     before, at = explored, 0
     lacking, done, trail = found
     while at < lacking.size[0]:
-        if explored - before >= PATIENCE * allowance.kept * (1 if done.size[0] else DESPAIR):
+        if explored - before >= WIDEN_FACTOR * allowance.kept * (1 if done.size[0] else WIDEN_FACTOR_EMPTY):
             if not allowance.cuts and given.moves.asked[0] == 0:
                 return WIDE, explored, Found(lacking, done, trail)
             break

@@ -1,7 +1,7 @@
 """Deciders as a plan: all external operations of a history come together in one kernel, which answers for all models.
 
-What is gathered of it is bounded: an answer for each model, and of a proof what it is about. Orders are as long as the
-history, and only gathered where they were asked for.
+What is gathered of it is bounded: an answer for each model, and of a proof what it is about. Orders are as long as
+the history, and only gathered where they were asked for.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from checkers.transactions.verify.demands import READ, SESSION, Demand, Kept, Seen
+from checkers.transactions.verify.demands import READ, SESSION, Demand, ExternalOrder, Seen
 from checkers.transactions.verify.history import INITIAL, Refuted, TransactionHistory
 from checkers.transactions.verify.ordered_reads import Read, Versions, ordered_transactions
 
@@ -70,7 +70,7 @@ class _Order:
     """Transactions are their positions in the order."""
 
     history: TransactionHistory
-    keeps: Kept
+    keeps: ExternalOrder
     numbers: Sequence[int]
     reads: Sequence[Sequence[Read]]
     writes: Sequence[Sequence[int]]
@@ -138,7 +138,7 @@ class _Order:
         """Whether there is one that can have been seen; where the order keeps sessions, it is before the reader."""
         writers = self.versions[key].writers if key in self.versions else []
         at = bisect_right(writers, writer)
-        return at < len(writers) and (self.keeps is Kept.NOTHING or writers[at] < reader)
+        return at < len(writers) and (self.keeps is ExternalOrder.NOTHING or writers[at] < reader)
 
     def _of_sessions(
         self, paths: Sequence[tuple[str, ...]], process: list[int], start: list[int], sources: list[list[int]]
@@ -195,7 +195,7 @@ class _Order:
         found = []
         last_ok: dict[int, int] = {}
         last_writer: dict[int, int] = {}
-        sessions = self.keeps is not Kept.NOTHING
+        sessions = self.keeps is not ExternalOrder.NOTHING
         for at, (number, reads) in enumerate(zip(self.numbers, self.reads, strict=True)):
             steps = {writer for _, writer in reads}
             if seen is Seen.VERSIONS:

@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from checkers.transactions.verify.assumptions import Assumptions, Version
-from checkers.transactions.verify.demands import Demand, Family, Kept, Seen
+from checkers.transactions.verify.demands import Demand, ExternalOrder, Family, Seen
 from checkers.transactions.verify.history import Refuted, TransactionHistory
 from checkers.transactions.verify.shown import Shown
 
@@ -82,9 +82,9 @@ def forbids(demand: Demand, kinds: Sequence[str]) -> bool:
     of its own, what leads to a reader without rw has been seen by it, and has written nothing behind what it read.
     Weaker models order what was written and read, and do not say what must have been seen, or say it of less.
     """
-    if REALTIME in kinds and demand.keeps is not Kept.REALTIME:
+    if REALTIME in kinds and demand.keeps is not ExternalOrder.REALTIME:
         return False
-    if PROCESS in kinds and demand.keeps is Kept.NOTHING:
+    if PROCESS in kinds and demand.keeps is ExternalOrder.NOTHING:
         return False
     if demand.family is Family.SERIAL:
         return True

@@ -22,7 +22,7 @@ class Family(Enum):
     COMMITS = "commits"
 
 
-class Kept(Enum):
+class ExternalOrder(Enum):
     """Which order of the outer world the model's order keeps."""
 
     NOTHING = "nothing"
@@ -52,7 +52,7 @@ READ, SESSION = "read", "session"
 @dataclass(frozen=True, kw_only=True)
 class Demand:
     family: Family
-    keeps: Kept = Kept.NOTHING
+    keeps: ExternalOrder = ExternalOrder.NOTHING
     seen: Seen = Seen.NOTHING
     paths: tuple[tuple[str, ...], ...] = ()
     """Sessions are transitive: a step of a session stands for any number of them."""
@@ -81,34 +81,36 @@ class Demand:
         return self.family in (Family.SERIAL, Family.SNAPSHOT)
 
 
-def _commits(keeps: Kept, seen: Seen = Seen.PATHS, *paths: tuple[str, ...]) -> Demand:
+def _commits(keeps: ExternalOrder, seen: Seen = Seen.PATHS, *paths: tuple[str, ...]) -> Demand:
     return Demand(family=Family.COMMITS, keeps=keeps, seen=seen, paths=paths)
 
 
 DEMANDS: Mapping[str, Demand] = {
     "read-uncommitted": Demand(family=Family.WRITES),
-    "strong-session-read-uncommitted": Demand(family=Family.WRITES, keeps=Kept.SESSIONS),
-    "PL-2": _commits(Kept.NOTHING, Seen.NOTHING),
-    "strong-session-PL-2": _commits(Kept.SESSIONS, Seen.NOTHING),
-    "read-committed": _commits(Kept.NOTHING, Seen.EARLIER_READS),
-    "strong-session-read-committed": _commits(Kept.SESSIONS, Seen.EARLIER_READS),
-    "cursor-stability": _commits(Kept.NOTHING, Seen.UPDATES),
-    "read-atomic": _commits(Kept.NOTHING, Seen.PATHS, (READ,)),
-    "strong-session-read-atomic": _commits(Kept.SESSIONS, Seen.PATHS, (READ,), (SESSION,)),
-    "read-your-writes": _commits(Kept.NOTHING, Seen.PATHS, (SESSION,)),
-    "monotonic-reads": _commits(Kept.NOTHING, Seen.PATHS, (READ, SESSION)),
-    "monotonic-writes": _commits(Kept.SESSIONS, Seen.PATHS, (SESSION, READ)),
-    "writes-follow-reads": _commits(Kept.NOTHING, Seen.PATHS, (READ, READ), (READ, SESSION, READ)),
-    "pram": _commits(Kept.SESSIONS, Seen.PATHS, (SESSION,), (READ, SESSION), (SESSION, READ), (SESSION, READ, SESSION)),
-    "causal": _commits(Kept.SESSIONS, Seen.CAUSES),
+    "strong-session-read-uncommitted": Demand(family=Family.WRITES, keeps=ExternalOrder.SESSIONS),
+    "PL-2": _commits(ExternalOrder.NOTHING, Seen.NOTHING),
+    "strong-session-PL-2": _commits(ExternalOrder.SESSIONS, Seen.NOTHING),
+    "read-committed": _commits(ExternalOrder.NOTHING, Seen.EARLIER_READS),
+    "strong-session-read-committed": _commits(ExternalOrder.SESSIONS, Seen.EARLIER_READS),
+    "cursor-stability": _commits(ExternalOrder.NOTHING, Seen.UPDATES),
+    "read-atomic": _commits(ExternalOrder.NOTHING, Seen.PATHS, (READ,)),
+    "strong-session-read-atomic": _commits(ExternalOrder.SESSIONS, Seen.PATHS, (READ,), (SESSION,)),
+    "read-your-writes": _commits(ExternalOrder.NOTHING, Seen.PATHS, (SESSION,)),
+    "monotonic-reads": _commits(ExternalOrder.NOTHING, Seen.PATHS, (READ, SESSION)),
+    "monotonic-writes": _commits(ExternalOrder.SESSIONS, Seen.PATHS, (SESSION, READ)),
+    "writes-follow-reads": _commits(ExternalOrder.NOTHING, Seen.PATHS, (READ, READ), (READ, SESSION, READ)),
+    "pram": _commits(
+        ExternalOrder.SESSIONS, Seen.PATHS, (SESSION,), (READ, SESSION), (SESSION, READ), (SESSION, READ, SESSION)
+    ),
+    "causal": _commits(ExternalOrder.SESSIONS, Seen.CAUSES),
     "consistent-view": Demand(family=Family.COMMITS, seen=Seen.VERSIONS, forgets_own_writes=True),
-    "parallel-snapshot-isolation": _commits(Kept.NOTHING, Seen.VERSIONS),
-    "strong-session-parallel-snapshot-isolation": _commits(Kept.SESSIONS, Seen.VERSIONS),
+    "parallel-snapshot-isolation": _commits(ExternalOrder.NOTHING, Seen.VERSIONS),
+    "strong-session-parallel-snapshot-isolation": _commits(ExternalOrder.SESSIONS, Seen.VERSIONS),
     "snapshot-isolation": Demand(family=Family.SNAPSHOT),
-    "strong-session-snapshot-isolation": Demand(family=Family.SNAPSHOT, keeps=Kept.SESSIONS),
-    "strong-snapshot-isolation": Demand(family=Family.SNAPSHOT, keeps=Kept.REALTIME),
+    "strong-session-snapshot-isolation": Demand(family=Family.SNAPSHOT, keeps=ExternalOrder.SESSIONS),
+    "strong-snapshot-isolation": Demand(family=Family.SNAPSHOT, keeps=ExternalOrder.REALTIME),
     "repeatable-read": Demand(family=Family.SERIAL, forgets_own_writes=True),
     "serializable": Demand(family=Family.SERIAL),
-    "strong-session-serializable": Demand(family=Family.SERIAL, keeps=Kept.SESSIONS),
-    "strict-serializable": Demand(family=Family.SERIAL, keeps=Kept.REALTIME),
+    "strong-session-serializable": Demand(family=Family.SERIAL, keeps=ExternalOrder.SESSIONS),
+    "strict-serializable": Demand(family=Family.SERIAL, keeps=ExternalOrder.REALTIME),
 }

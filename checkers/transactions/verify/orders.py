@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from checkers.transactions.verify.commits import require_commit_order
-from checkers.transactions.verify.demands import Demand, Family, Kept
+from checkers.transactions.verify.demands import Demand, ExternalOrder, Family
 from checkers.transactions.verify.history import WORD, Operation, Refuted, TransactionHistory
 from checkers.transactions.verify.writes import require_order_of_writes
 
@@ -94,15 +94,15 @@ def _events(history: TransactionHistory, order: list[Any]) -> list[Event]:
     return events
 
 
-def _require_outer_order(history: TransactionHistory, keeps: Kept, events: Sequence[Event]) -> None:
+def _require_outer_order(history: TransactionHistory, keeps: ExternalOrder, events: Sequence[Event]) -> None:
     """What ended before another one began, in its session or anywhere, has committed when that begins."""
-    if keeps is Kept.NOTHING:
+    if keeps is ExternalOrder.NOTHING:
         return
     start, end, process = history.start.tolist(), history.end.tolist(), history.process.tolist()
     ok = history.ok.tolist()
     latest: dict[int, int] = {}
     for number, commits in events:
-        whose = process[number] if keeps is Kept.SESSIONS else 0
+        whose = process[number] if keeps is ExternalOrder.SESSIONS else 0
         if not commits:
             latest[whose] = max(latest.get(whose, -1), start[number])
         elif ok[number] and end[number] < latest[whose]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from checkers.transactions.verify.demands import READ, SESSION, Demand, Family, Kept, Seen
+from checkers.transactions.verify.demands import READ, SESSION, Demand, ExternalOrder, Family, Seen
 from checkers.transactions.verify.history import INITIAL, Refuted, TransactionHistory
 from checkers.transactions.verify.shown import Shown
 
@@ -124,7 +124,7 @@ class Facts:
         path = _path(numbers, steps)
         if not path or path[-1].target != path[0].source:
             raise Refuted(f"{numbers} is no cycle")
-        if self.demand.keeps is Kept.NOTHING and any(step.because == SESSION for step in path):
+        if self.demand.keeps is ExternalOrder.NOTHING and any(step.because == SESSION for step in path):
             raise Refuted("the order of this model need not keep to sessions")
 
     def initial(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
@@ -144,7 +144,7 @@ class Facts:
         self.shown.require_read(step.target[0], self.history.key_named(entry.get("key")), step.source[0])
 
     def session(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
-        if self.demand.keeps is Kept.NOTHING and not self.demand.sees_sessions:
+        if self.demand.keeps is ExternalOrder.NOTHING and not self.demand.sees_sessions:
             raise Refuted("the model knows no sessions")
         self._sides(step, "c", "b")
         before, after = step.source[0], step.target[0]
@@ -153,7 +153,7 @@ class Facts:
         self.shown.require_ended_before(before, after)
 
     def realtime(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
-        if self.demand.keeps is not Kept.REALTIME:
+        if self.demand.keeps is not ExternalOrder.REALTIME:
             raise Refuted("the model does not keep realtime order")
         self._sides(step, "c", "b")
         if INITIAL in (step.source[0], step.target[0]):

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.asked import in_full, leaves_out
-from checkers.completions import Repeats, members, parts, remembered
+from checkers.completions import CompletionEchoes, members, parts, remembered
 from checkers.strand import repeats_in_all
 from harness.record.history import MalformedHistory, history_schema
 
@@ -57,7 +57,7 @@ IN_FULL = {
 }
 
 
-def told(rows: list[Row], repeats: tuple[Repeats, ...], path: Path | None = None) -> list[tuple[Any, Any]]:
+def told(rows: list[Row], repeats: tuple[CompletionEchoes, ...], path: Path | None = None) -> list[tuple[Any, Any]]:
     history: Any = table(rows)
     if path is not None:
         pq.write_table(history, path, row_group_size=2)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from checkers.asked import SHOWN, leaves_out
-from checkers.completions import Repeats, members, parts
+from checkers.completions import CompletionEchoes, members, parts
 from harness.record.history import MalformedHistory, history_schema
 
 PART = pa.struct([("f", pa.string()), ("key", pa.string()), ("value", pa.int64())])
@@ -33,7 +33,7 @@ def table(rows: list[Row]) -> pa.Table:
     )
 
 
-def malformed_at(rows: list[Row], repeats: tuple[Repeats, ...]) -> int | None:
+def malformed_at(rows: list[Row], repeats: tuple[CompletionEchoes, ...]) -> int | None:
     """The row at which a history is refused."""
     try:
         leaves_out(table(rows), repeats)
@@ -111,7 +111,11 @@ def test_what_was_asked_is_remembered_from_batch_to_batch(batch_rows: int, monke
     ],
 )
 def test_a_completion_repeats_what_was_asked_or_leaves_it_out(
-    rows: list[Row], repeats: tuple[Repeats, ...], is_malformed: bool, batch_rows: int, monkeypatch: pytest.MonkeyPatch
+    rows: list[Row],
+    repeats: tuple[CompletionEchoes, ...],
+    is_malformed: bool,
+    batch_rows: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", batch_rows)
     assert malformed_at(rows, repeats) == (len(rows) - 1 if is_malformed else None)

@@ -32,22 +32,22 @@ def with_java(monkeypatch: pytest.MonkeyPatch, *, there: bool) -> None:
 
 
 def test_few_rows_are_checked_in_this_process_and_many_on_spark() -> None:
-    few = choose(AUTO, None, rows=MANY_ROWS - 1, judged="log", free_bytes=PLENTY)
-    many = choose(AUTO, None, rows=MANY_ROWS, judged="log", free_bytes=PLENTY)
+    few = choose(AUTO, None, rows=MANY_ROWS - 1, subject="log", free_bytes=PLENTY)
+    many = choose(AUTO, None, rows=MANY_ROWS, subject="log", free_bytes=PLENTY)
     assert (few.name, many.name) == (IN_PROCESS, SPARK)
     assert few.words() == f"in-process: {MANY_ROWS - 1:,} rows, Spark is not faster below {MANY_ROWS:,}"
     assert many.words() == f"on Spark: {MANY_ROWS:,} rows, Spark may be faster from {MANY_ROWS:,} on"
 
 
 def test_what_does_not_fit_into_memory_goes_to_spark() -> None:
-    chosen = choose(AUTO, None, rows=2_000_000, judged="list-append", free_bytes=2**30)
+    chosen = choose(AUTO, None, rows=2_000_000, subject="list-append", free_bytes=2**30)
     assert chosen.words() == ("on Spark: 2,000,000 rows would take 1.3 GiB here, more than half of the 1.0 GiB free")
-    assert choose(AUTO, None, rows=2_000_000, judged="list-append", free_bytes=2**32).name == IN_PROCESS
-    assert choose(AUTO, None, rows=2_000_000, judged="register", free_bytes=3 * 2**29).name == IN_PROCESS
+    assert choose(AUTO, None, rows=2_000_000, subject="list-append", free_bytes=2**32).name == IN_PROCESS
+    assert choose(AUTO, None, rows=2_000_000, subject="register", free_bytes=3 * 2**29).name == IN_PROCESS
 
 
 def test_a_master_means_spark() -> None:
-    chosen = choose(AUTO, "spark://host:7077", rows=FEW_ROWS, judged="log", free_bytes=PLENTY)
+    chosen = choose(AUTO, "spark://host:7077", rows=FEW_ROWS, subject="log", free_bytes=PLENTY)
     assert (chosen.name, chosen.master) == (SPARK, "spark://host:7077")
     assert chosen.words() == "on Spark: 1,000 rows, chosen by --master spark://host:7077"
 
@@ -55,7 +55,7 @@ def test_a_master_means_spark() -> None:
 @pytest.mark.parametrize("engine", [SPARK, IN_PROCESS])
 def test_an_engine_that_is_asked_for_is_taken_for_any_number_of_rows(engine: str) -> None:
     for rows in (0, 10 * MANY_ROWS):
-        assert choose(engine, None, rows=rows, judged="log", free_bytes=0).name == engine
+        assert choose(engine, None, rows=rows, subject="log", free_bytes=0).name == engine
 
 
 def test_this_process_with_a_master_is_a_contradiction() -> None:
@@ -65,7 +65,7 @@ def test_this_process_with_a_master_is_a_contradiction() -> None:
 
 def test_without_java_what_spark_would_only_do_faster_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     with_java(monkeypatch, there=False)
-    chosen = choose(AUTO, None, rows=MANY_ROWS, judged="log", free_bytes=PLENTY)
+    chosen = choose(AUTO, None, rows=MANY_ROWS, subject="log", free_bytes=PLENTY)
     assert chosen.name == IN_PROCESS
     assert chosen.because.endswith("but there is no Java for it")
 
@@ -73,7 +73,7 @@ def test_without_java_what_spark_would_only_do_faster_is_done_here(monkeypatch: 
 def test_without_java_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with_java(monkeypatch, there=False)
     with pytest.raises(HarnessError, match="Spark needs Java"):
-        choose(AUTO, None, rows=MANY_ROWS, judged="log", free_bytes=2**30)
+        choose(AUTO, None, rows=MANY_ROWS, subject="log", free_bytes=2**30)
     for engine, master in ((SPARK, None), (AUTO, "local[2]")):
         with pytest.raises(HarnessError, match="Spark needs Java"):
             require_engine(engine, master)

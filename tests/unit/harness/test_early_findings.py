@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.progress import Moment, Remark
-from stormproof.session.check_spec import Judgement, of_model, of_workload
-from stormproof.session.decide import Judge
+from stormproof.session.check_spec import CheckSpec, of_model, of_workload
+from stormproof.session.decide import CheckOptions
 from stormproof.session.early_findings import PAUSE_S, EarlyFindings
 
 
@@ -25,7 +25,7 @@ class Pipe:
     """A file that grows, and a clock that is set."""
 
     file: Path
-    judgement: Judgement = field(default_factory=lambda: of_workload("unique-ids", ()))
+    spec: CheckSpec = field(default_factory=lambda: of_workload("unique-ids", ()))
     now: float = 0.0
     told: list[str] = field(default_factory=list)
     looks: int = 0
@@ -35,17 +35,17 @@ class Pipe:
         self.file.touch()
         self.findings = EarlyFindings(
             path=Path("-"),
-            judgement_of=self._looked_at,
-            judged="unique-ids",
-            judge=Judge(),
+            spec_of=self._looked_at,
+            subject="unique-ids",
+            check_options=CheckOptions(),
             progress=self._tell,
             clock=lambda: self.now,
         )
 
-    def _looked_at(self, history: object) -> Judgement:
+    def _looked_at(self, history: object) -> CheckSpec:
         self.looks += 1
         self.now += self.takes_s
-        return self.judgement
+        return self.spec
 
     def _tell(self, news: str | Moment | Remark) -> None:
         assert isinstance(news, Remark)
@@ -96,7 +96,7 @@ def test_nothing_is_looked_at_twice_nor_before_twice_the_time_of_the_last_look_h
 
 def test_a_line_that_is_torn_says_nothing_yet(tmp_path: Path) -> None:
     """1 has been read, it seems: the rest of 12 is still to come."""
-    pipe = Pipe(tmp_path / "kept", judgement=of_model("register", initial=None, failed_cas=None))
+    pipe = Pipe(tmp_path / "kept", spec=of_model("register", initial=None, failed_cas=None))
     line = "INFO  jepsen.util - {}\t:{}\t:{}\t{}"
     written = [line.format(0, kind, "write", 12) for kind in ("invoke", "ok")]
     read = [line.format(0, "invoke", "read", "nil"), line.format(0, "ok", "read", 1)]
@@ -132,6 +132,6 @@ def test_what_cannot_be_judged_yet_is_left_for_the_end(pipe: Pipe, text: bytes) 
 
 
 def test_rows_in_another_order_are_left_for_the_end(pipe: Pipe) -> None:
-    pipe.judgement = pipe.judgement.by_time()
+    pipe.spec = pipe.spec.by_time()
     pipe.come(given_out("a", 7) + given_out("a", 7))
     assert pipe.after(PAUSE_S) == []

@@ -13,7 +13,7 @@ from checkers.verdict import Verdict, broken, merge
 from harness.jepsen import Format, Shape, convert, exported
 from harness.record.history import MalformedHistory, read_history
 from harness.record.history.named_values import names_of
-from stormproof.session.check_spec import Judgement, in_memory, of_model, of_workload, shape_of
+from stormproof.session.check_spec import CheckSpec, in_memory, of_model, of_workload, shape_of
 from stormproof.session.registry import workload
 
 VALUES = {
@@ -51,11 +51,11 @@ def history(*operations: str) -> str:
     return "\n".join(rows)
 
 
-def judged(tmp_path: Path, text: str, judgement: Judgement) -> tuple[Verdict, dict[str, int]]:
+def judged(tmp_path: Path, text: str, spec: CheckSpec) -> tuple[Verdict, dict[str, int]]:
     (tmp_path / "h").write_text(text)
-    rows, judgement, _ = in_memory(tmp_path / "h", judgement)
-    checkers = {name: one for name, one in judgement.checkers.items() if name != "statistics"}
-    results = check_history(CheckRequest(history=rows, repeats=judgement.repeats), checkers, InProcessEngine())
+    rows, spec, _ = in_memory(tmp_path / "h", spec)
+    checkers = {name: one for name, one in spec.checkers.items() if name != "statistics"}
+    results = check_history(CheckRequest(history=rows, repeats=spec.repeats), checkers, InProcessEngine())
     return merge(result.verdict for result in results.values()), broken(results)
 
 
@@ -118,11 +118,11 @@ def test_any_value_is_one_value_in_every_workload(name: str, kind: str, tmp_path
     a, b = VALUES[kind]
     right, wrong, anomaly = RIGHT_AND_WRONG[name]
     options: list[str] = ["initial=77"] if name == "causal" else []
-    judgement = of_workload(name, options)
+    spec = of_workload(name, options)
     said = history(*(line.format(a=a, b=b) for line in right))
-    assert judged(tmp_path, said, judgement) == (Verdict.VALID, {}), said
+    assert judged(tmp_path, said, spec) == (Verdict.VALID, {}), said
     said = history(*(line.format(a=a, b=b) for line in wrong))
-    verdict, found = judged(tmp_path, said, judgement)
+    verdict, found = judged(tmp_path, said, spec)
     assert verdict is Verdict.INVALID, said
     assert anomaly in found
 
@@ -132,9 +132,9 @@ def test_any_value_is_one_value_of_a_model(kind: str, tmp_path: Path) -> None:
     """JSON, of which the states of models are made, has no sets and no keywords."""
     a, b = VALUES[kind]
     right, wrong, anomaly = RIGHT_AND_WRONG["register"]
-    judgement = of_model("cas-register", initial=None, failed_cas=None)
-    assert judged(tmp_path, history(*(line.format(a=a, b=b) for line in right)), judgement)[0] is Verdict.VALID
-    verdict, found = judged(tmp_path, history(*(line.format(a=a, b=b) for line in wrong)), judgement)
+    spec = of_model("cas-register", initial=None, failed_cas=None)
+    assert judged(tmp_path, history(*(line.format(a=a, b=b) for line in right)), spec)[0] is Verdict.VALID
+    verdict, found = judged(tmp_path, history(*(line.format(a=a, b=b) for line in wrong)), spec)
     assert (verdict, list(found)) == (Verdict.INVALID, [anomaly])
 
 
@@ -142,10 +142,10 @@ def test_any_value_is_one_value_of_a_model(kind: str, tmp_path: Path) -> None:
 def test_values_are_told_from_the_keys_that_they_are_lifted_by(name: str, tmp_path: Path) -> None:
     """Pairs as values, and keys before them: what reads are invoked with shows which is which."""
     right, wrong, _ = RIGHT_AND_WRONG[name]
-    judgement = of_workload(name, ())
+    spec = of_workload(name, ())
     for lines, verdict in ((right, Verdict.VALID), (wrong, Verdict.INVALID)):
         said = [line.format(a="[0 1]", b="[1 1]") for line in lines]
-        assert judged(tmp_path, history(*map(lifted, said)), judgement)[0] is verdict
+        assert judged(tmp_path, history(*map(lifted, said)), spec)[0] is verdict
 
 
 def lifted(operation: str) -> str:

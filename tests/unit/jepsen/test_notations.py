@@ -18,12 +18,12 @@ from tests.unit.jepsen.test_any_values import history, judged
 
 
 def test_functions_are_renamed_and_taken_away(tmp_path: Path) -> None:
-    judgement = of_workload("counter", ()).by_names({"credit": "add", "debit": "-add"})
-    assert judged(tmp_path, history("credit 5 => ok 5", "debit 2 => ok 2", "read => ok 3"), judgement)[1] == {}
+    spec = of_workload("counter", ()).by_names({"credit": "add", "debit": "-add"})
+    assert judged(tmp_path, history("credit 5 => ok 5", "debit 2 => ok 2", "read => ok 3"), spec)[1] == {}
     wrong = history("credit 5 => ok 5", "debit 2 => ok 2", "read => ok 7")
-    assert judged(tmp_path, wrong, judgement)[1] == {"out-of-bounds": 1}
+    assert judged(tmp_path, wrong, spec)[1] == {"out-of-bounds": 1}
     lifted = history("credit [k 5] => ok [k 5]", "debit [k 2] => ok [k 2]", "read [k nil] => ok [k 3]")
-    assert judged(tmp_path, lifted, judgement)[1] == {}
+    assert judged(tmp_path, lifted, spec)[1] == {}
 
 
 @pytest.mark.parametrize("text", ["broadcast", "=add", "broadcast=", "broadcast=-", ""])

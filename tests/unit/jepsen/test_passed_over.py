@@ -16,7 +16,7 @@ from harness.jepsen.shape import OF_DATA
 from harness.record.history import MalformedHistory
 from harness.record.history.passed_over import passed_over
 from stormproof.session.check_spec import in_memory, of_model, of_workload
-from stormproof.session.decide import Judge
+from stormproof.session.decide import CheckOptions
 from stormproof.session.registry import names, workload
 from tests.unit.jepsen.test_any_values import history, judged
 
@@ -171,10 +171,10 @@ LOGGED = """
     ids=["exhausted", "cut off", "never completed"],
 )
 def test_a_drain_may_write_what_it_takes_as_dequeues(end: str, tmp_path: Path) -> None:
-    judgement = of_workload("queue", ("delivery=at-least-once",))
-    assert judged(tmp_path, LOGGED + end, judgement) == (Verdict.VALID, {})
+    spec = of_workload("queue", ("delivery=at-least-once",))
+    assert judged(tmp_path, LOGGED + end, spec) == (Verdict.VALID, {})
     less = LOGGED.replace("{:process 1 :type :ok :f :dequeue :value 2}\n", "")
-    assert judged(tmp_path, less + end, judgement)[1] == {"lost": 1}
+    assert judged(tmp_path, less + end, spec)[1] == {"lost": 1}
 
 
 def test_a_model_says_whether_a_pair_is_a_key(tmp_path: Path) -> None:
@@ -205,10 +205,10 @@ def test_no_finding_is_longer_than_two_kilobytes(f: str, tmp_path: Path) -> None
     value = '"' + "é" * 100_000 + '"'
     workload, read = {"add": ("set", "read"), "enqueue": ("queue", "drain")}[f]
     (tmp_path / "h.edn").write_text(history(f"{f} {value} => ok {value}", f"{read} => ok []"))
-    rows, judgement, _ = in_memory(tmp_path / "h.edn", of_workload(workload, ()))
-    request = CheckRequest(history=rows, repeats=judgement.repeats)
-    decided = Judge(engine="inprocess").decide(
-        request, judgement.checkers, judged=workload, named="h.edn", progress=quiet
+    rows, spec, _ = in_memory(tmp_path / "h.edn", of_workload(workload, ()))
+    request = CheckRequest(history=rows, repeats=spec.repeats)
+    decided = CheckOptions(engine="inprocess").decide(
+        request, spec.checkers, judged=workload, named="h.edn", progress=quiet
     )
     (example,) = decided.results[workload].anomalies["lost"].examples
     assert example.because.startswith('element "ééé')

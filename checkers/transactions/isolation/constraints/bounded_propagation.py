@@ -20,13 +20,13 @@ from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL, NEVER
-from checkers.transactions.isolation.constraints.events import CODE, Edges, Events, Kept
-from checkers.transactions.isolation.constraints.saturation import NOTHING, Clocks, Orders, Saturated
+from checkers.transactions.isolation.constraints.events import CODE, Edges, Events, ExternalOrder
+from checkers.transactions.isolation.constraints.saturation import NOTHING, Clocks, OrderKind, Saturated
 from checkers.transactions.isolation.constraints.strong_components import has_cycle
 from harness.compiled import compiled, inlined
 
 PASSES = 4
-REACH = 48
+MAX_NEIGHBOURS = 48
 """So many events are met from each transaction, either way."""
 
 FIRST_WRITES = 1 << 20
@@ -36,7 +36,7 @@ fewest."""
 INITIALLY, OVERWRITTEN, OVERWRITES, EXCLUSIVE = (
     CODE[because] for because in (Because.INITIAL, Because.OVERWRITTEN, Because.OVERWRITES, Because.EXCLUSIVE)
 )
-ONE_ORDER = int(Orders.ONE)
+ONE_ORDER = int(OrderKind.TOTAL)
 NOBODY = -1
 
 
@@ -62,11 +62,11 @@ class _Accesses(NamedTuple):
     by_version: Int64
 
 
-def forced_by_short_paths(known: Events, orders: Orders) -> Saturated:
+def forced_by_short_paths(known: Events, orders: OrderKind) -> Saturated:
     """Without clocks. It ends at the first pass whose edges make a cycle, or when searches are over."""
     no_clocks = Clocks(np.full((1, 1), NOTHING, dtype=np.int32), np.zeros(1, dtype=np.bool_), known.chain, known.place)
     edges = known.base
-    added = _of_initial_and_realtime(known) if orders is Orders.ONE else _nothing()
+    added = _of_initial_and_realtime(known) if orders is OrderKind.TOTAL else _nothing()
     for _ in range(PASSES):
         edges = Edges.joined([edges, _new(added, edges, known.size)])
         if has_cycle(edges.source, edges.target, known.size):
@@ -128,7 +128,7 @@ def _of_initial_and_realtime(known: Events) -> Int32:
     writer = accesses.writers[accesses.writers_first[key] + behind]
     other = writer != reader
     rows = [_overwrites(reader[other], writer[other], key[other], np.zeros(other.sum(), dtype=np.int32), width)]
-    if known.kept is Kept.REALTIME:
+    if known.kept is ExternalOrder.REALTIME:
         earlier, later = _met_in_realtime(
             committed.start,
             committed.end,
@@ -202,20 +202,20 @@ def _forced(graph: _Graph, accesses: _Accesses, orders: int, width: int) -> Int3
     """Rows (source, target, because, key, reader, writer), some of them more than once."""
     transactions = len(accesses.read_first) - 1
     seen = np.full(transactions * width, -1, dtype=np.int32)
-    met = np.empty(REACH, dtype=np.int32)
+    met = np.empty(MAX_NEIGHBOURS, dtype=np.int32)
     rows = np.empty((6, 1 << 10), dtype=np.int32)
     used = 0
     for t in range(1, transactions):
         reads = accesses.read_first[t + 1] - accesses.read_first[t]
         if reads > 0:
-            count = _meet(graph.before_first, graph.before, seen, met, t * width, 2 * t)
+            count = _nearest(graph.before_first, graph.before, seen, met, t * width, 2 * t)
             for m in range(1, count):
                 if met[m] % width != width - 1:
                     continue
                 rows = _with_room(rows, used, 2 * reads)
                 used = _overwritten_by(accesses, rows, used, orders, width, t, met[m] // width)
         if orders == ONE_ORDER and accesses.write_first[t] < accesses.write_first[t + 1]:
-            count = _meet(graph.first, graph.after, seen, met, t * width, 2 * t + 1)
+            count = _nearest(graph.first, graph.after, seen, met, t * width, 2 * t + 1)
             for m in range(1, count):
                 u = met[m] // width
                 if met[m] % width != width - 1 or u == t:
@@ -235,7 +235,7 @@ def _with_room(rows: Int32, used: int, more: int) -> Int32:
 
 
 @inlined
-def _meet(first: Int64, targets: Int32, seen: Int32, met: Int32, start: int, stamp: int) -> int:
+def _nearest(first: Int64, targets: Int32, seen: Int32, met: Int32, start: int, stamp: int) -> int:
     """The nearest events of transactions, itself first; how many."""
     met[0], count, at = start, 1, 0
     seen[start] = stamp

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Int32, Int64
-from checkers.transactions.isolation.constraints.events import CANDIDATES, Events, Kept
+from checkers.transactions.isolation.constraints.events import CANDIDATES, Events, ExternalOrder
 from harness.compiled import compiled
 
 
@@ -46,7 +46,7 @@ def _candidates(events: Events) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64
     """(low, high) of reads and of writes."""
     committed, known = events.committed, events.accesses
     version_writer = known.version_writer
-    if events.kept is Kept.REALTIME:
+    if events.kept is ExternalOrder.REALTIME:
         latest = _running_latest(known.writers_first, events.settled[known.writers])
         reads = _overlapping(
             known.writers_first,

@@ -3,10 +3,10 @@ with sessions, or with real time.
 
 VALID comes with an order of all events, which is replayed before it is returned; INVALID with a proof, unless there
 were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in stages: what
-short paths force may contradict itself (`short_paths`), or an order is found that a store may have gone by
-(`rearrangement`); else what is known forces more (`saturation`), an order is tried (`schedule`), and where that fails,
-a solver makes the choices that are left between the transactions concerned (`choices`, `repair`). UNKNOWN names those
-that were too many.
+short paths force may contradict itself (`bounded_propagation`), or an order is found that a store may have gone by
+(`order_search`); else what is known forces more (`saturation`), an order is tried (`schedule`), and where that fails,
+a solver makes the choices that are left between the transactions concerned (`order_constraints`, `refinement`). UNKNOWN
+names those that were too many.
 
 Not judged: whatever `Committed` leaves out. A transaction whose outcome is unknown and from which no other one read is
 taken not to have happened.
@@ -31,8 +31,8 @@ from checkers.transactions.isolation.constraints.bounds import DEMANDED, Bounds
 from checkers.transactions.isolation.constraints.events import (
     STRONGEST_FIRST,
     Events,
+    ExternalOrder,
     Isolation,
-    Kept,
     chained,
     events,
 )
@@ -44,32 +44,32 @@ from checkers.transactions.isolation.constraints.order_constraints import (
 )
 from checkers.transactions.isolation.constraints.order_search import FEW_STEPS, rearranged
 from checkers.transactions.isolation.constraints.refinement import (
-    Manner,
+    Counterexample,
+    OrderTheory,
     Repair,
-    Wrong,
     contradiction,
     given_up_at_once,
     given_up_before,
-    have_dear_clocks,
     rests_on,
+    vector_clocks_too_large,
 )
-from checkers.transactions.isolation.constraints.saturation import Orders, saturated
+from checkers.transactions.isolation.constraints.saturation import OrderKind, saturated
 from checkers.transactions.isolation.constraints.schedule import explains, scheduled
 from checkers.verdict import Verdict
 
-MODELS: dict[str, tuple[Isolation, Kept]] = {
-    "serializable": (Isolation.SERIALIZABLE, Kept.NOTHING),
-    "strong-session-serializable": (Isolation.SERIALIZABLE, Kept.SESSION),
-    "strict-serializable": (Isolation.SERIALIZABLE, Kept.REALTIME),
-    "snapshot-isolation": (Isolation.SNAPSHOT, Kept.NOTHING),
-    "strong-session-snapshot-isolation": (Isolation.SNAPSHOT, Kept.SESSION),
-    "strong-snapshot-isolation": (Isolation.SNAPSHOT, Kept.REALTIME),
+MODELS: dict[str, tuple[Isolation, ExternalOrder]] = {
+    "serializable": (Isolation.SERIALIZABLE, ExternalOrder.NOTHING),
+    "strong-session-serializable": (Isolation.SERIALIZABLE, ExternalOrder.SESSION),
+    "strict-serializable": (Isolation.SERIALIZABLE, ExternalOrder.REALTIME),
+    "snapshot-isolation": (Isolation.SNAPSHOT, ExternalOrder.NOTHING),
+    "strong-session-snapshot-isolation": (Isolation.SNAPSHOT, ExternalOrder.SESSION),
+    "strong-snapshot-isolation": (Isolation.SNAPSHOT, ExternalOrder.REALTIME),
 }
 
 ADDED = {
-    Kept.NOTHING: {Because.SESSION, Because.REALTIME},
-    Kept.SESSION: {Because.REALTIME},
-    Kept.REALTIME: set[Because](),
+    ExternalOrder.NOTHING: {Because.SESSION, Because.REALTIME},
+    ExternalOrder.SESSION: {Because.REALTIME},
+    ExternalOrder.REALTIME: set[Because](),
 }
 """Reasons that a model does not know, but stronger ones do."""
 
@@ -85,7 +85,7 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
     Once searches are over no step begins that may take long; of few transactions and sessions none does.
     """
     isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
-    is_dear = have_dear_clocks(committed)
+    is_dear = vector_clocks_too_large(committed)
     steps = bounds.steps if is_dear else FEW_STEPS
     left: list[Events] = []
     for kept in STRONGEST_FIRST[: STRONGEST_FIRST.index(wanted) + 1]:
@@ -93,11 +93,11 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
             return given_up_at_once(committed)
         known = events(committed, isolation, kept)
         # With few sessions at once, an order that keeps real time is found sooner than short paths are looked at.
-        is_soon = kept is Kept.REALTIME and int(committed.session.max()) < FEW_SESSIONS
+        is_soon = kept is ExternalOrder.REALTIME and int(committed.session.max()) < FEW_SESSIONS
         guessed = _guessed(known, FEW_STEPS) if is_soon else None
         if guessed is not None:
             return guessed
-        found = forced_by_short_paths(known, Orders.ONE)
+        found = forced_by_short_paths(known, OrderKind.TOTAL)
         if found.cyclic:
             decision = contradiction(found)
             if _refutes(decision, wanted):
@@ -112,7 +112,7 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
     decision = Decision(verdict=Verdict.UNKNOWN)
     for known in left:
         search_budget.say(lambda: "what is forced in every order")
-        decision = Repair(saturated(chained(known, bounds.cells), Orders.ONE), ONE_ORDER, bounds).decision()
+        decision = Repair(saturated(chained(known, bounds.cells), OrderKind.TOTAL), ONE_ORDER, bounds).decision()
         if known.kept is wanted or decision.verdict is Verdict.VALID or _refutes(decision, wanted):
             break
         if search_budget.is_over():
@@ -126,23 +126,23 @@ def _guessed(known: Events, steps: int) -> Decision | None:
     return rearranged(known, steps)
 
 
-def _refutes(decision: Decision, wanted: Kept) -> bool:
+def _refutes(decision: Decision, wanted: ExternalOrder) -> bool:
     """Whether it needs nothing of what stronger models add."""
     return decision.proof is not None and not rests_on(decision.proof) & ADDED[wanted]
 
 
-def _tried(known: Events, source: Int32, target: Int32) -> Decision | Wrong:
+def _tried(known: Events, source: Int32, target: Int32) -> Decision | Counterexample:
     order, forced = scheduled(known, source, target)
     if forced:
         more_source, more_target = implied(known, order)
         source, target = np.concatenate((source, more_source)), np.concatenate((target, more_target))
         wrong = on_cycles(known, source, target)
         if wrong:
-            return Wrong(components=wrong)
+            return Counterexample(components=wrong)
         order, _ = scheduled(known, source, target)
     order = order[order < len(known.committed) * known.width]
     assert explains(known.accesses, known.width, order), "an order without a cycle explains everything"
     return Decision(verdict=Verdict.VALID, order=order)
 
 
-ONE_ORDER = Manner(tried=_tried, component=component, refuted=refuted_by_cases)
+ONE_ORDER = OrderTheory(tried=_tried, component=component, refuted=refuted_by_cases)

@@ -42,7 +42,7 @@ class Isolation(Enum):
     SNAPSHOT = 2
 
 
-class Kept(Enum):
+class ExternalOrder(Enum):
     """Which order of transactions, known from outside, is kept."""
 
     NOTHING = "nothing"
@@ -50,7 +50,7 @@ class Kept(Enum):
     REALTIME = "realtime"
 
 
-STRONGEST_FIRST = (Kept.REALTIME, Kept.SESSION, Kept.NOTHING)
+STRONGEST_FIRST = (ExternalOrder.REALTIME, ExternalOrder.SESSION, ExternalOrder.NOTHING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +173,7 @@ class Events:
     committed: Committed
     accesses: Accesses
     isolation: Isolation
-    kept: Kept
+    kept: ExternalOrder
     size: int
     """How many there are: those of transactions, then moments."""
     base: Edges
@@ -197,7 +197,7 @@ class Events:
         return transaction * np.int32(self.width) + np.int32(self.width - 1)
 
 
-def events(committed: Committed, isolation: Isolation, kept: Kept) -> Events:
+def events(committed: Committed, isolation: Isolation, kept: ExternalOrder) -> Events:
     """What is known from the start, without chains: in time and memory proportional to the history."""
     known = accesses(committed)
     width, size = isolation.value, len(committed) * isolation.value
@@ -211,10 +211,10 @@ def events(committed: Committed, isolation: Isolation, kept: Kept) -> Events:
     if isolation is Isolation.SNAPSHOT:
         begins = np.arange(1, len(committed), dtype=np.int32) * width
         parts.append(Edges.of(begins, begins + 1, Because.INSIDE))
-    if kept is Kept.SESSION:
+    if kept is ExternalOrder.SESSION:
         earlier, later = _session_pairs(committed)
         parts.append(Edges.of(earlier * width + last, later * width, Because.SESSION))
-    if kept is Kept.REALTIME:
+    if kept is ExternalOrder.REALTIME:
         source, target, added = moments(committed.start, committed.end, np.argsort(committed.end), width)
         parts.append(Edges.of(source, target, Because.REALTIME))
         size += added
@@ -240,7 +240,7 @@ def chained(known: Events, cells: int) -> Events:
     """The same with chains, few enough that clocks have so many numbers together."""
     committed, base, width, size = known.committed, known.base, known.width, known.size
     limit = max(cells // max(size, 1) - 1, 1)
-    if known.kept is Kept.REALTIME:
+    if known.kept is ExternalOrder.REALTIME:
         chain, place = _chains_of_spans(committed.start, known.settled, limit)
     else:
         across = base.only(base.because != CODE[Because.INSIDE])

@@ -24,7 +24,7 @@ FREE, USED, STAMP, STEPS, EARLIEST = range(5)
 events that were looked at; and the first place that was touched since somebody set it to a later one."""
 
 
-class Way(NamedTuple):
+class Adjacency(NamedTuple):
     """Edges as seen in one direction: what lasts, and what comes and goes."""
 
     first: Int64
@@ -40,13 +40,13 @@ class Way(NamedTuple):
     """int32[room]: the event at its other end."""
 
 
-class MovingOrder(NamedTuple):
+class TopologicalOrder(NamedTuple):
     place: Int32
     """int32[events]: of each event;"""
     event_at: Int32
     """and the event at each place."""
-    onward: Way
-    back: Way
+    onward: Adjacency
+    back: Adjacency
     label: Int32
     """int32[room]: of each edge that comes and goes."""
     counters: Int64
@@ -62,7 +62,7 @@ class MovingOrder(NamedTuple):
     """int32[2, 2 * events + 2]: what is to be looked at."""
 
 
-def moving_order(source: Int32, target: Int32, turn: Int64, room: int) -> MovingOrder | None:
+def topological_order(source: Int32, target: Int32, turn: Int64, room: int) -> TopologicalOrder | None:
     """Those first whose turn is first, as lasting edges allow; None if they make a cycle. `room`: for other edges."""
     size = len(turn)
     first, targets = followers(source, target, size)
@@ -71,11 +71,11 @@ def moving_order(source: Int32, target: Int32, turn: Int64, room: int) -> Moving
         return None
     place = np.empty(size, dtype=np.int32)
     place[event_at] = np.arange(size, dtype=np.int32)
-    return MovingOrder(
+    return TopologicalOrder(
         place=place,
         event_at=event_at,
-        onward=_way(first, targets, room),
-        back=_way(*followers(target, source, size), room),
+        onward=_adjacency(first, targets, room),
+        back=_adjacency(*followers(target, source, size), room),
         label=np.empty(room, dtype=np.int32),
         counters=np.array([NOBODY, 0, 0, 0, 0]),
         seen=np.zeros(size, dtype=np.int64),
@@ -86,9 +86,9 @@ def moving_order(source: Int32, target: Int32, turn: Int64, room: int) -> Moving
     )
 
 
-def _way(first: Int64, others: Int32, room: int) -> Way:
+def _adjacency(first: Int64, others: Int32, room: int) -> Adjacency:
     older, newer, end = (np.empty(room, dtype=np.int32) for _ in range(3))
-    return Way(first, others, np.full(len(first) - 1, NOBODY, dtype=np.int32), older, newer, end)
+    return Adjacency(first, others, np.full(len(first) - 1, NOBODY, dtype=np.int32), older, newer, end)
 
 
 @compiled
@@ -113,13 +113,13 @@ def _sorted(first: Int64, targets: Int32, turn: Int64, event_of: Int64) -> Int32
 
 
 @inlined
-def has_room(order: MovingOrder, edges: int) -> bool:
+def has_room(order: TopologicalOrder, edges: int) -> bool:
     """Whether so many more may come."""
     return bool(order.counters[USED] + edges <= len(order.label))
 
 
 @compiled
-def added(order: MovingOrder, source: int, target: int, label: int) -> int:
+def added(order: TopologicalOrder, source: int, target: int, label: int) -> int:
     """The edge, which the order keeps to from now on; NOBODY where it would close a cycle."""
     if not _is_made_to_hold(order, source, target):
         return NOBODY
@@ -136,7 +136,7 @@ def added(order: MovingOrder, source: int, target: int, label: int) -> int:
 
 
 @compiled
-def take_away(order: MovingOrder, edge: int) -> None:
+def remove_edge(order: TopologicalOrder, edge: int) -> None:
     source, target = order.back.end[edge], order.onward.end[edge]
     _unlink(order.onward, edge, source)
     _unlink(order.back, edge, target)
@@ -145,7 +145,7 @@ def take_away(order: MovingOrder, edge: int) -> None:
 
 
 @inlined
-def _link(way: Way, edge: int, event: int, other: int) -> None:
+def _link(way: Adjacency, edge: int, event: int, other: int) -> None:
     newest = way.head[event]
     way.end[edge], way.older[edge], way.newer[edge], way.head[event] = other, newest, NOBODY, edge
     if newest != NOBODY:
@@ -153,7 +153,7 @@ def _link(way: Way, edge: int, event: int, other: int) -> None:
 
 
 @inlined
-def _unlink(way: Way, edge: int, event: int) -> None:
+def _unlink(way: Adjacency, edge: int, event: int) -> None:
     older, newer = way.older[edge], way.newer[edge]
     if newer == NOBODY:
         way.head[event] = older
@@ -164,17 +164,17 @@ def _unlink(way: Way, edge: int, event: int) -> None:
 
 
 @compiled
-def _is_made_to_hold(order: MovingOrder, source: int, target: int) -> bool:
+def _is_made_to_hold(order: TopologicalOrder, source: int, target: int) -> bool:
     """Whether the source could be put before the target; if so, it is."""
     low, high = order.place[target], order.place[source]
     if high < low:
         return True
     order.counters[STAMP] += 1
     order.counters[EARLIEST] = min(order.counters[EARLIEST], low)
-    behind = _hang_on(order, order.onward, target, low, high, source, order.came_by)
+    behind = _affected_region(order, order.onward, target, low, high, source, order.came_by)
     if behind == NOBODY:
         return False
-    before = _hang_on(order, order.back, source, low, high, NOBODY, order.came_from)
+    before = _affected_region(order, order.back, source, low, high, NOBODY, order.came_from)
     places = np.concatenate((order.place[order.came_from[:before]], order.place[order.came_by[:behind]]))
     places[:before].sort()
     places[before:].sort()
@@ -187,7 +187,9 @@ def _is_made_to_hold(order: MovingOrder, source: int, target: int) -> bool:
 
 
 @compiled
-def _hang_on(order: MovingOrder, way: Way, start: int, low: int, high: int, wanted: int, into: Int32) -> int:
+def _affected_region(
+    order: TopologicalOrder, way: Adjacency, start: int, low: int, high: int, wanted: int, into: Int32
+) -> int:
     """How many events between two places are on the way from one of them, itself included; NOBODY where one is the
     wanted one."""
     place, seen, stamp, stack = order.place, order.seen, order.counters[STAMP], order.reached[0]
@@ -223,7 +225,7 @@ def _hang_on(order: MovingOrder, way: Way, start: int, low: int, high: int, want
 
 
 @compiled
-def labels_between(order: MovingOrder, start: int, end: int, but: int, labels: Int32) -> int:
+def labels_between(order: TopologicalOrder, start: int, end: int, but: int, labels: Int32) -> int:
     """How many labels are on the way from one event to another, and which: the fewest that there can be, but for one
     that does not count. There must be a way."""
     order.counters[STAMP] += 1
@@ -265,18 +267,18 @@ def labels_between(order: MovingOrder, start: int, end: int, but: int, labels: I
 
 
 @inlined
-def _is_nearer(order: MovingOrder, event: int, stamp: int, price: int) -> bool:
+def _is_nearer(order: TopologicalOrder, event: int, stamp: int, price: int) -> bool:
     return bool(order.seen[event] != stamp or price < order.labels_to[event])
 
 
 @inlined
-def _come(order: MovingOrder, event: int, stamp: int, price: int, source: int, edge: int) -> None:
+def _come(order: TopologicalOrder, event: int, stamp: int, price: int, source: int, edge: int) -> None:
     order.seen[event], order.labels_to[event] = stamp, price
     order.came_from[event], order.came_by[event] = source, edge
 
 
 @compiled
-def _labels_on_the_way(order: MovingOrder, start: int, end: int, but: int, labels: Int32) -> int:
+def _labels_on_the_way(order: TopologicalOrder, start: int, end: int, but: int, labels: Int32) -> int:
     count, event = 0, end
     while event != start:
         edge = order.came_by[event]

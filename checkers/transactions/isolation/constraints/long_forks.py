@@ -17,8 +17,8 @@ from checkers.kernels.columns import Bool, Int64
 from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.isolation.constraints.bounded_propagation import forced_by_short_paths
-from checkers.transactions.isolation.constraints.events import CODE, Edges, Events, Isolation, Kept, events
-from checkers.transactions.isolation.constraints.saturation import Orders
+from checkers.transactions.isolation.constraints.events import CODE, Edges, Events, ExternalOrder, Isolation, events
+from checkers.transactions.isolation.constraints.saturation import OrderKind
 from checkers.transactions.isolation.constraints.strong_components import strong_components
 
 ROUNDS = 16
@@ -27,7 +27,7 @@ LARGEST = 64
 """Contradictions with more events are no forks here and there."""
 
 
-def without_forks(committed: Committed, kept: Kept, pick: int) -> tuple[Events, bool] | None:
+def without_forks(committed: Committed, kept: ExternalOrder, pick: int) -> tuple[Events, bool] | None:
     """Events of snapshots of which short paths say nothing, and whether reads were taken out; None if these would be
     too many. `pick`: which one of those that would do, of each contradiction.
 
@@ -35,7 +35,7 @@ def without_forks(committed: Committed, kept: Kept, pick: int) -> tuple[Events, 
     out = np.zeros(len(committed.key), dtype=np.bool_)
     for _ in range(ROUNDS):
         left = _without(committed, out, kept)
-        found = forced_by_short_paths(left, Orders.ONE)
+        found = forced_by_short_paths(left, OrderKind.TOTAL)
         if not found.cyclic:
             return left, bool(out.any())
         edges = _contradictory(found.edges, left.size, pick)
@@ -48,7 +48,7 @@ def without_forks(committed: Committed, kept: Kept, pick: int) -> tuple[Events, 
     return None
 
 
-def _without(committed: Committed, out: Bool, kept: Kept) -> Events:
+def _without(committed: Committed, out: Bool, kept: ExternalOrder) -> Events:
     before = np.concatenate(([0], np.cumsum(~out)))
     left = replace(committed, first=before[committed.first], key=committed.key[~out], writer=committed.writer[~out])
     known = events(left, Isolation.SNAPSHOT, kept)

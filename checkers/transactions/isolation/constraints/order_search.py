@@ -1,12 +1,12 @@
 """An order of events found by rearranging one: they begin in the order of their deadlines, and wherever a read does not
 see the last write before, two versions are put into one order or the other, until all reads are explained.
 
-Each event gets a window of time, taken that the store went by real time (`windows`). Two versions of a key stand apart
-if one is written, and read for the last time, before the other one is written. Where they do not, one of the two
-alternatives is chosen and becomes edges, which the order keeps to from then on (`moving_order`). An alternative that
-would close a cycle with others is refused, and those others are learned as what forbids it (`nogoods`). Where both are
-forbidden, so are the others together: one of them, the one that was taken back least often and of these the last, is
-taken back.
+Each event gets a window of time, taken that the store went by real time (`time_bounds`). Two versions of a key stand
+apart if one is written, and read for the last time, before the other one is written. Where they do not, one of the two
+alternatives is chosen and becomes edges, which the order keeps to from then on (`incremental_topological_order`). An
+alternative that would close a cycle with others is refused, and those others are learned as what forbids it
+(`nogoods`). Where both are forbidden, so are the others together: one of them, the one that was taken back least often
+and of these the last, is taken back.
 
     T1 writes x = 1,  T2 writes x = 2 and y = 1,  T3 reads y = 1 and x = 1;  they begin in the order T1 T2 T3
 
@@ -17,7 +17,7 @@ The events are walked through a stretch at a time, so what is wrong is put right
 be done again elsewhere. It is a search without an end: bounded by the steps that it takes, it finds orders where there
 are many, as there are in what stores leave behind, and proves nothing where it finds none.
 
-Sources: `windows`, `moving_order`, `nogoods`; which choice is taken back is ours.
+Sources: `time_bounds`, `incremental_topological_order`, `nogoods`; which choice is taken back is ours.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ import numpy as np
 from checkers import search_budget
 from checkers.kernels.columns import Bool, Int8, Int32, Int64
 from checkers.transactions.evidence.proof import Decision
-from checkers.transactions.isolation.constraints.events import Events, Kept, moments
+from checkers.transactions.isolation.constraints.events import Events, ExternalOrder, moments
 from checkers.transactions.isolation.constraints.incremental_topological_order import (
     EARLIEST,
     STEPS,
-    MovingOrder,
+    TopologicalOrder,
     added,
     has_room,
     labels_between,
-    moving_order,
-    take_away,
+    remove_edge,
+    topological_order,
     with_also,
 )
 from checkers.transactions.isolation.constraints.nogoods import Nogoods, forbidding, learned, nogoods
@@ -108,7 +108,7 @@ class _Choices(NamedTuple):
     """int8[room]: the alternative, or NEITHER;"""
     since: Int64
     """when it was taken, by how many were before;"""
-    turns: Int32
+    flips: Int32
     """how often one was taken back;"""
     edge: Int32
     """and an edge of the taken one, or NOBODY."""
@@ -120,7 +120,7 @@ class _Choices(NamedTuple):
 
 class _Search(NamedTuple):
     versions: _Versions
-    order: MovingOrder
+    order: TopologicalOrder
     choices: _Choices
     nogoods: Nogoods
     progress: Int64
@@ -129,7 +129,7 @@ class _Search(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rearrangement:
+class OrderSearch:
     """A history whose order is sought."""
 
     events: Events
@@ -138,12 +138,12 @@ class Rearrangement:
     search: _Search
 
     @classmethod
-    def of(cls, events: Events, least: int = 0) -> Rearrangement | None:
+    def of(cls, events: Events, least: int = 0) -> OrderSearch | None:
         """None if no store that goes by real time can have left the history, or time was up before that was known.
 
         The reads of a store that does not keep real time may be late, as little as the history allows, and not less
         than `least`, in history indices."""
-        for behind in (0,) if events.kept is Kept.REALTIME else _delays(len(events.committed)):
+        for behind in (0,) if events.kept is ExternalOrder.REALTIME else _delays(len(events.committed)):
             if search_budget.is_over():
                 break
             narrowed = windows(events, behind=behind) if behind >= least else None
@@ -157,7 +157,7 @@ class Rearrangement:
         with search_budget.stopping() as stop:
             ended = _rearranged(self.search, steps_an_event * len(self.search.order.place), stop)
         events = self.events
-        if ended == REFUTED and events.kept is not Kept.REALTIME:
+        if ended == REFUTED and events.kept is not ExternalOrder.REALTIME:
             # Windows that did not contradict each other were too narrow all the same.
             return rearranged(events, steps_an_event, self.behind + 1)
         if ended != FOUND:
@@ -170,8 +170,8 @@ class Rearrangement:
 
 def rearranged(events: Events, steps_an_event: int, least: int = 0) -> Decision | None:
     """VALID with an order that a store may have gone by, or None if there can be none or none was found; `least` as in
-    `Rearrangement.of`."""
-    rearrangement = Rearrangement.of(events, least)
+    `OrderSearch.of`."""
+    rearrangement = OrderSearch.of(events, least)
     return rearrangement.decision(steps_an_event) if rearrangement else None
 
 
@@ -193,7 +193,7 @@ def _search(events: Events, of_events: Windows, forced: Int32) -> _Search | None
     turn[np.argsort(urgency, kind="stable")] = np.arange(size + count)
     room = len(turn) + LEAST_ROOM
     choices = min(CHOICES_AN_EVENT * room, max(MOST_CHOICES, room))
-    order = moving_order(source, target, turn, EDGES_AN_EVENT * room)
+    order = topological_order(source, target, turn, EDGES_AN_EVENT * room)
     if order is None:
         return None
     return _Search(
@@ -244,7 +244,7 @@ def _choices(room: int, edges: int) -> _Choices:
         other=np.empty(room, dtype=np.int32),
         taken=np.full(room, NEITHER, dtype=np.int8),
         since=np.zeros(room, dtype=np.int64),
-        turns=np.zeros(room, dtype=np.int32),
+        flips=np.zeros(room, dtype=np.int32),
         edge=np.full(room, NOBODY, dtype=np.int32),
         next_edge=np.empty(edges, dtype=np.int32),
         number=np.full(1 << (2 * room).bit_length(), NOBODY, dtype=np.int32),
@@ -260,7 +260,7 @@ def _rearranged(search: _Search, most_steps: int, stop: Bool) -> int:
         order.counters[EARLIEST] = size
         wrong = _violations(search, max(progress[LOW] - STRETCH, 0), progress[HIGH])
         for i in range(len(wrong)):
-            ended = _put_right(search, wrong[i, 0], wrong[i, 1])
+            ended = _resolve_conflict(search, wrong[i, 0], wrong[i, 1])
             if ended != UNDER_WAY:
                 return ended
             if stop[0] or order.counters[STEPS] > last:
@@ -307,7 +307,7 @@ def _violations(search: _Search, low: int, high: int) -> Int64:
 
 
 @inlined
-def _overlap(versions: _Versions, order: MovingOrder, former: int, version: int) -> bool:
+def _overlap(versions: _Versions, order: TopologicalOrder, former: int, version: int) -> bool:
     """The former is still being written or read when the version is."""
     width, place = versions.width, order.place
     t = versions.writer[version]
@@ -322,7 +322,7 @@ def _overlap(versions: _Versions, order: MovingOrder, former: int, version: int)
 
 
 @compiled
-def _put_right(search: _Search, former: int, version: int) -> int:
+def _resolve_conflict(search: _Search, former: int, version: int) -> int:
     """UNDER_WAY, whether or not it is right now; REFUTED where nothing will do; GIVEN_UP where there is no room."""
     versions, order, choices = search.versions, search.order, search.choices
     is_turned = order.place[_commit(versions, former)] > order.place[_commit(versions, version)]
@@ -364,7 +364,7 @@ def _commit(versions: _Versions, version: int) -> int:
 
 
 @inlined
-def _ended(versions: _Versions, order: MovingOrder, version: int) -> int:
+def _ended(versions: _Versions, order: TopologicalOrder, version: int) -> int:
     """The place where it is written, or read for the last time."""
     last: int = order.place[_commit(versions, version)]
     for i in range(versions.readers_first[version], versions.readers_first[version + 1]):
@@ -461,7 +461,7 @@ def _take_back(search: _Search, choice: int) -> None:
     choices = search.choices
     edge = choices.edge[choice]
     while edge != NOBODY:
-        take_away(search.order, edge)
+        remove_edge(search.order, edge)
         edge = choices.next_edge[edge]
     choices.edge[choice] = NOBODY
     choices.taken[choice] = NEITHER
@@ -474,8 +474,8 @@ def _least_turned(search: _Search, count: int) -> int:
     best = search.conflict[0, 0] >> 1
     for i in range(1, count):
         choice = search.conflict[0, i] >> 1
-        fewer = choices.turns[best] - choices.turns[choice]
+        fewer = choices.flips[best] - choices.flips[choice]
         if fewer > 0 or (fewer == 0 and choices.since[choice] > choices.since[best]):
             best = choice
-    choices.turns[best] += 1
+    choices.flips[best] += 1
     return int(best)

@@ -36,8 +36,8 @@ from checkers.transactions.isolation.constraints.case_split import Case, around,
 from checkers.transactions.isolation.constraints.events import (
     Accesses,
     Events,
+    ExternalOrder,
     Isolation,
-    Kept,
     chained,
     events,
 )
@@ -46,18 +46,18 @@ from checkers.transactions.isolation.constraints.order_constraints import compon
 from checkers.transactions.isolation.constraints.order_search import FEW_STEPS, rearranged
 from checkers.transactions.isolation.constraints.proof_builder import Argument
 from checkers.transactions.isolation.constraints.refinement import (
-    Manner,
+    Counterexample,
+    OrderTheory,
     Repair,
-    Wrong,
     contradiction,
     given_up_at_once,
     given_up_before,
-    have_dear_clocks,
     rests_on,
+    vector_clocks_too_large,
 )
 from checkers.transactions.isolation.constraints.saturation import (
     Clocks,
-    Orders,
+    OrderKind,
     Saturated,
     precedes,
     saturated,
@@ -70,9 +70,9 @@ from checkers.verdict import Verdict
 from harness.compiled import compiled
 
 MODELS = {
-    ConsistencyModel.CONSISTENT_VIEW: Kept.NOTHING,
-    ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION: Kept.NOTHING,
-    ConsistencyModel.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION: Kept.SESSION,
+    ConsistencyModel.CONSISTENT_VIEW: ExternalOrder.NOTHING,
+    ConsistencyModel.PARALLEL_SNAPSHOT_ISOLATION: ExternalOrder.NOTHING,
+    ConsistencyModel.STRONG_SESSION_PARALLEL_SNAPSHOT_ISOLATION: ExternalOrder.SESSION,
 }
 
 FORKS = 4
@@ -86,19 +86,19 @@ CONFLICTS = 1_000
 def parallel_snapshot_decided(committed: Committed, model: ConsistencyModel, bounds: Bounds = DEMANDED) -> Decision:
     """With sessions first, which leaves less open: an order will do without them as well, and so will a proof in which
     none of their steps is."""
-    decision = _decided(committed, Kept.SESSION, bounds)
-    if MODELS[model] is Kept.SESSION or decision.verdict is Verdict.VALID:
+    decision = _decided(committed, ExternalOrder.SESSION, bounds)
+    if MODELS[model] is ExternalOrder.SESSION or decision.verdict is Verdict.VALID:
         return decision
     if decision.proof and Because.SESSION not in rests_on(decision.proof):
         return decision
     if search_budget.is_over():
         return given_up_before(decision)
-    return _decided(committed, Kept.NOTHING, bounds)
+    return _decided(committed, ExternalOrder.NOTHING, bounds)
 
 
-def _decided(committed: Committed, kept: Kept, bounds: Bounds) -> Decision:
+def _decided(committed: Committed, kept: ExternalOrder, bounds: Bounds) -> Decision:
     known = events(committed, Isolation.SERIALIZABLE, kept)
-    found = forced_by_short_paths(known, Orders.MANY)
+    found = forced_by_short_paths(known, OrderKind.PER_SITE)
     if found.cyclic:
         return contradiction(found)
     updates = _lost_update(known.accesses)
@@ -107,13 +107,13 @@ def _decided(committed: Committed, kept: Kept, bounds: Bounds) -> Decision:
             decision = _decided(excerpt(committed, updates), kept, DEMANDED)
         assert decision.proof is not None, "of two updates of one version one is lost"
         return replace(decision, proof=of_the_whole(decision.proof, updates, known.width))
-    if search_budget.is_over() and have_dear_clocks(committed):
+    if search_budget.is_over() and vector_clocks_too_large(committed):
         return given_up_at_once(committed)
     guessed = _order_of_snapshots(known, bounds)
     if guessed is not None:
         return guessed
-    manner = Manner(tried=_tried, component=_component, refuted=_refuted)
-    return Repair(saturated(chained(known, bounds.cells), Orders.MANY), manner, bounds).decision()
+    theory = OrderTheory(tried=_tried, component=_component, refuted=_refuted)
+    return Repair(saturated(chained(known, bounds.cells), OrderKind.PER_SITE), theory, bounds).decision()
 
 
 def _order_of_snapshots(known: Events, bounds: Bounds) -> Decision | None:
@@ -121,7 +121,7 @@ def _order_of_snapshots(known: Events, bounds: Bounds) -> Decision | None:
     commits will do, for reads, sessions and versions go along with it. So it will where some reads were left out, if
     these have seen nothing of what they missed."""
     committed, width = known.committed, Isolation.SNAPSHOT.value
-    steps = bounds.steps if have_dear_clocks(committed) else FEW_STEPS
+    steps = bounds.steps if vector_clocks_too_large(committed) else FEW_STEPS
     for pick in range(FORKS):
         left = without_forks(committed, known.kept, pick)
         guessed = rearranged(left[0], steps) if left else None
@@ -151,11 +151,11 @@ def _refuted(found: Saturated, open_: Component, refutation: Refutation) -> Proo
     return proof_by_cases(refutation, _Citing(found, open_))
 
 
-def _tried(known: Events, source: Int32, target: Int32) -> Decision | Wrong:
+def _tried(known: Events, source: Int32, target: Int32) -> Decision | Counterexample:
     order, _ = scheduled(known, source, target)
     wrong, looked_at_all = seeing_too_much(known, order, source, target)
     if wrong:
-        return Wrong(components=wrong, is_all=looked_at_all)
+        return Counterexample(components=wrong, is_all=looked_at_all)
     if looked_at_all:
         return Decision(verdict=Verdict.VALID, order=order)
     return Decision(verdict=Verdict.UNKNOWN, established=Established(bound=Bound.PATHS, orders=1))

@@ -1,5 +1,5 @@
-"""Orders are tried, and where one is wrong, the versions there are solved before the next one is: what all models that
-are solved have in common, whatever they call wrong."""
+"""Orders are tried, and where one is wrong, the versions there are solved before the next one is: what all models
+that are solved have in common, whatever they call wrong."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST = 2
 """If more than one in so many transactions are to be put in order together, all are: the others would follow one by
 one, and each time all would be solved anew."""
 WHOLE = 2_000
-"""But no more than so many: what is larger and has an order is for `rearrangement`."""
+"""But no more than so many: what is larger and has an order is for `order_search`."""
 
 
 def rests_on(proof: Proof) -> set[Because]:
@@ -54,13 +54,13 @@ def given_up_before(stronger: Decision) -> Decision:
     return Decision(verdict=Verdict.UNKNOWN, open=stronger.open, established=replace(established, bound=Bound.TIME))
 
 
-CHEAP_CLOCKS = 1 << 21
+MAX_CLOCK_CELLS = 1 << 21
 """With more numbers in clocks, an order is rearranged at length before any is made."""
 
 
-def have_dear_clocks(committed: Committed) -> bool:
+def vector_clocks_too_large(committed: Committed) -> bool:
     """Whether they would be about so many."""
-    return len(committed) * (1 + int(committed.session.max(initial=0))) > CHEAP_CLOCKS
+    return len(committed) * (1 + int(committed.session.max(initial=0))) > MAX_CLOCK_CELLS
 
 
 def given_up_at_once(committed: Committed) -> Decision:
@@ -74,7 +74,7 @@ def given_up_at_once(committed: Committed) -> Decision:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrong:
+class Counterexample:
     """Transactions where an order is wrong."""
 
     components: Sequence[Int32]
@@ -83,10 +83,10 @@ class Wrong:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manner:
+class OrderTheory:
     """How a model tries an order, and what is left to choose and to refute where that fails."""
 
-    tried: Callable[[Events, Int32, Int32], Decision | Wrong]
+    tried: Callable[[Events, Int32, Int32], Decision | Counterexample]
     """From edges (sources, targets) without a cycle: a decision, or where the order that was tried is wrong."""
     component: Callable[[Saturated, Int32], Component]
     """What is open between these transactions."""
@@ -105,10 +105,10 @@ class _Part:
 class Repair:
     """Orders are tried; where one fails, the versions there are put in order before the next one is."""
 
-    def __init__(self, found: Saturated, manner: Manner, bounds: Bounds) -> None:
+    def __init__(self, found: Saturated, theory: OrderTheory, bounds: Bounds) -> None:
         self.found = found
         self.bounds = bounds
-        self.manner = manner
+        self.theory = theory
         self.orders = self.conflicts = self.prefix = 0
         """As Established has them."""
         self.parts: dict[int, _Part] = {}
@@ -123,7 +123,7 @@ class Repair:
             source, target = self._edges()
             wrong = on_cycles(known, source, target) if self.parts else []
             if not wrong:
-                answer = self.manner.tried(known, source, target)
+                answer = self.theory.tried(known, source, target)
                 self.orders += 1
                 if isinstance(answer, Decision):
                     return answer
@@ -163,7 +163,7 @@ class Repair:
                 bound = Bound.TIME if search_budget.is_over() else Bound.TRANSACTIONS
                 undecided.append(transactions)
                 continue
-            open_ = self.manner.component(self.found, transactions)
+            open_ = self.theory.component(self.found, transactions)
             if len(open_) > self.bounds.choices:
                 bound, choices = Bound.CHOICES, choices + len(open_)
                 undecided.append(transactions)
@@ -177,7 +177,7 @@ class Repair:
                 continue
             if solution.verdict is Verdict.INVALID:
                 refutation = solution.refutation
-                proof = self.manner.refuted(self.found, open_, refutation) if refutation else None
+                proof = self.theory.refuted(self.found, open_, refutation) if refutation else None
                 return Decision(verdict=Verdict.INVALID, proof=proof)
             source, target = open_.kept(solution.taken).T
             self.parts[number] = _Part(transactions=transactions, source=source, target=target)

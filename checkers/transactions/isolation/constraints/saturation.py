@@ -43,16 +43,16 @@ NOTHING = -1
 AGAIN, DONE, CYCLE = range(3)
 
 
-class Orders(IntEnum):
+class OrderKind(IntEnum):
     """Which rules hold."""
 
-    ONE = 0
+    TOTAL = 0
     """All events have one order: OVERWRITTEN, OVERWRITES and EXCLUSIVE."""
-    MANY = 1
+    PER_SITE = 1
     """A transaction comes before those that see it, and takes effect for others when it may: OVERWRITTEN alone."""
 
 
-ONE_ORDER = int(Orders.ONE)
+ONE_ORDER = int(OrderKind.TOTAL)
 
 
 class Clocks(NamedTuple):
@@ -88,7 +88,7 @@ class Saturated:
         return self.clocks.clock
 
 
-def saturated(events: Events, orders: Orders) -> Saturated:
+def saturated(events: Events, orders: OrderKind) -> Saturated:
     """Stops at the first contradiction: then the edges make a cycle. Once searches are over it leaves out further
     sweeps."""
     reads, writes = reads_and_writes(events)

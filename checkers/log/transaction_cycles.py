@@ -18,7 +18,7 @@ from checkers.plan import CheckRequest, Engine
 from checkers.transactions.elle.edges import EDGES, NODES
 from checkers.transactions.elle.graph.search import cycles
 from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons
-from checkers.transactions.evidence.explained import (
+from checkers.transactions.evidence.explain import (
     anomalies_of_cycles,
     indices_of_cycles,
     indices_of_reasons,

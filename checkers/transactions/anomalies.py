@@ -11,7 +11,7 @@ from checkers.transactions.elle.inference import Inference
 from checkers.transactions.elle.reasons import gathered_reasons
 from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.encoded_proof import CompactProof
-from checkers.transactions.evidence.explained import (
+from checkers.transactions.evidence.explain import (
     anomalies_of_cycles,
     explained_anomaly,
     explained_proof,

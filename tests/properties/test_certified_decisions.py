@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from checkers.transactions.evidence.certificate import Names, certificate
-from checkers.transactions.evidence.explained import explained_proof
+from checkers.transactions.evidence.explain import explained_proof
 from checkers.transactions.evidence.proof import Decision
-from checkers.transactions.evidence.prose import because
+from checkers.transactions.evidence.render import because
 from checkers.transactions.history.committed import WRITES, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.isolation.constraints.cursor import cursor_stability_decided

@@ -1,4 +1,4 @@
-"""Why a cycle is one, and why no order explains a history, as data: `prose` puts it into words.
+"""Why a cycle is one, and why no order explains a history, as data: `render` puts it into words.
 
 Transactions are called T1, T2 … in the order in which they appear, T0 the initial one.
 """

@@ -14,9 +14,9 @@ from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import Cycle
 from checkers.transactions.elle.reasons import EDGE_REASONS
 from checkers.transactions.evidence.certificate import Names
-from checkers.transactions.evidence.explained import explained_cycle, explained_proof, indices_of_proof
+from checkers.transactions.evidence.explain import explained_cycle, explained_proof, indices_of_proof
 from checkers.transactions.evidence.proof import Because, Proof, ProofStep
-from checkers.transactions.evidence.prose import because, details, lines
+from checkers.transactions.evidence.render import because, details, lines
 from checkers.transactions.evidence.shown_transactions import ShownTransaction, involved
 from checkers.transactions.history.micro_operations import TRANSACTION
 from tests.references.history_language import write_rows

@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from checkers.transactions.evidence.explanation import INITIAL_INDEX, Explanation, Sentence
+from checkers.transactions.evidence.phrases import Sentences
 from checkers.transactions.evidence.proof import Because
-from checkers.transactions.evidence.sentences import Sentences
 from checkers.transactions.evidence.shown_transactions import ShownTransaction, Value
 from checkers.transactions.history.micro_operations import APPEND, R, W
 

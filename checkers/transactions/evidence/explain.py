@@ -18,7 +18,7 @@ from checkers.transactions.elle.reasons import wanted_edges
 from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.explanation import Explanation, Sentence
 from checkers.transactions.evidence.proof import Because, Proof, ProofStep
-from checkers.transactions.evidence.prose import because, details
+from checkers.transactions.evidence.render import because, details
 from checkers.transactions.evidence.shown_transactions import ShownTransaction
 from checkers.transactions.history.committed import INITIAL
 from checkers.verdict import AnomalySummary

@@ -1,10 +1,9 @@
-"""What administrators do to a system while it serves, by its own means (`harness.system.Administered`)."""
+"""What administrators do to a system while it serves, by its own means (`harness.abilities.Administered`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 ADMINISTER = "administer"
 """The kind of a fault that is an administrator's act."""
@@ -24,8 +23,3 @@ class Act(Protocol):
 
 Acts = Callable[[str], Act]
 """Makes an act of one system as it is set by its name, to be carried out from one host."""
-
-
-def acts_of(system: Any, settings: Any, host: Any) -> Acts | None:
-    """None where the system, as it is set, declares none."""
-    return partial(system.act, settings, host) if system.cluster(settings).acts else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from harness.record.facts import Breach
 
@@ -27,20 +27,6 @@ class Invariants(Protocol):
 
     def told(self, node: str, point: str, values: Mapping[str, int]) -> None:
         """A node reached this point and holds this."""
-
-
-class Guarded(Protocol):
-    """A system that brings invariants: beside the methods of `System` it has this one."""
-
-    def invariants(self, settings: Any, breaches: Breaches) -> Invariants:
-        """That say to `breaches` what they find broken."""
-
-
-def invariants_of(system: Any, settings: Any, breaches: Breaches) -> Invariants | None:
-    """The system's own; None where it brings none."""
-    guarded = getattr(system, "invariants", None)
-    found: Invariants | None = None if guarded is None else guarded(settings, breaches)
-    return found
 
 
 class Breaches:

@@ -1,11 +1,9 @@
-"""Nodes leave the cluster and are let in again, by the means of a system that has such (`harness.system.Elastic`)."""
+"""Nodes leave the cluster and are let in again, by the means of a system that is `harness.abilities.Elastic`."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 from harness.program import Program
 
@@ -23,15 +21,3 @@ class Membership:
 
     shrink: Callable[[str], Awaitable[str]]
     grow: Callable[[str, Start], Awaitable[str]]
-
-
-def membership_of(system: Any, settings: Any, host: Any, nodes: Mapping[str, Any]) -> Membership | None:
-    """`nodes`: name -> NodeSpec. None where none of the system's nodes may leave, as it is set."""
-    if not system.cluster(settings).elastic:
-        return None
-
-    async def grow(node: str, start: Start) -> str:
-        words: str = await system.grow(settings, host, nodes[node], start)
-        return words
-
-    return Membership(partial(system.shrink, settings, host), grow)

@@ -39,9 +39,3 @@ class PlainNarrator:
         )
         words = f"{event} ({given})" if given else event
         return Said(label=event, sentence=f"reported {words[:MOST_WORDS]}", weight=5)
-
-
-def narrator_of(system: Any, settings: Any) -> Narrator:
-    """The system's own narrator, otherwise one that repeats what nodes reported."""
-    own = getattr(system, "narrator", None)
-    return PlainNarrator() if own is None else own(settings)

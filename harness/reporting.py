@@ -50,19 +50,6 @@ class Reporting(Protocol):
         is any is VALID. Each as the end of a sentence that begins with the node's name."""
 
 
-class Reported(Protocol):
-    """A system that has this method beside those of `System`."""
-
-    def reporting(self, settings: Any) -> Reporting | None:
-        """None where its nodes report themselves."""
-
-
-def reporting_of(system: Any, settings: Any) -> Reporting | None:
-    brings = getattr(system, "reporting", None)
-    reporting: Reporting | None = None if brings is None else brings(settings)
-    return reporting
-
-
 def write_events(
     reporting: Reporting, nodes: Path, names: Iterable[str], *, misdated: frozenset[str]
 ) -> tuple[str, ...]:

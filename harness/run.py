@@ -12,7 +12,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from harness.administration import Acts, acts_of
+from harness.abilities import (
+    Resuming,
+    Separable,
+    acts_of,
+    invariants_of,
+    membership_of,
+    reporting_of,
+    watch_of,
+)
+from harness.administration import Acts
 from harness.client import Client
 from harness.client_names import client_names
 from harness.environments.environment import Environment, Moments, Usage
@@ -20,8 +29,8 @@ from harness.environments.impairment import OF_CLOCKS
 from harness.errors import HarnessError
 from harness.generator import Generator, any_of, clients, nemesis, picked, stagger, time_limit
 from harness.interpreter import run_operations
-from harness.invariants import Breaches, invariants_of
-from harness.membership import Membership, membership_of
+from harness.invariants import Breaches
+from harness.membership import Membership
 from harness.operation import NEMESIS, Operation
 from harness.printable import last_lines
 from harness.progress import Progress, RunProgress
@@ -32,11 +41,11 @@ from harness.record.picked import picked_numbers
 from harness.record.recorder import Recorder
 from harness.record.scenario import Scenario
 from harness.record.usage_log import UsageRow
-from harness.reporting import Reporting, reporting_of, write_events
+from harness.reporting import Reporting, write_events
 from harness.seed import Seed
 from harness.strand_client import StrandClient, strand_of
 from harness.system import NodeSpec, System
-from harness.watch import Watch, watch_of
+from harness.watch import Watch
 from harness.workload import Workload
 
 START_TIMEOUT_S = 120.0
@@ -78,7 +87,7 @@ class Plan:
     """A scenario with everything its names stand for."""
 
     scenario: Scenario
-    system: System
+    system: System[Any]
     system_settings: Any
     workload: Workload
     workload_settings: Any
@@ -302,13 +311,13 @@ class _Course:
     async def _until_ready(self, observer: Any, when: str, timeout_s: float) -> None:
         plan = self.plan
 
-        resumed = getattr(plan.system, "resumed", None) if when == AFTER_THE_STORM else None
+        resuming = plan.system if when == AFTER_THE_STORM and isinstance(plan.system, Resuming) else None
 
         async def ready() -> None:
             for name in plan.workload.names:
                 await plan.system.ready(plan.system_settings, observer, name)
-                if resumed is not None:
-                    await resumed(plan.system_settings, observer, name)
+                if resuming is not None:
+                    await resuming.resumed(plan.system_settings, observer, name)
 
         try:
             await self.environment.timeline.within(timeout_s, ready())
@@ -318,13 +327,13 @@ class _Course:
     async def _set_apart(self, observer: Any, damaged: frozenset[str]) -> None:
         """What of the system has to serve without nodes that are damaged for good, if the system says that at all."""
         plan, timeline = self.plan, self.environment.timeline
-        serves_without = getattr(plan.system, "serves_without", None)
-        if serves_without is None:
+        if not isinstance(plan.system, Separable):
             return
+        separable: Separable[Any] = plan.system
 
         async def serves() -> bool:
             for name in plan.workload.names:
-                if not await serves_without(plan.system_settings, observer, name, damaged):
+                if not await separable.serves_without(plan.system_settings, observer, name, damaged):
                     return False
             return True
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from harness import path_name
-from harness.administration import Act
 from harness.client import Client
 from harness.errors import UsageError
-from harness.membership import Start
 from harness.program import Program
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
-from harness.record.steady_spans import SteadySpan
 
 if TYPE_CHECKING:
     # It brings pyarrow along, which `stormproof --help` does without.
     from harness.record.node_reports import NodeReports
+
+Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,14 +146,17 @@ class Declaration:
                 raise UsageError(f"the system declares no group {group!r}; it declares: {', '.join(self.groups)}")
 
 
-class System(Protocol):
-    """A system on trial. `settings` is the system's own frozen dataclass, made by the registry from `--set`."""
+class System(Protocol[Settings]):
+    """A system on trial. `Settings` is the system's own frozen dataclass, made by the registry from `--set`.
+
+    What it may be able to do beside this is in `harness.abilities`.
+    """
 
     @property
     def name(self) -> str: ...
 
     @property
-    def settings_type(self) -> type: ...
+    def settings_type(self) -> type[Settings]: ...
 
     @property
     def workloads(self) -> tuple[str, ...]: ...
@@ -163,109 +165,19 @@ class System(Protocol):
     def mutants(self) -> Mapping[str, str]:
         """Planted bugs that `--mutant` chooses -> the promise that each breaks."""
 
-    def nodes(self, settings: Any, mutant: str | None) -> tuple[NodeSpec, ...]: ...
+    def nodes(self, settings: Settings, mutant: str | None) -> tuple[NodeSpec, ...]: ...
 
-    def cluster(self, settings: Any) -> Declaration:
+    def cluster(self, settings: Settings) -> Declaration:
         """The groups of the nodes and the roles that they may play."""
 
-    def client(self, workload: str, settings: Any, host: Any, process: int) -> Client:
+    def client(self, workload: str, settings: Settings, host: Any, process: int) -> Client:
         """A client for one logical process that reaches the nodes through `host`."""
 
-    async def ready(self, settings: Any, host: Any, workload: str) -> None:
+    async def ready(self, settings: Settings, host: Any, workload: str) -> None:
         """Return once the system serves the workload (the caller bounds the wait)."""
 
-    async def roles(self, settings: Any, host: Any) -> Mapping[str, tuple[str, ...]]:
+    async def roles(self, settings: Settings, host: Any) -> Mapping[str, tuple[str, ...]]:
         """Role -> the nodes that play it now, for the roles of `cluster` and its spare one; those that are known."""
 
-    def legal_loss(self, settings: Any, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
+    def legal_loss(self, settings: Settings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
         """What this configuration may lose under the faults that had an effect, given what the nodes reported."""
-
-
-class Particular(Protocol):
-    """A system whose settings do not go with all those of a workload: it has this method beside those of `System`."""
-
-    def require_fitting(self, settings: Any, workload_settings: Any) -> None:
-        """Raises UsageError for settings of a workload that a run with these settings cannot make true."""
-
-
-class Preferring(Protocol):
-    """A system that is put on trial with another workload than its first one where a run names none."""
-
-    usual_workload: str
-
-
-class Advising(Protocol):
-    """A system whose settings say what those of a workload should be: it has this method beside those of `System`."""
-
-    def advised(self, settings: Any, workload: str) -> Mapping[str, SettingValue]:
-        """Settings of the workload that hold where the run gives none: the consistency model that a system promises as
-        it is set, or how many keys make its transactions meet."""
-
-
-class Separable(Protocol):
-    """A system that knows whether it depends on nodes whose disks are damaged for good: it has this method beside those
-    of `System`."""
-
-    async def serves_without(self, settings: Any, host: Any, workload: str, damaged: frozenset[str]) -> bool:
-        """True once the system serves by its other nodes alone, all of which are whole and follow none of these. False
-        as soon as it is known that it need not: too few others are left, or one of these leads.
-
-        It is waited for with a bound; a system that reaches neither by then is stuck.
-        """
-
-
-class Resuming(Protocol):
-    """A system that serves again later than it can be known by what `ready` waits for: it has this method beside those
-    of `System`."""
-
-    async def resumed(self, settings: Any, host: Any, workload: str) -> None:
-        """Return once whoever is said to serve the workload after a storm does so (the caller bounds the wait)."""
-
-
-class Quorate(Protocol):
-    """A system that knows which of its nodes are enough to serve while others are broken: it has this method beside
-    those of `System`, and declares `serves_within_s`."""
-
-    def must_serve(self, settings: Any, workload: str, span: SteadySpan, reports: NodeReports) -> bool:
-        """Whether the healthy nodes of a span have to serve the workload in it by themselves, given who else can reach
-        them and what all nodes reported. False wherever that is not certain."""
-
-
-class Elastic(Protocol):
-    """A system whose nodes come and go while it serves: it has these methods beside those of `System`, and declares the
-    groups whose nodes may. Both raise OperationError where it was refused, definite where certainly nothing was changed
-    nor will be; they are called again until they succeed, and may be cancelled.
-    """
-
-    async def shrink(self, settings: Any, host: Any, node: str) -> str:
-        """The others let the node go, which may run or be gone for good. Return what was done, in words, once it
-        certainly belongs to them no more, or did not any more."""
-
-    async def grow(self, settings: Any, host: Any, node: NodeSpec, start: Start) -> str:
-        """Let a node in again that was let go, and which is down with an empty disk, or was started by a call before;
-        `node` is what the run began with. `start` starts it, as the program that it is from now on; the system decides
-        what comes before and after. Return what was done, in words, once it takes part in all that it did before."""
-
-
-class Administered(Protocol):
-    """A system that administrators change while it serves: it has this method beside those of `System`, and declares
-    the acts. What clients are promised holds whatever administrators do."""
-
-    def act(self, settings: Any, host: Any, name: str) -> Act:
-        """One of the declared acts, anew for each time it is done, which asks the system from this host."""
-
-
-class Shared(Protocol):
-    """A system that several workloads can use at once: it has this method beside those of `System`."""
-
-    def shared(self, settings: Any, workloads: tuple[str, ...]) -> Any:
-        """The settings with which each of these workloads has places of its own (topics, keys). Raises UsageError for
-        workloads that cannot be told apart."""
-
-
-class Outfitted(Protocol):
-    """A system whose clients need more than the harness brings in some environments: it has this method beside those of
-    `System`."""
-
-    def require_clients(self, settings: Any, environment: str) -> None:
-        """Raises UsageError where the clients of a run with these settings cannot work in this environment."""

@@ -9,7 +9,7 @@ new. Only an environment in which everything happens in one place, the simulator
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 BOOTED: Final = "environment:booted"
 ENDED: Final = "environment:ended"
@@ -38,12 +38,6 @@ class Watch(Protocol):
         """The abstract state of the cluster in a few words: equal where a search should see nothing new."""
 
 
-class Watched(Protocol):
-    """A system that brings a watch of its own: beside the methods of `System` it has this one."""
-
-    def watch(self, settings: Any) -> Watch: ...
-
-
 class LastEvents:
     """The watch of a system that brings none: knows no roles, and of each node the last event it reported."""
 
@@ -58,14 +52,3 @@ class LastEvents:
 
     def state(self) -> tuple[str, ...]:
         return tuple(f"{node} {event}" for node, event in sorted(self._last.items()))
-
-
-def brings_watch(system: Any) -> bool:
-    """Whether the system has a watch of its own, which knows roles."""
-    return getattr(system, "watch", None) is not None
-
-
-def watch_of(system: Any, settings: Any) -> Watch:
-    """The system's own watch, otherwise one that knows the last event of each node."""
-    watch: Watch = system.watch(settings) if brings_watch(system) else LastEvents()
-    return watch

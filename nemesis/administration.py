@@ -2,8 +2,8 @@
 
     administer remade-groups    groups of consumers are deleted, and made again at the fault's end
 
-What the acts are is the system's affair (`harness.system.Administered`). A refused act changes nothing and is a fault
-without effect. What an act leaves to be done is tried at the fault's end until it succeeds, whatever else strikes
+What the acts are is the system's affair (`harness.abilities.Administered`). A refused act changes nothing and is a
+fault without effect. What an act leaves to be done is tried at the fault's end until it succeeds, whatever else strikes
 meanwhile, beside the storm. The same act is not begun again before.
 """
 

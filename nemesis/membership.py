@@ -8,7 +8,7 @@ its name, and started. Who has forgotten what it promised must not come back as 
 
 One node at a time is out, and only while the others agree to it: a refused shrink changes nothing. Letting a node in
 is tried until it succeeds, whatever else strikes meanwhile; it goes on beside the storm, and another one may leave
-when it is over. What the verbs are is the system's affair (`harness.system.Elastic`).
+when it is over. What the verbs are is the system's affair (`harness.abilities.Elastic`).
 """
 
 from __future__ import annotations

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from checkers.verdict import AnomalySummary as AnomalySummary
     from checkers.verdict import CheckerResult as CheckerResult
     from checkers.verdict import Verdict as Verdict
+    from harness.abilities import Elastic as Elastic
     from harness.bounds import Bounds as Bounds
     from harness.client import Client as Client
     from harness.errors import CLIENT_CRASHED as CLIENT_CRASHED
@@ -82,7 +83,6 @@ if TYPE_CHECKING:
     from harness.record.scenario import Scenario as Scenario
     from harness.seed import Seed as Seed
     from harness.system import Declaration as Declaration
-    from harness.system import Elastic as Elastic
     from harness.system import LegalLoss as LegalLoss
     from harness.system import NodeSpec as NodeSpec
     from harness.system import System as System
@@ -142,6 +142,7 @@ _NAMES = {
     "checkers.plan": ("CheckRequest", "Checker", "Dataset", "Engine"),
     "checkers.completions": ("CompletionEchoes", "members"),
     "checkers.verdict": ("AnomalySummary", "CheckerResult", "Verdict"),
+    "harness.abilities": ("Elastic",),
     "harness.bounds": ("Bounds",),
     "harness.client": ("Client",),
     "harness.errors": (
@@ -178,7 +179,7 @@ _NAMES = {
     "harness.record.scenario": ("Scenario",),
     "harness.seed": ("Seed",),
     "stormproof.session.outcome": ("Outcome",),
-    "harness.system": ("Declaration", "Elastic", "LegalLoss", "NodeSpec", "System"),
+    "harness.system": ("Declaration", "LegalLoss", "NodeSpec", "System"),
     "harness.watch": ("Watch",),
     "harness.workload": ("Workload",),
     "nemesis.periodic": ("every",),

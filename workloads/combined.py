@@ -1,8 +1,8 @@
 """Several workloads at once against one system: `log+pop+delayed`. Each is a strand of its own.
 
-A strand has clients, topics or keys of its own (`harness.system.Shared`), and is judged by its own checkers, by its own
-operations alone: `log/send` is the `send` of strand `log`. The faults, the run, and what nodes say are common to all,
-and there is one verdict.
+A strand has clients, topics or keys of its own (`harness.abilities.Shared`), and is judged by its own checkers, by its
+own operations alone: `log/send` is the `send` of strand `log`. The faults, the run, and what nodes say are common to
+all, and there is one verdict.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from harness.arrow import start_arrow
 from harness.errors import UsageError
 from harness.record.run_directory import require_writable_directory
 from harness.record.scenario import BOUNDS, DRAWN, NONE, SIMULATED, WORLDS, Scenario, SettingValue, nemesis_names
-from harness.system import System
 from stormproof.cli.candidates import mutants, named, nemeses, one_of, settings_of_run
 from stormproof.cli.console import Console
 from stormproof.cli.exit_code import exit_code_of
@@ -292,7 +291,7 @@ def _node_count(system: str) -> str:
 
     Raises UsageError where there is none of these.
     """
-    found: System = registry.system(system)
+    found = registry.system(system)
     known = {field.name for field in dataclasses.fields(found.settings_type)}
     for name in ("nodes", *found.cluster(registry.typed_settings(found.settings_type, {})).groups[:1]):
         if name in known:

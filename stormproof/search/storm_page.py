@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.narrator import narrator_of
+from harness.abilities import narrator_of
 from harness.operation import NEMESIS
 from harness.record.fault_log import FaultWindow
 from results.lamport.page import page

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from checkers.verdict import Verdict
+from harness.abilities import watch_of
 from harness.record.fault_log import kinds_of
 from harness.record.scenario import Scenario
-from harness.watch import watch_of
 from stormproof.search.coverage import Coverage
 from stormproof.search.points import strike
 from stormproof.search.processor_time import processor_time_limit

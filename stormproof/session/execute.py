@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.abilities import brings_watch
 from harness.client_names import client_names
 from harness.environments.environment import Environment
 from harness.environments.kind import EnvironmentKind, Setting
@@ -17,7 +18,7 @@ from harness.record.run_record import RunRecord, write_run_record
 from harness.record.scenario import Scenario
 from harness.run import FactsSoFar, Means, Plan, Record, execute
 from harness.seed import Seed
-from harness.watch import Watch, brings_watch
+from harness.watch import Watch
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Entry, Schedule, Scheduled, quorum
 from nemesis.schedule_file import schedule_text

@@ -21,6 +21,7 @@ from checkers.search_budget import USUAL, Effort, Searches
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
 from checkers.verdict import CheckerResult, Vacuous, Verdict, with_nothing_promised
+from harness.abilities import Quorate
 from harness.errors import UsageError
 from harness.progress import Moment, Progress, unwatched
 from harness.record.excuse import ANY, Excuse
@@ -219,15 +220,17 @@ def _demanded(run: RecordedRun) -> tuple[SteadySpan, ...]:
     """In which the system has to serve although faults last. Where something was not healed, or a node ended by itself,
     nobody knows who was healthy."""
     parts, facts, faults = run.parts, run.facts, run.faults
-    within_s, must_serve = parts.declaration.serves_within_s, getattr(parts.system, "must_serve", None)
-    if within_s is None or must_serve is None or facts.storm_from_ns is None or facts.healed_ns is None:
+    within_s, system = parts.declaration.serves_within_s, parts.system
+    if within_s is None or not isinstance(system, Quorate) or facts.storm_from_ns is None or facts.healed_ns is None:
         return ()
     if faults.unhealed or faults.left_to_the_end or facts.panics:
         return ()
     nodes = parts.vocabulary.groups["all"]
     spans = steady_spans(faults.struck, nodes, facts.storm_from_ns, facts.healed_ns, round(within_s * 1e9))
     reports = TableOfReports(run.node_events)
-    return tuple(span for span in spans if must_serve(parts.system_settings, run.scenario.workload, span, reports))
+    return tuple(
+        span for span in spans if system.must_serve(parts.system_settings, run.scenario.workload, span, reports)
+    )
 
 
 def _from_then_on(legal: LegalLoss) -> tuple[Excuse, ...]:

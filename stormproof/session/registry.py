@@ -11,16 +11,21 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
+from harness.abilities import Advising, Outfitted, Particular, Preferring, Shared
 from harness.administration import ADMINISTER
 from harness.bounds import fitting, shown
 from harness.environments.impairment import INSTEAD
 from harness.errors import UsageError
 from harness.nearest import unknown
+from harness.program import Command, Program
 from harness.record.scenario import NONE, Scenario, SettingValue
 
 if TYPE_CHECKING:
     from harness.system import Declaration, System
     from harness.workload import Workload
+    from nemesis.package import Package
+    from nemesis.periodic import Beat
+    from nemesis.schedule_file import Written
     from nemesis.vocabulary import Vocabulary
 
 Kind = Literal["systems", "workloads", "nemeses", "environments"]
@@ -82,10 +87,11 @@ def _unknown(kind: Kind, name: str) -> UsageError:
     return UsageError(unknown(_SINGULAR[kind], name, known, more=f", or a sentence such as '{EXAMPLE}'"))
 
 
-def system(name: str) -> Any:
+def system(name: str) -> System[Any]:
     """Raises UsageError where there is none of this name, or a package that it needs is not installed."""
     try:
-        return find("systems", name)
+        found: System[Any] = find("systems", name)
+        return found
     except ModuleNotFoundError as error:
         package, wanted = _package_of(name), f"{name} needs the Python module {error.name}, which is not installed"
         raise UsageError(f"system {wanted}: pip install {package}") from None
@@ -94,8 +100,7 @@ def system(name: str) -> Any:
 def usual_workload(name: str) -> str:
     """What a system is put on trial with where nobody says otherwise. Raises UsageError as `system` does."""
     chosen = system(name)
-    usual: str = getattr(chosen, "usual_workload", chosen.workloads[0])
-    return usual
+    return chosen.usual_workload if isinstance(chosen, Preferring) else chosen.workloads[0]
 
 
 def _package_of(system: str) -> str:
@@ -122,7 +127,7 @@ def workloads() -> Mapping[str, Workload]:
     return {name: workload(name) for name in names("workloads")}
 
 
-def vocabulary(system: System, settings: Any, mutant: str | None = None) -> Vocabulary:
+def vocabulary(system: System[Any], settings: Any, mutant: str | None = None) -> Vocabulary:
     """The names that sentences may use in this system. Raises UsageError where it declares what cannot be."""
     from nemesis.vocabulary import vocabulary_of
 
@@ -240,16 +245,19 @@ def _require_runnable(scenario: Scenario, parts: Parts, kind: Any) -> None:
                 if all(isinstance(node.program, environment(name).programs) for node in nodes)
             ]
             raise UsageError(
-                f"environment {scenario.environment!r} cannot run {scenario.system}: its node {node.name} is a command "
-                f"({node.program.argv[0]}); it can be run in: {', '.join(able) or 'none of those installed'}"
+                f"environment {scenario.environment!r} cannot run {scenario.system}: its node {node.name} is "
+                f"{_program_in_words(node.program)}; it can be run in: {', '.join(able) or 'none of those installed'}"
             )
 
 
+def _program_in_words(program: Program) -> str:
+    return f"a command ({program.argv[0]})" if isinstance(program, Command) else f"the Python program {program.main}"
+
+
 def _require_clients(scenario: Scenario, parts: Parts) -> None:
-    """Raises UsageError where the system says that its clients cannot work there (`harness.system.Outfitted`)."""
-    refuse = getattr(parts.system, "require_clients", None)
-    if refuse is not None:
-        refuse(parts.system_settings, scenario.environment)
+    """Raises UsageError where the system says that its clients cannot work there (`harness.abilities.Outfitted`)."""
+    if isinstance(parts.system, Outfitted):
+        parts.system.require_clients(parts.system_settings, scenario.environment)
 
 
 def parse_setting(text: str) -> tuple[str, SettingValue]:
@@ -277,14 +285,15 @@ def _value(text: str) -> SettingValue:
 class Parts:
     """What a scenario's names stand for, with their typed settings."""
 
-    system: Any
-    system_settings: Any
+    system: System[Any]
+    system_settings: object
     declaration: Declaration
     vocabulary: Vocabulary
     workload: Workload
-    workload_settings: Any
-    packages: tuple[Any, ...]
+    workload_settings: object
+    packages: tuple[Package | Beat | Written, ...]
     nemesis_settings: tuple[Any, ...]
+    """Of each package."""
 
 
 def resolve(scenario: Scenario) -> Parts:
@@ -324,7 +333,7 @@ def resolve(scenario: Scenario) -> Parts:
     )
 
 
-def _require_run(workload: Workload, scenario: Scenario, system: System) -> None:
+def _require_run(workload: Workload, scenario: Scenario, system: System[Any]) -> None:
     """Raises UsageError for a workload that the system does not serve, or that nobody can run."""
     for name in workload.names:
         if name not in system.workloads:
@@ -336,7 +345,7 @@ def _require_run(workload: Workload, scenario: Scenario, system: System) -> None
         raise UsageError(f"workload {judging!r} judges histories and cannot be run: it has no generator")
 
 
-def _shared(system: Any, settings: Any, workload: Workload, concurrency: int) -> Any:
+def _shared(system: System[Any], settings: object, workload: Workload, concurrency: int) -> Any:
     """The system's settings with which strands keep out of each other's way. Raises UsageError."""
     least = LEAST_CLIENTS * len(workload.strands)
     if concurrency < least:
@@ -344,13 +353,12 @@ def _shared(system: Any, settings: Any, workload: Workload, concurrency: int) ->
             f"workload {workload.name} needs {LEAST_CLIENTS} clients for each of its workloads; set --concurrency to "
             f"at least {least}, got {concurrency}"
         )
-    shared = getattr(system, "shared", None)
-    if shared is None:
+    if not isinstance(system, Shared):
         raise UsageError(
             f"{system.name} cannot serve several workloads at once, as it has no places of its own for each; run "
             f"them one after the other: {', '.join(workload.names)}"
         )
-    return shared(settings, workload.names)
+    return system.shared(settings, workload.names)
 
 
 def require_served(workload: str, declaration: Declaration) -> None:
@@ -360,20 +368,18 @@ def require_served(workload: str, declaration: Declaration) -> None:
         raise UsageError(f"workload {workload!r} cannot be run with these settings: {why}")
 
 
-def require_fitting(system: System, settings: Any, workload_settings: Any) -> None:
+def require_fitting(system: System[Any], settings: object, workload_settings: object) -> None:
     """Raises UsageError for settings of a workload that do not go with those of the system, where the system says so
-    (`harness.system.Particular`)."""
-    refuse = getattr(system, "require_fitting", None)
-    if refuse is not None:
-        refuse(settings, workload_settings)
+    (`harness.abilities.Particular`)."""
+    if isinstance(system, Particular):
+        system.require_fitting(settings, workload_settings)
 
 
-def _advised(system: System, settings: Any, workload: Workload) -> dict[str, SettingValue]:
-    """What the system says of the workload's settings, where it does (`harness.system.Advising`)."""
-    advise = getattr(system, "advised", None)
-    if advise is None:
+def _advised(system: System[Any], settings: object, workload: Workload) -> dict[str, SettingValue]:
+    """What the system says of the workload's settings, where it does (`harness.abilities.Advising`)."""
+    if not isinstance(system, Advising):
         return {}
-    return {name: value for strand in workload.names for name, value in advise(settings, strand).items()}
+    return {name: value for strand in workload.names for name, value in system.advised(settings, strand).items()}
 
 
 def require_names(scenario: Scenario) -> None:
@@ -399,7 +405,7 @@ def _require_nemeses(nemeses: Sequence[str]) -> None:
             require_known("nemeses", name)
 
 
-def _packages(nemeses: Sequence[str], declaration: Declaration, words: Vocabulary) -> tuple[Any, ...]:
+def _packages(nemeses: Sequence[str], declaration: Declaration, words: Vocabulary) -> tuple[Package | Beat, ...]:
     """Packages by name, beats by sentence. Raises UsageError."""
     from nemesis.sentence import parse
 
@@ -415,7 +421,7 @@ def _packages(nemeses: Sequence[str], declaration: Declaration, words: Vocabular
     return packages
 
 
-def _schedule(scenario: Scenario, words: Vocabulary) -> tuple[Any, ...]:
+def _schedule(scenario: Scenario, words: Vocabulary) -> tuple[Written, ...]:
     """The scenario's schedule, if it has one. Raises UsageError."""
     from nemesis.schedule_file import read_schedule
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from harness.abilities import reporting_of
 from harness.record.event_lines import node_events
 from harness.record.recorder import DirectoryRecorder
 from harness.record.run_directory import ABOUT_LOGS, EVENTS, NODE_LOG, NODE_LOGS, RunDirectory
-from harness.reporting import Account, Event, Report, reporting_of, write_events
+from harness.reporting import Account, Event, Report, write_events
 
 
 class LinesAsEvents:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.abilities import watch_of
 from harness.environments.environment import Link
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.seed import Seed
 from harness.trace import Trace
-from harness.watch import BOOTED, CUT, ENDED, HEALED, PAUSED, LastEvents, watch_of
+from harness.watch import BOOTED, CUT, ENDED, HEALED, PAUSED, LastEvents
 from workloads.systems.rocketmq.adapter import SYSTEM
 from workloads.systems.rocketmq.settings import RocketmqSettings
 from workloads.systems.rocketmq.watch import RocketmqWatch

@@ -341,16 +341,16 @@ OTHERS = (
     ),
     # The harness: the command and what it puts together.
     Concern(
-        modules=("harness/cli",),
+        modules=("stormproof/cli",),
         tests=("unit/cli/test_cli_commands.py", "command_line/test_bad_inputs_table.py"),
     ),
     Concern(
         modules=(
-            "harness/cli/check.py",
-            "harness/cli/check_options.py",
-            "harness/cli/checking.py",
-            "harness/cli/checking_ahead.py",
-            "harness/cli/checking_paths.py",
+            "stormproof/cli/check.py",
+            "stormproof/cli/check_options.py",
+            "stormproof/cli/checking.py",
+            "stormproof/cli/prefetch.py",
+            "stormproof/cli/checking_paths.py",
         ),
         tests=(
             "command_line/test_check_histories.py",
@@ -360,54 +360,54 @@ OTHERS = (
             "command_line/test_bad_inputs_table.py",
         ),
     ),
-    Concern(modules=("harness/cli/bisect.py",), tests=("explore/test_bisecting.py",)),
-    Concern(modules=("harness/cli/candidates.py",), tests=("command_line/test_completion.py",)),
-    Concern(modules=("harness/cli/cleanup.py",), tests=("docker/test_docker_life.py", "ssh/test_ssh_life.py")),
-    Concern(modules=("harness/cli/compared.py",), tests=("command_line/test_jepsen_tests.py",)),
-    Concern(modules=("harness/cli/explore.py",), tests=("command_line/test_explore.py",)),
+    Concern(modules=("stormproof/cli/bisect.py",), tests=("explore/test_bisecting.py",)),
+    Concern(modules=("stormproof/cli/candidates.py",), tests=("command_line/test_completion.py",)),
+    Concern(modules=("stormproof/cli/cleanup.py",), tests=("docker/test_docker_life.py", "ssh/test_ssh_life.py")),
+    Concern(modules=("stormproof/cli/compared.py",), tests=("command_line/test_jepsen_tests.py",)),
+    Concern(modules=("stormproof/cli/explore.py",), tests=("command_line/test_explore.py",)),
     Concern(
-        modules=("harness/cli/export.py",),
+        modules=("stormproof/cli/export.py",),
         tests=("histories/test_exported_histories.py", "command_line/test_torn_exports.py"),
     ),
-    Concern(modules=("harness/cli/new.py",), tests=("command_line/test_new_system.py",)),
+    Concern(modules=("stormproof/cli/new.py",), tests=("command_line/test_new_system.py",)),
     Concern(
-        modules=("harness/cli/replay_storm.py",),
+        modules=("stormproof/cli/replay_storm.py",),
         tests=("explore/test_storm_files.py", "command_line/test_suites_and_replays.py"),
     ),
     Concern(
-        modules=("harness/cli/suite_jobs.py", "harness/cli/suite_result.py"),
+        modules=("stormproof/cli/suite_jobs.py", "stormproof/cli/suite_result.py"),
         tests=("command_line/test_suites_and_replays.py", "unit/cli/test_exit_code.py", "unit/results/test_junit.py"),
     ),
     Concern(
-        modules=("harness/cli/usage.py",), tests=("unit/cli/test_empty_values.py", "unit/cli/test_nearest_names.py")
+        modules=("stormproof/cli/usage.py",), tests=("unit/cli/test_empty_values.py", "unit/cli/test_nearest_names.py")
     ),
-    Concern(modules=("harness/cli/verify.py",), tests=("command_line/test_verify.py",)),
+    Concern(modules=("stormproof/cli/verify.py",), tests=("command_line/test_verify.py",)),
     Concern(
-        modules=("harness/session",),
+        modules=("stormproof/session",),
         tests=("command_line/test_check_of_runs.py", "unit/cli/test_cli_commands.py"),
     ),
     Concern(
-        modules=("harness/session/given_history.py",),
+        modules=("stormproof/session/foreign_history.py",),
         tests=("command_line/test_streams_as_input.py", "command_line/test_foreign_input.py"),
     ),
     Concern(
-        modules=("harness/session/judge_history.py", "harness/session/judgement.py"),
+        modules=("stormproof/session/judge_history.py", "stormproof/session/check_spec.py"),
         tests=("histories/test_foreign_histories.py", "command_line/test_check_histories.py"),
     ),
-    Concern(modules=("harness/session/null_reads.py",), tests=("command_line/test_jepsen_tests.py",)),
+    Concern(modules=("stormproof/session/null_reads.py",), tests=("command_line/test_jepsen_tests.py",)),
     Concern(
-        modules=("harness/session/output_file.py",),
+        modules=("stormproof/session/output_file.py",),
         tests=("command_line/test_output_files.py", "command_line/test_places_that_cannot_be_written.py"),
     ),
-    Concern(modules=("harness/session/record_trace.py",), tests=("simulation/test_determinism_of_runs.py",)),
+    Concern(modules=("stormproof/session/record_trace.py",), tests=("simulation/test_determinism_of_runs.py",)),
     Concern(
-        modules=("harness/session/resolve.py",),
+        modules=("stormproof/session/registry.py",),
         tests=("command_line/test_own_system.py", "command_line/test_own_model.py", "unit/cli/test_nearest_names.py"),
     ),
-    Concern(modules=("harness/explore",), tests=("explore/test_search.py", "explore/test_drawn_storms.py")),
-    Concern(modules=("harness/explore/at_revision.py",), tests=("explore/test_bisecting.py",)),
+    Concern(modules=("stormproof/search",), tests=("explore/test_search.py", "explore/test_drawn_storms.py")),
+    Concern(modules=("stormproof/search/revision_runner.py",), tests=("explore/test_bisecting.py",)),
     Concern(
-        modules=("harness/explore/storm_page.py", "harness/explore/messages.py"),
+        modules=("stormproof/search/storm_page.py", "stormproof/search/messages.py"),
         tests=("unit/results/test_storm_pages.py", "explore/test_storm_files.py"),
     ),
     # The harness: histories of others.
@@ -474,10 +474,10 @@ OTHERS = (
         tests=("unit/nemesis/test_grammar.py", "unit/nemesis/test_nemesis.py", "unit/nemesis/test_schedule.py"),
     ),
     Concern(
-        modules=("nemesis/asking.py", "nemesis/endings.py"),
+        modules=("nemesis/asking.py", "nemesis/pending_recoveries.py"),
         tests=("unit/nemesis/test_membership.py", "unit/nemesis/test_administration.py"),
     ),
-    Concern(modules=("nemesis/beat.py",), tests=("unit/nemesis/test_nemesis.py", "unit/nemesis/test_sentences.py")),
+    Concern(modules=("nemesis/periodic.py",), tests=("unit/nemesis/test_nemesis.py", "unit/nemesis/test_sentences.py")),
     Concern(modules=("nemesis/trigger_grammar.py",), tests=("unit/nemesis/test_triggers.py",)),
     # Checkers that `make mutate` leaves alone.
     Concern(
@@ -554,7 +554,7 @@ OTHERS = (
     Concern(
         modules=(
             "workloads/systems/rocketmq/classic_loss.py",
-            "workloads/systems/rocketmq/damage_words.py",
+            "workloads/systems/rocketmq/loss_tables.py",
             "workloads/systems/rocketmq/expiry.py",
             "workloads/systems/rocketmq/mapping_loss.py",
         ),
@@ -564,7 +564,7 @@ OTHERS = (
             "mutants/test_excuses_hide_no_bug.py",
         ),
     ),
-    Concern(modules=("workloads/systems/rocketmq/explored.py",), tests=("explore/test_drawn_storms.py",)),
+    Concern(modules=("workloads/systems/rocketmq/search_space.py",), tests=("explore/test_drawn_storms.py",)),
     Concern(
         modules=("workloads/systems/rocketmq/administration.py",),
         tests=("simulation/test_administration_in_storms.py",),
@@ -644,7 +644,10 @@ OTHERS = (
         tests=("scenarios/test_consumer_groups.py", "mutants/test_consumer_group_mutants.py"),
     ),
     Concern(
-        modules=("system_under_test/rocketmq/broker/delivery.py", "system_under_test/rocketmq/broker/waiting_rooms.py"),
+        modules=(
+            "system_under_test/rocketmq/broker/delivery.py",
+            "system_under_test/rocketmq/broker/delay_placement.py",
+        ),
         tests=(
             "scenarios/test_delayed_messages.py",
             "scenarios/test_timed_messages.py",
@@ -671,7 +674,7 @@ OTHERS = (
         tests=("scenarios/test_controller_mode.py", "mutants/test_overridden_roles.py"),
     ),
     Concern(
-        modules=("system_under_test/rocketmq/broker/set_keeper.py",),
+        modules=("system_under_test/rocketmq/broker/isr_manager.py",),
         tests=("mutants/test_overridden_roles.py", "scenarios/test_controller_mode.py"),
         definitions=("test_sync_state_set_machine.py",),
     ),

@@ -13,16 +13,16 @@ import pytest
 
 from checkers.transactions.elle.graph.cycles import NAMES as CYCLES
 from checkers.transactions.meanings import NO_ORDER
-from harness.cli import check, run
-from harness.cli.exit_code import ExitCode
-from harness.cli.main import group
 from harness.environments.ssh.inventory import parse_inventory
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, nemesis_names
-from harness.session import resolve as registry
-from harness.session.judgement import of_model
-from harness.session.resolve import workloads
-from harness.session.suite_file import parse_suite, shipped
+from stormproof.cli import check, run
+from stormproof.cli.exit_code import ExitCode
+from stormproof.cli.main import group
+from stormproof.session import registry
+from stormproof.session.check_spec import of_model
+from stormproof.session.registry import workloads
+from stormproof.session.suite_file import parse_suite, shipped
 from tests.pages import ALL, FENCED, GUIDE, README, TEXTS, code, lines_of_blocks, rows, shown
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -190,7 +190,8 @@ def test_every_decision_is_in_the_list() -> None:
     listed = re.findall(r"^- \[\d{4}\]\(((?:rocketmq/)?\d{4}-[\w-]+\.md)\)", text, flags=re.MULTILINE)
     assert sorted(listed) == sorted(str(path.relative_to(folder)) for path in folder.rglob("0*.md"))
     pages = re.findall(r"^\*\*\[[^\]]+\]\(\.\./lab/([\w-]+\.md)\)\*\*$", text, flags=re.MULTILINE)
-    assert sorted(pages) == sorted(path.name for path in (ROOT / "docs" / "lab").iterdir())
+    figures = re.findall(r"\]\(\.\./docs/lab/([\w-]+\.md)\)", (ROOT / "benchmarks" / "README.md").read_text("utf-8"))
+    assert sorted({*pages, *figures}) == sorted(path.name for path in (ROOT / "docs" / "lab").iterdir())
 
 
 def is_below(anomaly: str) -> bool:

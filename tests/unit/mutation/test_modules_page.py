@@ -31,7 +31,10 @@ def test_a_module_without_tests_is_named() -> None:
 @pytest.mark.parametrize(
     ("module", "test"),
     [
-        ("checkers.transactions.isolation.constraints.moving_order", "properties/test_moving_orders.py"),
+        (
+            "checkers.transactions.isolation.constraints.incremental_topological_order",
+            "properties/test_moving_orders.py",
+        ),
         ("harness.record.history.pairing", "properties/test_history_properties.py"),  # by way of its package
         ("harness.memory", "unit/harness/test_memory.py"),  # in the text of a program
         ("harness.environments.simulated.network", "unit/simulated/test_simulated_network.py"),  # named alike

@@ -169,7 +169,7 @@ def committed(store: Store) -> Committed:
         first=np.concatenate(([0, 0], np.cumsum(counts))),
         key=key.astype(np.int32),
         writer=np.where(is_write, WRITES, writer).astype(np.int32),
-        known=known.astype(np.int32),
+        version_edges=known.astype(np.int32),
     )
 
 

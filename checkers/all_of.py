@@ -30,7 +30,7 @@ class Conjunction:
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         results = [part.check(request, engine) for part in self.parts]
-        statistics: dict[str, Any] = reduce(lambda shown, result: {**result.statistics, **shown}, results, {})
+        statistics: dict[str, Any] = reduce(lambda merged, result: {**result.statistics, **merged}, results, {})
         anomalies = {name: found for result in results for name, found in result.anomalies.items()}
         return CheckerResult(
             verdict=merge(result.verdict for result in results),

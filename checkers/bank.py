@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int64, codes, integers, member, run_starts, whole
 from checkers.kernels.hashing import bucket_of, mixed_column
@@ -107,7 +107,7 @@ class BankChecker:
         findings = engine.mapped(history, kernel, FINDINGS)
         found = dict(gathered_findings(engine, findings))
         reads = found.pop(READS, None)
-        return judged(
+        return judge(
             found,
             legal=request.legal,
             undecided=(),

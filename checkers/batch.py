@@ -81,13 +81,13 @@ def judge_together(
             break
         laid = _laid([histories[place] for place in left.tolist()])
         if number == 0:
-            told = _told(laid, wanted)
+            told = _have_evidence(laid, wanted)
             if not told.all():
                 left = left[told]
                 continue
         request = CheckRequest(history=_apart(laid, judging.values()), repeats=repeats, searches=Searches.ALL)
         in_time = EngineInTime(engine, time.time() + MOST_SEARCHED_S)
-        wrong, results = _judged(request, judging, in_time, laid.begins)
+        wrong, results = _check(request, judging, in_time, laid.begins)
         if not wrong.any():
             return Together(valid=frozenset(left.tolist()), results=results)
         left = left[~wrong]
@@ -140,19 +140,19 @@ def _evidence(checker: Checker) -> tuple[tuple[Evidence, ...], ...]:
     return (checker.shows,) if isinstance(checker, Composable) else ()
 
 
-def _told(laid: _Laid, wanted: Sequence[tuple[Evidence, ...]]) -> Bool:
+def _have_evidence(laid: _Laid, wanted: Sequence[tuple[Evidence, ...]]) -> Bool:
     """Which of them have evidence of each of these kinds."""
     client = laid.rows["process"].to_numpy() != NEMESIS
     rows = laid.rows if client.all() else laid.rows.filter(pa.array(client))
-    told = np.ones(len(laid.begins), dtype=np.bool_)
+    found_all = np.ones(len(laid.begins), dtype=np.bool_)
     for any_of in wanted:
-        found = np.zeros(len(told), dtype=np.bool_)
+        found = np.zeros(len(found_all), dtype=np.bool_)
         for one in any_of:
             seen = one.among(rows)
             owner, times = _on_one_key(_owner(laid.begins, seen["index"].to_numpy()), seen["key"])
             found[owner[times >= one.at_least]] = True
-        told &= found
-    return told
+        found_all &= found
+    return found_all
 
 
 def _on_one_key(owner: Int64, key: pa.ChunkedArray) -> tuple[Int64, Int64]:
@@ -162,7 +162,7 @@ def _on_one_key(owner: Int64, key: pa.ChunkedArray) -> tuple[Int64, Int64]:
     return pairs // (len(number) + 1), times
 
 
-def _judged(
+def _check(
     request: CheckRequest, checkers: Mapping[str, Checker], engine: Engine, begins: Int64
 ) -> tuple[Bool, Mapping[str, CheckerResult]]:
     """With which of them something may be wrong, and what was found of all."""

@@ -191,7 +191,7 @@ def _parts_filled(value: pa.Array, source: Int64, is_ok: Bool, *, of: _Of) -> pa
     if pa.types.is_null(lists.type) or not len(rows):
         return value
     asked, said = (lists.take(pa.array(at)).to_pylist() for at in (source[rows], rows))
-    full = [_told(*one, of=of) for one in zip(asked, said, is_ok[rows].tolist(), strict=True)]
+    full = [_merge_parts(*one, of=of) for one in zip(asked, said, is_ok[rows].tolist(), strict=True)]
     place = np.arange(len(lists))
     place[rows] = len(lists) + np.arange(len(rows))
     return with_member(value, "txn", pa.concat_arrays([lists, pa.array(full, lists.type)]).take(pa.array(place)))
@@ -200,12 +200,12 @@ def _parts_filled(value: pa.Array, source: Int64, is_ok: Bool, *, of: _Of) -> pa
 Part = dict[str, Any]
 
 
-def _told(asked: list[Part] | None, said: list[Part] | None, is_ok: bool, *, of: _Of) -> list[Part] | None:
+def _merge_parts(asked: list[Part] | None, answered: list[Part] | None, is_ok: bool, *, of: _Of) -> list[Part] | None:
     """What a transaction did. Of an ok one that shows no parts, those that would have had an answer are left out: what
     it read, nobody knows."""
     if asked is None or not is_ok:
         return asked
-    return said if said is not None else [part for part in asked if part["f"] in of.written]
+    return answered if answered is not None else [part for part in asked if part["f"] in of.written]
 
 
 class _Parts(NamedTuple):
@@ -239,20 +239,20 @@ class _Parts(NamedTuple):
 
 
 @compiled
-def _differing(said: _Parts, asked: Int64, completed: Int64) -> Bool:
+def _differing(parts: _Parts, asked: Int64, completed: Int64) -> Bool:
     """Of which of these pairs of rows the parts that are looked at are not the same ones, in the same order."""
     differs = np.zeros(len(asked), dtype=np.bool_)
     for i in range(len(asked)):
-        a, a_end = said.first[asked[i]], said.first[asked[i] + 1]
-        c, c_end = said.first[completed[i]], said.first[completed[i] + 1]
+        a, a_end = parts.first[asked[i]], parts.first[asked[i] + 1]
+        c, c_end = parts.first[completed[i]], parts.first[completed[i] + 1]
         while True:
-            while a < a_end and not said.is_looked_at[said.f[a]]:
+            while a < a_end and not parts.is_looked_at[parts.f[a]]:
                 a += 1
-            while c < c_end and not said.is_looked_at[said.f[c]]:
+            while c < c_end and not parts.is_looked_at[parts.f[c]]:
                 c += 1
-            if a == a_end or c == c_end or said.f[a] != said.f[c] or said.key[a] != said.key[c]:
+            if a == a_end or c == c_end or parts.f[a] != parts.f[c] or parts.key[a] != parts.key[c]:
                 break
-            if said.is_written[said.f[a]] and said.value[a] != said.value[c]:
+            if parts.is_written[parts.f[a]] and parts.value[a] != parts.value[c]:
                 break
             a += 1
             c += 1

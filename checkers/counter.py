@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
 from checkers.kernels.wide import Wide, cumulated
@@ -71,7 +71,7 @@ class CounterChecker:
     final_on_a_prefix: ClassVar[Finals] = by_their_names("out-of-bounds")
 
     @property
-    def _judged(self) -> tuple[int, ...]:
+    def _read_kinds(self) -> tuple[int, ...]:
         return (FINAL_READ,) if self.reads is CounterReads.FINAL else (READ, FINAL_READ)
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
@@ -79,13 +79,13 @@ class CounterChecker:
         history = engine.history(request.history, COLUMNS)
         rows = engine.mapped(history, partial(keyed_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
         findings = engine.grouped(
-            rows, ("bucket",), partial(counter_findings, initial=self.initial, judged=self._judged), FINDINGS
+            rows, ("bucket",), partial(counter_findings, initial=self.initial, read_kinds=self._read_kinds), FINDINGS
         )
         found = dict(gathered_findings(engine, findings))
         reads = found.pop(READS, None)
         if reads is not None and not reads.count:
             reads = None
-        return judged(
+        return judge(
             found,
             legal=request.legal,
             undecided=("no final read shows a value",) if not reads and self.reads is CounterReads.FINAL else (),
@@ -93,14 +93,14 @@ class CounterChecker:
         )
 
 
-def counter_findings(rows: pa.Table, *, initial: int, judged: Sequence[int] = (READ, FINAL_READ)) -> pa.Table:
+def counter_findings(rows: pa.Table, *, initial: int, read_kinds: Sequence[int] = (READ, FINAL_READ)) -> pa.Table:
     """Kernel over all rows of a bucket of counters."""
     table = spans(rows, buckets=1)
     names, counter = numbered_keys(table["key"])
     f, kind, value, start, end = (table[name].to_numpy() for name in ("f", "type", "element", "start", "end"))
     adds = (f == ADD) & (kind != FAIL) & (value != NONE)
     done = adds & (kind == OK)
-    reads = np.flatnonzero(np.isin(f, judged) & (kind == OK) & (value != NONE))
+    reads = np.flatnonzero(np.isin(f, read_kinds) & (kind == OK) & (value != NONE))
     up, down = value > 0, value < 0
     begin, finish, read = start[reads], end[reads], value[reads]
 

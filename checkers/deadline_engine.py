@@ -43,7 +43,7 @@ class EngineInTime(EngineAround):
         return _entered_in_time(self.engine.kept(source))
 
     def gather(self, source: Dataset, limit: int) -> pa.Table:
-        with _told():
+        with _unwrap_time_is_up():
             return self.engine.gather(source, limit)
 
     def _in_time(self, kernel: Callable[[pa.Table], T]) -> Callable[[pa.Table], T]:
@@ -60,13 +60,13 @@ def run_in_time(rows: pa.Table, *, kernel: Callable[[pa.Table], T], until: float
 @contextmanager
 def _entered_in_time(kept: AbstractContextManager[Dataset]) -> Iterator[Dataset]:
     with ExitStack() as held:
-        with _told():
+        with _unwrap_time_is_up():
             dataset = held.enter_context(kept)
         yield dataset
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _unwrap_time_is_up() -> Iterator[None]:
     """TimeIsUp for what an engine makes of one on a worker."""
     try:
         yield

@@ -48,7 +48,7 @@ import pyarrow as pa
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import (
     INVOKE,
@@ -213,7 +213,7 @@ class DelayChecker:
         undecided = []
         if self.latest_ms is not None and missing:
             undecided.append(f"{missing} acked messages were never delivered, so it is unknown how late")
-        return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
+        return judge(found, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
 def _ns(span_ms: int) -> int:
@@ -326,7 +326,7 @@ class _Messages:
         self.count = int(starts.sum())
         self.asked, self.acked, self.delivered = (self._first(kind) for kind in (ASKED, ACKED, DELIVERED))
         self.back_asked, self.back = self._first(BACK_ASKED), self._first(BACK)
-        self.known = (self.asked >= 0) | (self.acked >= 0)
+        self.was_sent = (self.asked >= 0) | (self.acked >= 0)
         answered = (self.acked >= 0) & (self.due[self.acked] != NONE)
         stated = np.where(answered & ~by_span, self.acked, self.asked)
         stated = np.where(stated >= 0, stated, np.where(answered, self.acked, -1))
@@ -338,7 +338,7 @@ class _Messages:
         # An operation may take place until it ends, and one of unknown outcome at any time: that is never late.
         taken_ns = np.where(answered & by_span, self.due[self.acked], self.due_ns)
         self.late_from_ns = np.maximum(taken_ns, self.time[self.acked])
-        self.has_due = self.known & (due != NONE)
+        self.has_due = self.was_sent & (due != NONE)
 
     def _first(self, kind: int) -> Int64:
         firsts = np.flatnonzero(run_starts(self.message, self.kind) & (self.kind == kind))
@@ -368,12 +368,12 @@ class _Messages:
         was = self.delivered >= 0
         deliveries = np.bincount(self.of_message[self.kind == DELIVERED], minlength=self.count)
         counts: Iterable[Bool] = (
-            self.known,
+            self.was_sent,
             self.acked >= 0,
-            was & self.known,
+            was & self.was_sent,
             was & (deliveries > 1),
             (self.acked >= 0) & ~was,
-            was & ~self.known,
+            was & ~self.was_sent,
             self.back >= 0,
         )
         for name, which in zip(COUNTED, counts, strict=True):
@@ -411,7 +411,7 @@ class _Messages:
         copies = rows[run_starts(self.message[rows], self.place[rows])]
         counted_ns = unwatched.counted(self.time)
         first = self.delivered[self.of_message[copies]]
-        late = copies[(counted_ns[copies] - counted_ns[first] > again_ns) & self.known[self.of_message[copies]]]
+        late = copies[(counted_ns[copies] - counted_ns[first] > again_ns) & self.was_sent[self.of_message[copies]]]
         messages, which = np.unique(self.of_message[late], return_index=True)
         last = np.full(self.count, -1, dtype=np.int64)
         last[messages] = late[which]

@@ -166,7 +166,7 @@ def summary_by_span(
     )
 
 
-def judged(
+def judge(
     anomalies: Mapping[str, AnomalySummary],
     *,
     legal: Mapping[str, str],

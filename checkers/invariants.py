@@ -40,7 +40,7 @@ import numpy as np
 
 from checkers.anomaly import Anomaly, Meaning
 from checkers.excuses import Excuses
-from checkers.findings import judged, summary_by_span
+from checkers.findings import judge, summary_by_span
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.facts import Breach
@@ -143,7 +143,7 @@ class Invariants:
         excuses = Excuses.by_time(request.excuses)
         names = sorted({breach.name for breach in run.facts.breaches})
         anomalies = {name: _summary(name, run.facts.breaches, excuses) for name in names}
-        return judged(anomalies, legal=request.legal, undecided=(), statistics={})
+        return judge(anomalies, legal=request.legal, undecided=(), statistics={})
 
 
 def _summary(name: str, breaches: Sequence[Breach], excuses: Excuses) -> AnomalySummary:

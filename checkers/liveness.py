@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from checkers.anomaly import Anomaly, Meaning
 from checkers.excuses import Excuses
-from checkers.findings import judged, summary_by_span
+from checkers.findings import judge, summary_by_span
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult, Verdict
 
@@ -90,7 +90,7 @@ class Liveness:
         )
         starts, ends = np.full(len(found), start_ns), np.full(len(found), end_ns)
         excuses = Excuses.by_time(request.excuses)
-        return judged(
+        return judge(
             {"no-progress": summary_by_span(found, starts, ends, excuses)} if found else {},
             legal=request.legal,
             undecided=reasons,

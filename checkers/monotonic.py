@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.causal.uses import registers
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import NONE, OK, TYPES, Int64, codes, integers, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed_column
@@ -85,7 +85,7 @@ class MonotonicChecker:
         values = engine.mapped(history, partial(read_values, buckets=buckets), VALUES_READ)
         found = dict(gathered_findings(engine, engine.grouped(values, ("bucket",), steps_back, FINDINGS)))
         compared = found.pop(COMPARED, None)
-        return judged(
+        return judge(
             found,
             legal=request.legal,
             undecided=(),

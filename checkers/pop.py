@@ -52,7 +52,7 @@ import pyarrow as pa
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import (
     FAIL,
@@ -183,7 +183,7 @@ class PopChecker:
             undecided.append(
                 f"more than {MOST_AT_ONCE} deliveries overlap of {crowded} messages: some may be too early"
             )
-        return judged(found, legal=request.legal, undecided=undecided, statistics=dict(counts))
+        return judge(found, legal=request.legal, undecided=undecided, statistics=dict(counts))
 
 
 def process_rows(batch: pa.Table, *, buckets: int) -> pa.Table:

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from checkers.anomaly import Meaning
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged, said_of
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge, said_of
 from checkers.kernels.columns import FAIL, INVOKE, OK, TYPES, Int64, codes, elements, integers, member, whole
 from checkers.plan import CheckRequest, Engine
 from checkers.pop import ACK, DRAIN, FUNCTIONS, POP
@@ -67,7 +67,7 @@ class PopOrderChecker:
         events = engine.mapped(engine.history(request.history, COLUMNS), queue_events, EVENTS)
         excuses = Excuses.by_operation(request.excuses, engine, request.history)
         found = engine.grouped(events, ("queue",), partial(queue_findings, excuses=excuses), FINDINGS)
-        return judged(
+        return judge(
             gathered_findings(engine, found, request.excuses), legal=request.legal, undecided=(), statistics={}
         )
 
@@ -77,7 +77,7 @@ def queue_events(batch: pa.Table) -> pa.Table:
     f, type_, value = codes(batch["f"], FUNCTIONS), codes(batch["type"], TYPES), whole(batch["value"])
     index, process = batch["index"].to_numpy(), batch["process"].to_numpy().astype(np.int32)
     answers = np.flatnonzero(((f == POP) | (f == DRAIN)) & (type_ == OK))
-    tables = [_given(value.take(pa.array(answers)), index[answers], process[answers])]
+    tables = [_delivery_events(value.take(pa.array(answers)), index[answers], process[answers])]
     own_queue = member(value, "queue").cast(pa.string())
     for kind, of_type in ((ACK_ASKED, INVOKE), (ACK_REFUSED, FAIL)):
         at = np.flatnonzero((f == ACK) & (type_ == of_type) & own_queue.is_valid().to_numpy(zero_copy_only=False))
@@ -95,7 +95,7 @@ def queue_events(batch: pa.Table) -> pa.Table:
     return pa.concat_tables(tables).combine_chunks()
 
 
-def _given(value: pa.Array, index: Int64, process: Int64) -> pa.Table:
+def _delivery_events(value: pa.Array, index: Int64, process: Int64) -> pa.Table:
     lists = member(value, "deliveries")
     if pa.types.is_null(lists.type):
         return EVENTS.empty_table()
@@ -138,8 +138,8 @@ class _Queue:
         self.kind, self.process, self.offset, self.message, self.index = (
             column[name][order] for name in ("kind", "process", "offset", "message", "index")
         )
-        self.given = np.flatnonzero(self.kind == GIVEN)
-        self.places = np.unique(self.offset[self.given])
+        self.deliveries = np.flatnonzero(self.kind == GIVEN)
+        self.places = np.unique(self.offset[self.deliveries])
         self.asked = self._acknowledged_from()
 
     def _acknowledged_from(self) -> Int64:
@@ -158,7 +158,7 @@ class _Queue:
     def report(self, findings: Findings, excuses: Excuses) -> None:
         found: list[tuple[int, int]] = []
         waiting = 0
-        for answer in np.split(self.given, np.flatnonzero(np.diff(self.index[self.given])) + 1):
+        for answer in np.split(self.deliveries, np.flatnonzero(np.diff(self.index[self.deliveries])) + 1):
             if not len(answer):
                 continue
             end = int(self.index[answer[0]])
@@ -191,20 +191,20 @@ class _Queue:
     def _first_known(self, places: Int64) -> Int64:
         """The first answer that had each of these."""
         first: dict[int, int] = {}
-        for i in self.given.tolist():
+        for i in self.deliveries.tolist():
             first.setdefault(int(self.offset[i]), int(self.index[i]))
         return np.array([first[place] for place in places.tolist()], dtype=np.int64)
 
-    def _example(self, event: int, place: int, known: int) -> Example:
+    def _example(self, event: int, place: int, acknowledged_by: int) -> Example:
         offset, index, message = int(self.offset[event]), int(self.index[event]), int(self.message[event])
         return Example(
             key=self.name,
-            operations=tuple(sorted({index, known})),
+            operations=tuple(sorted({index, acknowledged_by})),
             tie=(message, offset),
             because=said_of(
                 self.name,
                 f"message {message} at offset {offset} was given out (operation {index}) before the message at {place} "
-                f"(operation {known}) could have been acknowledged",
+                f"(operation {acknowledged_by}) could have been acknowledged",
             ),
             details={"message": message, "offset": offset, "before": place},
         )

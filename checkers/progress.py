@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from checkers.anomaly import Anomaly, Meaning
 from checkers.excuses import Excuses
-from checkers.findings import judged, summary_by_span
+from checkers.findings import judge, summary_by_span
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult
 from harness.record.steady_spans import SteadySpan
@@ -65,7 +65,7 @@ class Progress:
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         run = request.run
         if run is None or run.serves_within_s is None or not run.demanded:
-            return judged({}, legal=request.legal, undecided=(), statistics={})
+            return judge({}, legal=request.legal, undecided=(), statistics={})
         piece_ns = max(1, round(run.serves_within_s * 1e9) // PIECES)
         spans = np.array([(span.from_ns, span.until_ns) for span in run.demanded], dtype=np.int64)
         kinds = tuple(sorted(run.required_ok))
@@ -89,7 +89,7 @@ class Progress:
                         at.append((span.from_ns + start * piece_ns, span.from_ns + end * piece_ns))
                         found.append(_anomaly(f, span, *at[-1], run.serves_within_s))
         starts, ends = (np.array([one[side] for one in at], dtype=np.int64) for side in (0, 1))
-        return judged(
+        return judge(
             {"no-progress": summary_by_span(found, starts, ends, Excuses.by_time(request.excuses))} if found else {},
             legal=request.legal,
             undecided=(),

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from checkers.anomaly import Anomaly, Meaning
-from checkers.findings import judged
+from checkers.findings import judge
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.verdict import AnomalySummary, CheckerResult
 
@@ -45,7 +45,7 @@ class Recovery:
         found = [*_without_progress(run), *_panicked(run)]
         names = sorted({anomaly.name for anomaly in found})
         anomalies = {name: tuple(anomaly for anomaly in found if anomaly.name == name) for name in names}
-        return judged(
+        return judge(
             {name: AnomalySummary(count=len(of), examples=of) for name, of in anomalies.items()},
             legal=request.legal,
             undecided=(),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from checkers.findings import Example as Example
     from checkers.findings import Findings as Findings
     from checkers.findings import gathered_findings as gathered_findings
-    from checkers.findings import judged as judged
+    from checkers.findings import judge as judge
     from checkers.linearizable.model import ANYTHING as ANYTHING
     from checkers.linearizable.model import Call as Call
     from checkers.linearizable.model import Model as Model
@@ -137,7 +137,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "checkers.anomaly": ("Anomaly", "Meaning"),
     "checkers.evidence": ("Evidence", "any_ok"),
-    "checkers.findings": ("FINDINGS", "Example", "Findings", "gathered_findings", "judged"),
+    "checkers.findings": ("FINDINGS", "Example", "Findings", "gathered_findings", "judge"),
     "checkers.linearizable.model": ("ANYTHING", "Call", "Model", "always", "reading"),
     "checkers.plan": ("CheckRequest", "Checker", "Dataset", "Engine"),
     "checkers.completions": ("CompletionEchoes", "members"),

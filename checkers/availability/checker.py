@@ -32,7 +32,7 @@ from checkers.availability.outages import ANY_FAULT, TALLY, UNFINISHED, Lasting,
 from checkers.availability.runs import BY, COLUMNS, LOOSE, RUNS, Watch, joined_runs, loose_ends, runs_of
 from checkers.buckets import bucket_count
 from checkers.faults import NO_FAULT, Faults
-from checkers.findings import FINDINGS, gathered_findings, judged
+from checkers.findings import FINDINGS, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Dataset, Engine, RunUnderCheck
 from checkers.statistics import lowest_of_bin
@@ -83,7 +83,7 @@ class Availability:
         if limit_s is not None:
             kernel = partial(slow_recoveries, struck=struck, lasting=LASTING, limit_ns=round(limit_s * 1e9))
             anomalies = gathered_findings(engine, engine.grouped(runs, ("bucket",), kernel, FINDINGS))
-        return judged(
+        return judge(
             anomalies,
             legal=request.legal,
             undecided=(),

@@ -162,26 +162,26 @@ def culprits(
 
 
 @inlined
-def _learn(graph: Causes, operations: Operations, known: Int32, node: int, low: int, first_session: int) -> None:
+def _learn(graph: Causes, operations: Operations, clocks: Int32, node: int, low: int, first_session: int) -> None:
     """A node has all causes of its causes, and these. `low` is the first node of its object."""
     for i in range(graph.first[node], graph.first[node + 1]):
         cause = graph.causes[i]
-        for other in range(known.shape[1]):
-            known[node - low, other] = max(known[node - low, other], known[cause - low, other])
+        for other in range(clocks.shape[1]):
+            clocks[node - low, other] = max(clocks[node - low, other], clocks[cause - low, other])
         own = operations.session[cause] - first_session
-        known[node - low, own] = max(known[node - low, own], operations.place[cause] + 1)
+        clocks[node - low, own] = max(clocks[node - low, own], operations.place[cause] + 1)
 
 
 @inlined
 def _culprit(
-    operations: Operations, reads: Reads, writes: Writes, known: Int32, read: int, low: int, first_session: int
+    operations: Operations, reads: Reads, writes: Writes, clocks: Int32, read: int, low: int, first_session: int
 ) -> int:
     """The first write that overwrites what a read saw, and is a cause of the read; FINE if there is none."""
     session, place = operations.session, operations.place
     node, register, writer = reads.node[read], reads.register[read], reads.writer[read]
     culprit = FINE
     for run in range(writes.run[register], writes.run[register + 1]):
-        seen = known[node - low, session[writes.node[writes.first[run]]] - first_session]
+        seen = clocks[node - low, session[writes.node[writes.first[run]]] - first_session]
         # The last write of the session that is a cause of the read stands for all before it.
         begin, end = writes.first[run], writes.first[run + 1]
         while begin < end:
@@ -193,7 +193,7 @@ def _culprit(
         last = writes.node[begin - 1] if begin > writes.first[run] else -1
         if last < 0 or last == writer:
             continue
-        overwrites = writer == INITIAL or known[last - low, session[writer] - first_session] > place[writer]
+        overwrites = writer == INITIAL or clocks[last - low, session[writer] - first_session] > place[writer]
         if overwrites and (culprit < 0 or operations.start[last] < operations.start[culprit]):
             culprit = last
     return culprit

@@ -59,7 +59,7 @@ from checkers.causal.causality import (
 )
 from checkers.causal.spans import TXN, spans_schema, transactions
 from checkers.causal.uses import REWRITTEN, USES, unexplained_reads, uses_of_registers
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import INFO, OK, Bool, Int64, codes, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed_column
@@ -136,7 +136,7 @@ class CausalChecker:
             undecided.append(f"{counts[AMBIGUOUS]} reads show a value that may have been written more than once")
         if counts[TOO_MANY]:
             undecided.append(f"{counts[TOO_MANY]} reads are of objects with too many operations and processes")
-        return judged(
+        return judge(
             found,
             legal=request.legal,
             undecided=undecided,

@@ -43,7 +43,7 @@ from checkers.causal.uses import (
     unexplained_reads,
     uses_of_registers,
 )
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int32, Int64, codes, run_starts
 from checkers.kernels.hashing import bucket_of, mixed_column
@@ -119,7 +119,7 @@ class LongForkChecker:
             first = rewritten.examples[0]
             undecided.append(f"{rewritten.count} registers may have been written more than once: {first.because}")
         vacuous = [] if statistics["telling reads"] else ["no read showed one register and not another"]
-        return judged(found, legal=request.legal, undecided=undecided, vacuous=vacuous, statistics=statistics)
+        return judge(found, legal=request.legal, undecided=undecided, vacuous=vacuous, statistics=statistics)
 
 
 def _of_registers_written_once(engine: Engine, sights: Dataset, uses: Dataset, buckets: int) -> Dataset:
@@ -174,7 +174,7 @@ class Reads:
 
     row: Int64
     register: pa.Array
-    shown: Bool
+    present: Bool
 
 
 def outside_reads(batch: pa.Table) -> Reads:
@@ -186,7 +186,7 @@ def outside_reads(batch: pa.Table) -> Reads:
     place = parts.transaction * (int(register.max(initial=0)) + 2) + register
     own = np.isin(place, written[:, 0] * (int(register.max(initial=0)) + 2) + written[:, 1])
     used = np.flatnonzero(of_ok & (parts.f == R) & ~own)
-    return Reads(parts.transaction[used], parts.key.take(pa.array(used)), parts.shown[used])
+    return Reads(parts.transaction[used], parts.key.take(pa.array(used)), parts.has_answer[used])
 
 
 def counted_reads(batch: pa.Table) -> pa.Table:
@@ -194,7 +194,7 @@ def counted_reads(batch: pa.Table) -> pa.Table:
     reads = outside_reads(batch)
     rows, read = np.unique(reads.row, return_inverse=True)
     sizes = np.bincount(read, minlength=len(rows))
-    shown = np.bincount(read[reads.shown], minlength=len(rows))
+    shown = np.bincount(read[reads.present], minlength=len(rows))
     several = sizes > 1
     early, late = several & (shown == 0), several & (shown == sizes)
     findings = Findings()
@@ -206,7 +206,7 @@ def counted_reads(batch: pa.Table) -> pa.Table:
 def sights_of_reads(batch: pa.Table, *, buckets: int) -> pa.Table:
     """Kernel: which register a batch's reads showed while they did not show which other one; each first such read."""
     reads = outside_reads(batch)
-    shown, missing = shown_and_missing(reads.row, reads.shown)
+    shown, missing = shown_and_missing(reads.row, reads.present)
     row = reads.row[shown]
     index = batch["index"].to_numpy().astype(np.int64)[row]
     register = pc.dictionary_encode(reads.register)
@@ -222,7 +222,7 @@ def sights_of_reads(batch: pa.Table, *, buckets: int) -> pa.Table:
 
 
 @compiled
-def shown_and_missing(row: Int64, shown: Bool) -> tuple[Int64, Int64]:
+def shown_and_missing(row: Int64, present: Bool) -> tuple[Int64, Int64]:
     """Positions of all pairs of an element that is shown and one that is not in the same row; rows are sorted."""
     count = 0
     for fill in range(2):
@@ -235,9 +235,9 @@ def shown_and_missing(row: Int64, shown: Bool) -> tuple[Int64, Int64]:
             while end < len(row) and row[end] == row[start]:
                 end += 1
             for i in range(start, end):
-                if shown[i]:
+                if present[i]:
                     for j in range(start, end):
-                        if not shown[j]:
+                        if not present[j]:
                             if fill:
                                 first[count] = i
                                 second[count] = j

@@ -52,7 +52,7 @@ from checkers.consumption import messages, queues
 from checkers.consumption.meanings import MEANINGS
 from checkers.consumption.rows import Consumers, Mode, Model, consumers
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, gathered_findings, judged, summary_by_span
+from checkers.findings import FINDINGS, gathered_findings, judge, summary_by_span
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
@@ -101,7 +101,7 @@ class ConsumptionChecker:
         undecided = list(_undecided(known))
         if len(undecided) > REASONS:
             undecided[REASONS:] = [f"{len(undecided) - REASONS} more consumers were not read to their end"]
-        return judged(
+        return judge(
             anomalies,
             legal=request.legal,
             undecided=undecided,
@@ -109,7 +109,7 @@ class ConsumptionChecker:
         )
 
 
-def _stuck(known: Consumers, excuses: Excuses) -> dict[str, AnomalySummary]:
+def _stuck(consumers: Consumers, excuses: Excuses) -> dict[str, AnomalySummary]:
     found = [
         Anomaly(
             name="stuck-consumer",
@@ -117,18 +117,18 @@ def _stuck(known: Consumers, excuses: Excuses) -> dict[str, AnomalySummary]:
             "served again",
             details={"consumer": name},
         )
-        for name, settled in zip(known.names, known.settled, strict=True)
+        for name, settled in zip(consumers.names, consumers.settled, strict=True)
         if not settled
     ]
     begun, ended = np.zeros(len(found), dtype=np.int64), np.full(len(found), LAST_NS)
     return {"stuck-consumer": summary_by_span(found, begun, ended, excuses)} if found else {}
 
 
-def _undecided(known: Consumers) -> Iterator[str]:
-    if not known.names:
+def _undecided(consumers: Consumers) -> Iterator[str]:
+    if not consumers.names:
         yield "nobody consumed anything"
-    for name, settled, read in zip(known.names, known.settled, known.read, strict=True):
+    for name, settled, read in zip(consumers.names, consumers.settled, consumers.read, strict=True):
         if not settled:
             yield f"{name} was not drained to the end of its queues"
-        elif not read and known.model is Model.CLUSTERING:
+        elif not read and consumers.model is Model.CLUSTERING:
             yield f"the dead letters of {name} were not read"

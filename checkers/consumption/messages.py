@@ -15,7 +15,7 @@ from checkers.consumption.rows import (
     RETRY_PREFIX,
     SEND,
     Consumers,
-    Given,
+    MessageRows,
     Mode,
     Model,
     Rows,
@@ -56,9 +56,9 @@ def message_facts(batch: pa.Table, *, consumers: Consumers, buckets: int) -> pa.
         none = np.full(len(at), NONE, dtype=np.int64)
         parts.append((np.full(len(at), kind), sent[at], np.full(len(at), -1), none, rows.index[at]))
 
-    given = Given.of(rows, (rows.f == CONSUME) & (rows.type == OK))
-    finished = Given.of(rows, (rows.f == FINISH) & (rows.type == INVOKE))
-    dead = Given.of(rows, (rows.f == DEAD_LETTERS) & (rows.type == OK))
+    given = MessageRows.of(rows, (rows.f == CONSUME) & (rows.type == OK))
+    finished = MessageRows.of(rows, (rows.f == FINISH) & (rows.type == INVOKE))
+    dead = MessageRows.of(rows, (rows.f == DEAD_LETTERS) & (rows.type == OK))
     is_later = codes(member(rows.value, "outcome"), OUTCOMES)[finished.row] == LATER
     for said, kinds_of in (
         (given, _given_as(given)),
@@ -73,8 +73,10 @@ def message_facts(batch: pa.Table, *, consumers: Consumers, buckets: int) -> pa.
     )
 
 
-def _given_as(given: Given) -> Int64:
-    came_back = np.array([(queue or "").startswith(RETRY_PREFIX) for queue in given.queue.to_pylist()], dtype=np.bool_)
+def _given_as(messages: MessageRows) -> Int64:
+    came_back = np.array(
+        [(queue or "").startswith(RETRY_PREFIX) for queue in messages.queue.to_pylist()], dtype=np.bool_
+    )
     return np.where(came_back, CAME_BACK, GIVEN).astype(np.int64)
 
 
@@ -189,18 +191,18 @@ class _Messages:
         words = "its send had certainly failed"
         self._report_unsent(findings, "aborted-consumption", np.flatnonzero(refused), given, words)
 
-    def _report_unsent(self, findings: Findings, name: str, messages: Int64, given: Int64, words: str) -> None:
-        refused = np.where(self.refused[messages] == MAX, given[messages], self.refused[messages])
-        order = witness_order(given[messages], refused, ties=(self.ids[messages],))[:EXAMPLES]
+    def _report_unsent(self, findings: Findings, name: str, messages: Int64, consumed_by: Int64, words: str) -> None:
+        refused = np.where(self.refused[messages] == MAX, consumed_by[messages], self.refused[messages])
+        order = witness_order(consumed_by[messages], refused, ties=(self.ids[messages],))[:EXAMPLES]
         findings.add(
             name,
             len(messages),
             [
                 Example(
                     key=None,
-                    operations=tuple(sorted({int(given[of]), int(refused[i])})),
+                    operations=tuple(sorted({int(consumed_by[of]), int(refused[i])})),
                     tie=(int(self.ids[of]),),
-                    because=f"message {self.ids[of]} was consumed (operation {given[of]}), and {words}",
+                    because=f"message {self.ids[of]} was consumed (operation {consumed_by[of]}), and {words}",
                     details={"message": int(self.ids[of])},
                 )
                 for i, of in ((i, int(messages[i])) for i in order.tolist())
@@ -276,16 +278,16 @@ class _Messages:
             examples = [self._died_early(int(pairs[i]), int(dead[pairs[i]]), limit) for i in order.tolist()]
             findings.add("early-dead-letter", len(pairs), examples, excuse)
 
-    def _died_early(self, pair: int, shown: int, limit: int) -> Example:
+    def _died_early(self, pair: int, dead_letter_read: int, limit: int) -> Example:
         message, consumer = divmod(pair, self.width)
         number, who = int(self.ids[message]), self.consumers.names[consumer]
         return Example(
             key=None,
-            operations=(shown,),
+            operations=(dead_letter_read,),
             tie=(number, consumer),
             because=(
-                f"message {number} is a dead letter of {who} (operation {shown}), which never failed to consume it "
-                f"with {limit} tries"
+                f"message {number} is a dead letter of {who} (operation {dead_letter_read}), which never failed to consume "
+                f"it with {limit} tries"
             ),
             details={"message": number, "consumer": who},
         )

@@ -19,7 +19,7 @@ from checkers.consumption.rows import (
     OUTCOMES,
     SEND,
     Consumers,
-    Given,
+    MessageRows,
     Mode,
     Model,
     Rows,
@@ -57,8 +57,8 @@ def queue_events(batch: pa.Table, *, consumers: Consumers, limit: int) -> pa.Tab
         by = consumer[at] if kind == COMMIT else np.full(len(at), -1, dtype=np.int64)
         tables.append(_events(key.take(pa.array(at)), kind, by, np.full(len(at), -1), offset[at], rows.index[at]))
     outcome = codes(member(rows.value, "outcome"), OUTCOMES)
-    given = Given.of(rows, (rows.f == CONSUME) & (rows.type == OK))
-    finished = Given.of(rows, (rows.f == FINISH) & (rows.type == INVOKE))
+    given = MessageRows.of(rows, (rows.f == CONSUME) & (rows.type == OK))
+    finished = MessageRows.of(rows, (rows.f == FINISH) & (rows.type == INVOKE))
     kind_of = np.where((outcome[finished.row] == LATER) & (finished.tries < limit), FINISHED, DONE)
     for events, kinds in ((given, np.full(len(given.row), GIVEN)), (finished, kind_of)):
         row = events.row
@@ -96,7 +96,7 @@ class _Queue:
         self.kind, self.consumer, self.process, self.offset, self.index = (column[name][order] for name in names)
         held = np.isin(self.kind, (PLACE, GIVEN))
         self.places = np.unique(self.offset[held])
-        self.known = self._first(np.flatnonzero(held))
+        self.first_seen = self._first(np.flatnonzero(held))
 
     def _first(self, at: Int64) -> Int64:
         """Of each place the first index of these events, MAX for none."""
@@ -122,10 +122,13 @@ class _Queue:
         commit = np.append(earliest, MAX)[beyond]
         finished = self._first(self._events(consumer, FINISHED, DONE))
         passed = np.flatnonzero((commit != MAX) & (finished > commit))
-        begun, ended = np.minimum(self.known[passed], commit[passed]), np.maximum(self.known[passed], commit[passed])
+        begun, ended = (
+            np.minimum(self.first_seen[passed], commit[passed]),
+            np.maximum(self.first_seen[passed], commit[passed]),
+        )
         for excuse, which in excuses.split("passed-over", begun, ended):
             found = passed[which]
-            order = witness_order(commit[found], self.known[found], ties=(self.places[found],))[:EXAMPLES]
+            order = witness_order(commit[found], self.first_seen[found], ties=(self.places[found],))[:EXAMPLES]
             examples = [self._passed(consumer, int(found[i]), commit, finished) for i in order.tolist()]
             findings.add("passed-over", len(found), examples, excuse)
 
@@ -134,10 +137,10 @@ class _Queue:
         when = "never" if late == MAX else f"only later (operation {late})"
         return self._example(
             consumer,
-            (int(commit[place]), int(self.known[place])),
+            (int(commit[place]), int(self.first_seen[place])),
             (offset,),
             f"had committed an offset beyond {offset} (operation {commit[place]}), which holds a message (operation "
-            f"{self.known[place]}) that it consumed {when}",
+            f"{self.first_seen[place]}) that it consumed {when}",
             {"offset": offset},
         )
 
@@ -148,7 +151,7 @@ class _Queue:
         latest = np.maximum.accumulate(done) if len(done) else done
         before = np.searchsorted(self.places, self.offset[given]) - 1
         late = np.flatnonzero((before >= 0) & (latest[np.maximum(before, 0)] >= self.index[given]))
-        begun = np.array([self.known[: before[i] + 1].min() for i in late.tolist()], dtype=np.int64)
+        begun = np.array([self.first_seen[: before[i] + 1].min() for i in late.tolist()], dtype=np.int64)
         ended = self.index[given[late]]
         for excuse, which in excuses.split("overtaken", np.minimum(begun, ended), ended):
             found = late[which]
@@ -161,10 +164,10 @@ class _Queue:
         place = int(np.flatnonzero((self.places < offset) & (done >= index))[0])
         return self._example(
             consumer,
-            (index, int(self.known[place])),
+            (index, int(self.first_seen[place])),
             (offset,),
             f"was given the message at offset {offset} (operation {index}) before it was done with the one at "
-            f"{self.places[place]} (operation {self.known[place]})",
+            f"{self.places[place]} (operation {self.first_seen[place]})",
             {"offset": offset, "before": int(self.places[place])},
         )
 

@@ -160,7 +160,7 @@ def merged(seen: pa.Table) -> pa.Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class MessageRows:
     """Messages in operations, a row a message."""
 
     row: Int64
@@ -171,7 +171,7 @@ class Given:
     queue: pa.Array
 
     @classmethod
-    def of(cls, rows: Rows, which: npt.NDArray[np.bool_]) -> Given:
+    def of(cls, rows: Rows, which: npt.NDArray[np.bool_]) -> MessageRows:
         at = np.flatnonzero(which)
         lists = member(rows.value.take(pa.array(at)), "messages")
         if pa.types.is_null(lists.type):

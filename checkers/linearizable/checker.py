@@ -38,7 +38,7 @@ from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.certified import CertifiedHistory
 from checkers.evidence import Evidence
-from checkers.findings import FINDINGS, gathered_findings, judged
+from checkers.findings import FINDINGS, gathered_findings, judge
 from checkers.history_batches import Source, history_rows
 from checkers.kernels.columns import whole
 from checkers.linearizable.evidence.failed_attempts import with_failed_attempts
@@ -118,7 +118,7 @@ class Linearizable:
         unsearched = found.pop(UNSEARCHED, None)
         reasons += _unsearched(unsearched)
         history = engine.history(request.history, COLUMNS)
-        return judged(
+        return judge(
             with_failed_attempts(engine, history, found),
             legal=request.legal,
             undecided=reasons,

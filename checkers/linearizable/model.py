@@ -27,7 +27,7 @@ from typing import Any
 
 from checkers.evidence import Evidence
 from checkers.linearizable.deciders.spans import Decider
-from checkers.linearizable.values import frozen, shown
+from checkers.linearizable.values import frozen, render
 
 State = Any
 Value = Any
@@ -81,10 +81,10 @@ ASKING = ("read", "get", "dequeue", "pop")
 
 
 def describe(call: Call) -> str:
-    argument = "" if call.argument is None else f" {shown(call.argument)}"
+    argument = "" if call.argument is None else f" {render(call.argument)}"
     # A write of null is complete with its name; of a function without an argument, null is the result.
     is_silent = isinstance(call.result, Answer) or (call.result == call.argument and call.f not in ASKING)
-    result = "" if is_silent else f" that returned {shown(call.result)}"
+    result = "" if is_silent else f" that returned {render(call.result)}"
     failed = " that failed" if call.result is Answer.FAILED else ""
     return f"{call.f}{argument}{result}{failed}"
 
@@ -282,9 +282,9 @@ class Model:
         function, argument and result as decoded from JSON, and whether the result is known."""
         states = {self.initial if value is None else self.begins.state(value)}
 
-        def run(f: str, argument: Value, result: Value, known: bool) -> bool:
+        def run(f: str, argument: Value, result: Value, is_definite: bool) -> bool:
             nonlocal states
-            call = Call(f=f, argument=frozen(argument), result=frozen(result) if known else INDEFINITE)
+            call = Call(f=f, argument=frozen(argument), result=frozen(result) if is_definite else INDEFINITE)
             states = {after for state in states for after in self.step(state, call)}
             return bool(states)
 

@@ -28,7 +28,7 @@ from checkers.linearizable.search.decision import (
     decide_with_orders,
 )
 from checkers.linearizable.search.parts import Part, decide_parts, parts
-from checkers.linearizable.values import NEVER, shown
+from checkers.linearizable.values import NEVER, render
 from checkers.search_budget import Searches, saying_of
 
 NONLINEARIZABLE = "nonlinearizable"
@@ -114,7 +114,7 @@ def _broken(key: str, model: Model, recorded: Calls, part: Part, decision: Decis
     prefixes = _longest_prefixes(model, part, decision, found, limit)
     stuck = int(np.searchsorted(recorded.start, calls.start[found.stuck]))
     around = surroundings(model, _operations(recorded), stuck, range(len(recorded.calls)), next(iter(prefixes), {}))
-    states = " or ".join(sorted({shown(state) for state in decision.possible})[:SHOWN_STATES])
+    states = " or ".join(sorted({render(state) for state in decision.possible})[:SHOWN_STATES])
     was = f"with all that had completed before, the state was {states}, and " if states else ""
     return Example(
         key=key,
@@ -155,9 +155,9 @@ def _longest_prefixes(
             prefixes.append(
                 prefix
                 | {
-                    "state": shown(after),
+                    "state": render(after),
                     "stuck": describe(stuck),
-                    "would_have_told": [shown(result) for result in possible_results(model, after, stuck)],
+                    "would_have_told": [render(result) for result in possible_results(model, after, stuck)],
                 }
             )
     return prefixes

@@ -48,10 +48,10 @@ def frozen(value: Any) -> Hashable:
     return value  # type: ignore[no-any-return]
 
 
-def shown(value: Any) -> str:
+def render(value: Any) -> str:
     """As JSON, cut where it is long; sets in the order of their JSON."""
     if isinstance(value, frozenset):
-        text = f"{{{', '.join(sorted(shown(item) for item in value))}}}"
+        text = f"{{{', '.join(sorted(render(item) for item in value))}}}"
     else:
         text = json.dumps(value, default=_written)
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"

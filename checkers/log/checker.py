@@ -53,7 +53,7 @@ from checkers.anomaly import Anomaly
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
 from checkers.faults import Faults
-from checkers.findings import FINDINGS, gathered_findings, judged
+from checkers.findings import FINDINGS, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.log.consumers import STEPPED, STEPS, consumer_jumps, consumer_steps
 from checkers.log.final_reads import FinalReads, final_reads
@@ -132,7 +132,7 @@ class LogChecker:
             statistics["data_at_risk"] = data_at_risk(
                 engine, request.history, final=final, buckets=buckets, struck=struck
             )
-        return judged(anomalies, legal=request.legal, undecided=undecided, statistics=statistics)
+        return judge(anomalies, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
 def _stuck(final: FinalReads, damaged: frozenset[str]) -> dict[str, AnomalySummary]:

@@ -76,7 +76,7 @@ class Conflicts:
     def _example(self, one: int, other: int) -> Example:
         column = self.column
         queue, offset = self.final.queues[column["queue"][one]], int(column["offset"][one])
-        shown = [self._shown(one), self._shown(other)]
+        shown = [self._describe(one), self._describe(other)]
         return Example(
             key=queue,
             operations=tuple(sorted({int(column["index"][one]), int(column["index"][other])})),
@@ -85,7 +85,7 @@ class Conflicts:
             details={"offset": offset, "messages": [int(column["message"][one]), int(column["message"][other])]},
         )
 
-    def _shown(self, row: int) -> str:
+    def _describe(self, row: int) -> str:
         node = int(self.column["node"][row])
         where = f" at {self.final.nodes[node]}" if node >= 0 else ""
         return f"message {self.column['message'][row]} (operation {self.column['index'][row]}{where})"

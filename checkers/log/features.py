@@ -32,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.anomaly import Meaning
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.kernels.columns import codes
 from checkers.log.final_reads import FinalReads, final_reads
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
@@ -103,7 +103,7 @@ class FeaturesChecker:
             queue_findings, final=final, tags=self.tags, is_strict=is_strict, doubted=doubted, excused=excused
         )
         findings = engine.grouped(facts, ("key",), kernel, FINDINGS)
-        return judged(gathered_findings(engine, findings, request.excuses), legal={}, undecided=[], statistics={})
+        return judge(gathered_findings(engine, findings, request.excuses), legal={}, undecided=[], statistics={})
 
 
 def _doubted(run: RunUnderCheck | None, nodes: tuple[str, ...]) -> frozenset[str]:

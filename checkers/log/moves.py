@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.anomaly import Meaning
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.kernels.columns import OK, TYPES, Int64, codes
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
@@ -79,7 +79,7 @@ class MovesChecker:
         findings = engine.grouped(facts, ("key",), partial(queue_findings, excused=excused), FINDINGS)
         moves = sum(row["moves"] for row in seen)
         unread = sorted(row["key"] for row in seen if not row["segments"])
-        return judged(
+        return judge(
             gathered_findings(engine, findings, request.excuses),
             legal=request.legal,
             undecided=[f"nobody has read in the end which segments {key} has" for key in unread[:EXAMPLES]],
@@ -162,25 +162,25 @@ def _overlaps(segments: Segments) -> Sentences:
     ]
 
 
-def _strays(segments: Segments, offsets: Int64, shown: Mapping[int, int]) -> Sentences:
+def _strays(segments: Segments, offsets: Int64, reader_of: Mapping[int, int]) -> Sentences:
     begins = np.array([begin for begin, _, _ in segments], dtype=np.int64)
     ends = np.array([np.iinfo(np.int64).max if end == OPEN else end for _, end, _ in segments], dtype=np.int64)
     place = np.searchsorted(begins, offsets, side="right") - 1
     stray = offsets[(place < 0) | (offsets >= ends[np.maximum(place, 0)])]
     last = segments[0][2]
     return [
-        (offset, (shown[offset], last), f"offset {offset} holds a message, and lies in no segment")
+        (offset, (reader_of[offset], last), f"offset {offset} holds a message, and lies in no segment")
         for offset in stray.tolist()
     ]
 
 
-def _gaps(segments: Segments, offsets: Int64, shown: Mapping[int, int]) -> Sentences:
+def _gaps(segments: Segments, offsets: Int64, reader_of: Mapping[int, int]) -> Sentences:
     """Where the next offset that was found neither follows nor begins a segment; before the first one, too."""
     begins = {begin for begin, _, _ in segments}
     before = np.concatenate((np.full(min(len(offsets), 1), -1, dtype=np.int64), offsets[:-1]))
     at = np.flatnonzero(offsets - before > 1).tolist()
     return [
-        (offset, (shown[offset],), f"the final reads go from offset {earlier} to {offset}, where no segment begins")
+        (offset, (reader_of[offset],), f"the final reads go from offset {earlier} to {offset}, where no segment begins")
         for earlier, offset in ((int(before[place]), int(offsets[place])) for place in at)
         if offset not in begins
     ]

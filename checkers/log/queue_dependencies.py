@@ -68,7 +68,7 @@ class _Dependencies:
         at, sender = _versions(start, event, message, offset, kind)
         value = message[sender]
 
-        shown = np.flatnonzero((event == EventKind.GIVEN) & (offset != NONE) & (message != NONE))
+        shown = np.flatnonzero((event == EventKind.POLLED) & (offset != NONE) & (message != NONE))
         version = np.searchsorted(at, offset[shown])
         inside = version < len(at)
         shown, version = shown[inside], version[inside]
@@ -109,7 +109,7 @@ class _Dependencies:
 
 def _versions(start: Int64, event: Int8, message: Int64, offset: Int64, kind: Int8) -> tuple[Int64, Int64]:
     """(offset, row of an attempt to send) of each message whose place and sender are beyond doubt, by offset."""
-    placed = (event == EventKind.GIVEN) | ((event == EventKind.SENT) & (kind == OK))
+    placed = (event == EventKind.POLLED) | ((event == EventKind.SENT) & (kind == OK))
     placed &= (offset != NONE) & (message != NONE)
     at, what = offset[placed], message[placed]
     order = np.lexsort((what, at))

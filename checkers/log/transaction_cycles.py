@@ -73,11 +73,11 @@ def span_of(events: pa.Table) -> pa.Table:
     for row in rows:
         if row["event"] == EventKind.SENT:
             parts.append({"f": "append", "key": row["queue"], "value": row["message"], "values": None})
-        elif row["event"] in (EventKind.GIVEN, EventKind.END):
+        elif row["event"] in (EventKind.POLLED, EventKind.END):
             if row["queue"] not in given:
                 given[row["queue"]] = []
                 parts.append({"f": "r", "key": row["queue"], "value": None, "values": given[row["queue"]]})
-            if row["event"] == EventKind.GIVEN and row["message"] != NONE:
+            if row["event"] == EventKind.POLLED and row["message"] != NONE:
                 given[row["queue"]].append(row["message"])
     span = {name: rows[0][name] for name in ("start", "process", "type")} | {"txn": parts}
     return pa.Table.from_pylist([span], schema=SPANS)

@@ -27,7 +27,7 @@ class EventKind(IntEnum):
 
     ITSELF = 0
     SENT = 1
-    GIVEN = 2
+    POLLED = 2
     END = 3
 
 
@@ -65,7 +65,7 @@ def steps_of(batch: pa.Table, *, buckets: int) -> pa.Table:
     found = [
         (EventKind.ITSELF, itself, key.take(pa.array(itself)), nothing, nothing),
         (EventKind.SENT, sent.row, key.take(pa.array(sent.row)), sent.message, sent.offset),
-        (EventKind.GIVEN, given.row, key.take(pa.array(given.row)), given.message, given.offset),
+        (EventKind.POLLED, given.row, key.take(pa.array(given.row)), given.message, given.offset),
     ]
     if pa.types.is_list(lists.type) and lists.null_count < len(lists):
         found += _events_of_parts(*elements(lists))
@@ -108,7 +108,7 @@ def _events_of_parts(row: Int64, parts: pa.Array) -> list[tuple[EventKind, Int64
     seen = np.where(size > 0, last, begun - 1)[to_end]
     return [
         (EventKind.SENT, row[sent], key.take(pa.array(sent)), message[sent], offset[sent]),
-        (EventKind.GIVEN, row[of], key.take(pa.array(of)), given, at),
+        (EventKind.POLLED, row[of], key.take(pa.array(of)), given, at),
         (EventKind.END, row[to_end], key.take(pa.array(to_end)), np.full(len(to_end), NONE), seen),
     ]
 

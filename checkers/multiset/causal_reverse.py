@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, OK, run_starts
 from checkers.multiset.rows import COLUMNS, NEVER, ROWS, element_groups, is_ok, keyed_rows, spans
@@ -74,7 +74,7 @@ class CausalReverseChecker:
         rows = engine.mapped(history, partial(keyed_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
         found = dict(gathered_findings(engine, engine.grouped(rows, ("bucket",), reversed_reads, FINDINGS)))
         reads = found.pop(READS, None)
-        return judged(
+        return judge(
             found,
             legal=request.legal,
             undecided=(),

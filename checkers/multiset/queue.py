@@ -47,7 +47,7 @@ import pyarrow as pa
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, INFO, NONE, OK, Bool, Int64
 from checkers.multiset.order import SENT, Order, late_elements, sent_elements
@@ -174,7 +174,7 @@ class QueueChecker:
                 undecided.append(
                     f"{late_count} elements came late, unless indefinite dequeues or drains delivered them before"
                 )
-        return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
+        return judge(found, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
 def _taken(operations: Dataset, excuses: Excuses, request: CheckRequest, engine: Engine) -> Mapping[str, int]:

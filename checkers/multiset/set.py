@@ -38,7 +38,7 @@ import pyarrow as pa
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64, run_starts
 from checkers.multiset.rows import (
@@ -138,7 +138,7 @@ class SetChecker:
                 statistics[f"{latency} ms"] = quantiles_ms(bins)
         unread = statistics[NEVER_READ]
         undecided = [f"{unread} acked elements were never read: no read began after their ack"] if unread else []
-        return judged(found, legal=request.legal, undecided=undecided, statistics=statistics)
+        return judge(found, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
 def quantiles_ms(bins: dict[int, int]) -> dict[str, float]:

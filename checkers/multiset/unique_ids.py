@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
-from checkers.findings import FINDINGS, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import NONE
 from checkers.multiset.rows import COLUMNS, ROWS, SPANS, element_groups, is_ok, process_rows, spans
@@ -56,7 +56,7 @@ class UniqueIdsChecker:
         findings = engine.grouped(operations, ("bucket",), unique_id_findings, FINDINGS)
         found = dict(gathered_findings(engine, findings))
         generated = found.pop(GENERATED, None)
-        return judged(
+        return judge(
             found,
             legal=request.legal,
             undecided=(),

@@ -39,7 +39,7 @@ import pyarrow.compute as pc
 from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, gathered_findings, judged
+from checkers.findings import FINDINGS, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.replication.contradictions import contradictions
@@ -105,7 +105,7 @@ class ReplicationChecker:
         findings = engine.grouped(
             reports, ("bucket",), partial(contradictions, excuses=excuses, damaged=damaged), FINDINGS
         )
-        return judged(
+        return judge(
             gathered_findings(engine, findings, request.excuses),
             legal=request.legal,
             undecided=(),

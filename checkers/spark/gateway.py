@@ -114,9 +114,9 @@ def tail(log: Path) -> str:
         return file.read().decode(errors="replace")
 
 
-def essence(said: str) -> str:
+def essence(output: str) -> str:
     """The last line that names an error, of all that a JVM says when something fails; empty if there is none."""
-    telling = [line.strip() for line in said.splitlines() if re.search(r"(Exception|Error): |\bERROR\b", line)]
+    telling = [line.strip() for line in output.splitlines() if re.search(r"(Exception|Error): |\bERROR\b", line)]
     return telling[-1] if telling else ""
 
 

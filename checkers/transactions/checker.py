@@ -108,7 +108,7 @@ EMPTY = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class HistoryFacts:
     """What is known of one history, ever more of it."""
 
     findings: Mapping[str, AnomalySummary]
@@ -172,11 +172,11 @@ class _Transactions(ABC):
         return None
 
     @abstractmethod
-    def _kept_without_cycles(self, known: Known) -> frozenset[ConsistencyModel]:
+    def _kept_without_cycles(self, facts: HistoryFacts) -> frozenset[ConsistencyModel]:
         """Models that are kept if nothing that was found rules them out."""
 
     @abstractmethod
-    def _is_empty(self, known: Known) -> bool:
+    def _is_empty(self, facts: HistoryFacts) -> bool:
         """Whether no read shows anything."""
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
@@ -194,14 +194,14 @@ class _Transactions(ABC):
                     dict.fromkeys(names_of_no_order(known.answers), 1),
                 ),
             }
-            told = _told(self.model, anomalies, request.legal)
+            told = _with_legality(self.model, anomalies, request.legal)
             reasons = (EMPTY,) if self._is_empty(known) else ()
             return _result(self.model, known, told, reasons, _open_searches(self.model, known, request.legal))
 
-    def _known_in_time(self, engine: Engine, inferred: Inference, *, decides_one: bool) -> Known:
+    def _known_in_time(self, engine: Engine, inferred: Inference, *, decides_one: bool) -> HistoryFacts:
         """What could be known until the time was up. Raises MalformedHistory, and TimeIsUp where that is nothing."""
         known, left_out = _by_reads(engine, inferred)
-        steps: Sequence[Callable[[Known], Known]]
+        steps: Sequence[Callable[[HistoryFacts], HistoryFacts]]
         if decides_one:
             steps = (partial(_by_its_decider, engine, inferred, self.model),)
         else:
@@ -218,12 +218,12 @@ class _Transactions(ABC):
                 return replace(known, cycles=left)
         return known
 
-    def _without_cycles(self, known: Known) -> Known:
+    def _without_cycles(self, facts: HistoryFacts) -> HistoryFacts:
         """With what is kept because all cycles are known."""
-        if known.cycles.undecided:
-            return known
-        kept = self._kept_without_cycles(known) - known.standing.broken
-        return replace(known, standing=known.standing.keeping(*kept))
+        if facts.cycles.undecided:
+            return facts
+        kept = self._kept_without_cycles(facts) - facts.standing.broken
+        return replace(facts, standing=facts.standing.keeping(*kept))
 
     def certify(
         self,
@@ -266,11 +266,11 @@ class ListAppend(_Transactions):
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]:
         return of_lists(request, engine)
 
-    def _kept_without_cycles(self, known: Known) -> frozenset[ConsistencyModel]:
-        return SERIAL if known.unordered else BY_CYCLES
+    def _kept_without_cycles(self, facts: HistoryFacts) -> frozenset[ConsistencyModel]:
+        return SERIAL if facts.unordered else BY_CYCLES
 
-    def _is_empty(self, known: Known) -> bool:
-        return not known.cycles.edges
+    def _is_empty(self, facts: HistoryFacts) -> bool:
+        return not facts.cycles.edges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,44 +299,46 @@ class RwRegister(_Transactions):
     def _assumed(self) -> Sequence[str]:
         return sorted(assumption.value for assumption in self.assume)
 
-    def _kept_without_cycles(self, known: Known) -> frozenset[ConsistencyModel]:
+    def _kept_without_cycles(self, facts: HistoryFacts) -> frozenset[ConsistencyModel]:
         return frozenset()
 
-    def _is_empty(self, known: Known) -> bool:
+    def _is_empty(self, facts: HistoryFacts) -> bool:
         # A null read shows something as well: it comes before all writes.
-        return not known.read
+        return not facts.read
 
 
-def _by_dependencies(engine: Engine, inferred: Inference) -> Known:
+def _by_dependencies(engine: Engine, inferred: Inference) -> HistoryFacts:
     """Raises MalformedHistory."""
     known, left_out = _by_reads(engine, inferred)
     return _by_cycles(engine, inferred, left_out, known)
 
 
-def _by_cycles(engine: Engine, inferred: Inference, left_out: int, known: Known) -> Known:
+def _by_cycles(engine: Engine, inferred: Inference, left_out: int, facts: HistoryFacts) -> HistoryFacts:
     search_budget.say(lambda: "cycles of dependencies")
     found = cycles(engine, inferred.nodes, inferred.links)
     if left_out:
         reason = f"{left_out} dependencies on the last versions of crowded keys were left out"
         found = replace(found, undecided=(*found.undecided, reason))
-    return replace(known, cycles=found, standing=known.standing.showing(found.found))
+    return replace(facts, cycles=found, standing=facts.standing.showing(found.found))
 
 
-def _by_its_decider(engine: Engine, inferred: Inference, demanded: ConsistencyModel, known: Known) -> Known:
+def _by_its_decider(
+    engine: Engine, inferred: Inference, demanded: ConsistencyModel, facts: HistoryFacts
+) -> HistoryFacts:
     """Nothing is known of other models but what findings rule out."""
-    if demanded in known.standing.broken:
-        return known
+    if demanded in facts.standing.broken:
+        return facts
     given = answer_alone(engine, inferred.resolved, demanded)
-    return replace(known, standing=known.standing.deciding(demanded, given.verdict), answers=(given,))
+    return replace(facts, standing=facts.standing.deciding(demanded, given.verdict), answers=(given,))
 
 
-def _by_reads(engine: Engine, inferred: Inference) -> tuple[Known, int]:
+def _by_reads(engine: Engine, inferred: Inference) -> tuple[HistoryFacts, int]:
     """Without cycles; and how many dependencies are left out of them. Raises MalformedHistory."""
     search_budget.say(lambda: "what reads show by themselves")
     findings = dict(gathered_findings(engine, inferred.findings))
     refuse_malformed(findings)
     counted = {name: findings.pop(name).count for name in COUNTS if name in findings}
-    known = Known(
+    known = HistoryFacts(
         findings=findings,
         read=counted.get(rw_register.READS, 0),
         cycles=Cycles(),
@@ -346,25 +348,25 @@ def _by_reads(engine: Engine, inferred: Inference) -> tuple[Known, int]:
     return known, sum(counted.get(name, 0) for name in LEFT_OUT)
 
 
-def _by_deciders(engine: Engine, inferred: Inference, demanded: ConsistencyModel, known: Known) -> Known:
-    if not known.standing.undecided(demanded):
-        return known
-    given = answers(engine, inferred.resolved, demanded, known.standing)
-    standing = known.standing
+def _by_deciders(engine: Engine, inferred: Inference, demanded: ConsistencyModel, facts: HistoryFacts) -> HistoryFacts:
+    if not facts.standing.undecided(demanded):
+        return facts
+    given = answers(engine, inferred.resolved, demanded, facts.standing)
+    standing = facts.standing
     for one in given:
         standing = standing.deciding(one.model, one.verdict)
     if not given:
         # There is nothing that an order would have to explain.
         standing = standing.keeping(*(model for model in ConsistencyModel if model not in standing.broken))
-    return replace(known, standing=standing, answers=given)
+    return replace(facts, standing=standing, answers=given)
 
 
 def _shown_in_time(
-    shown: Callable[[], Mapping[str, AnomalySummary]], counts: Mapping[str, int]
+    explain: Callable[[], Mapping[str, AnomalySummary]], counts: Mapping[str, int]
 ) -> Mapping[str, AnomalySummary]:
     """The anomalies as they are shown; where the time is up before that, by name and how often each was found."""
     try:
-        return shown()
+        return explain()
     except TimeIsUp:
         because = "was found, but the time of --give-up-after was up before it could be shown"
         return {
@@ -373,7 +375,7 @@ def _shown_in_time(
         }
 
 
-def _told(
+def _with_legality(
     demanded: ConsistencyModel, anomalies: Mapping[str, AnomalySummary], legal: Mapping[str, str]
 ) -> dict[str, AnomalySummary]:
     """The anomalies with why each is legal, if it is; `legal`: name -> why the system may show it here."""
@@ -387,22 +389,22 @@ def _breaks(name: str, demanded: ConsistencyModel) -> bool:
     return name in forbidden(demanded) or name.startswith(NO_ORDER)
 
 
-def _open_searches(demanded: ConsistencyModel, known: Known, legal: Mapping[str, str]) -> tuple[str, ...]:
+def _open_searches(demanded: ConsistencyModel, facts: HistoryFacts, legal: Mapping[str, str]) -> tuple[str, ...]:
     """Of the searches for cycles that were given up, those that could change the verdict: none, where it is known that
     the model is broken, and all cycles that could be found are legal."""
-    is_settled = demanded in known.standing.broken and forbidden(demanded) & OF_CYCLES.keys() <= legal.keys()
-    return () if is_settled else tuple(known.cycles.undecided)
+    is_settled = demanded in facts.standing.broken and forbidden(demanded) & OF_CYCLES.keys() <= legal.keys()
+    return () if is_settled else tuple(facts.cycles.undecided)
 
 
 def _result(
     demanded: ConsistencyModel,
-    known: Known,
+    facts: HistoryFacts,
     anomalies: Mapping[str, AnomalySummary],
     reasons: tuple[str, ...],
     undecided: tuple[str, ...],
 ) -> CheckerResult:
     """`undecided`: of the searches that were given up, those that could have changed the verdict."""
-    standing = known.standing
+    standing = facts.standing
     verdict = standing.verdict(demanded)
     breaking = [summary for name, summary in anomalies.items() if _breaks(name, demanded)]
     if verdict is Verdict.INVALID and breaking and all(summary.legal for summary in breaking):
@@ -410,7 +412,7 @@ def _result(
     if verdict is Verdict.VALID and reasons:
         verdict = Verdict.UNKNOWN
     if verdict is Verdict.UNKNOWN:
-        reasons = (*reasons, *undecided, *map(_left_open, known.answers))
+        reasons = (*reasons, *undecided, *map(_left_open, facts.answers))
     return CheckerResult(
         verdict=verdict,
         reasons=tuple(reason for reason in reasons if reason) if verdict is Verdict.UNKNOWN else (),
@@ -420,7 +422,7 @@ def _result(
             "ruled_out": _values(standing.in_order()),
             "strongest": _values(standing.strongest(demanded)),
             "undecided": _values(standing.undecided(demanded)),
-            "dependencies": known.cycles.edges,
+            "dependencies": facts.cycles.edges,
         },
     )
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from checkers.anomaly import Meaning
 from checkers.evidence import any_ok
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judged
+from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from harness.operation import Operation
 from stormproof import Bounds, Checker, CheckerResult, CheckRequest, Engine, Generator, Seed, Workload, indexed, invoke
 
@@ -31,7 +31,7 @@ class RememberedChecker:
         history = engine.history(request.history, ("index", "process", "type", "f", "key", "value"))
         clients = engine.mapped(history, rows_of_clients, ROWS)
         found = dict(gathered_findings(engine, engine.grouped(clients, ("key",), forgotten, FINDINGS)))
-        return judged(found, legal=request.legal, undecided=(), statistics={})
+        return judge(found, legal=request.legal, undecided=(), statistics={})
 
 
 NUMBERS, TEXTS = ("index", "process", "value"), ("type", "f", "key")

@@ -28,7 +28,7 @@ from checkers.transactions.verify import DEMANDS, Refuted, verified_against
 from checkers.transactions.verify.assumptions import Assumptions
 from checkers.transactions.verify.cycles import forbids, name_of, require_step
 from checkers.transactions.verify.history import TransactionHistory, read_history
-from checkers.transactions.verify.shown import Shown
+from checkers.transactions.verify.observations import Observations
 from checkers.verdict import Verdict
 from results.output import write
 from tests.references.commit_orders import allowed
@@ -82,7 +82,7 @@ def under(assumed: list[str], transactions: list[Transaction], committed: Commit
         if a != b
     }
     pairs = [(key, u, v) for key, u, v in known if u is not None and v is not None]
-    return replace(committed, known=np.array(sorted(pairs), dtype=np.int32).reshape(-1, 3))
+    return replace(committed, version_edges=np.array(sorted(pairs), dtype=np.int32).reshape(-1, 3))
 
 
 class Judged:
@@ -122,7 +122,7 @@ Edge = tuple[str, int, int]
 def all_steps(one: Judged, assumed: list[str]) -> dict[Edge, dict[str, Any]]:
     """By kind and transactions, of all that the verification accepts one each."""
     history = one.history
-    assumptions = Assumptions(shown=Shown(history=history), assumed=frozenset(assumed))
+    assumptions = Assumptions(observations=Observations(history=history), assumed=frozenset(assumed))
     steps: dict[Edge, dict[str, Any]] = {}
     for step in candidates(one, assumed):
         try:

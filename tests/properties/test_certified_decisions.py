@@ -96,7 +96,10 @@ def one_order(committed: Committed, order: list[int], model: str) -> Committed:
         keys = sorted({key for key, _, _ in pairs})
         neighbours = [(key, [0, *(n for n in numbers[1:] if (key, n, WRITES) in pairs)]) for key in keys]
     known = [(key, u, v) for key, writers in neighbours for u, v in pairwise(writers)]
-    return replace(committed, known=np.concatenate((committed.known, np.array(known, dtype=np.int32).reshape(-1, 3))))
+    return replace(
+        committed,
+        version_edges=np.concatenate((committed.version_edges, np.array(known, dtype=np.int32).reshape(-1, 3))),
+    )
 
 
 class Judge:

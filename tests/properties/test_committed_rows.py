@@ -96,7 +96,7 @@ def as_columns(transactions: Committed) -> dict[str, Any]:
     columns = {
         name: getattr(transactions, name).tolist() for name in ("start", "end", "session", "first", "key", "writer")
     }
-    return columns | {"known": [tuple(row) for row in transactions.known.tolist()]}
+    return columns | {"known": [tuple(row) for row in transactions.version_edges.tolist()]}
 
 
 def agree(seed: int) -> None:
@@ -131,7 +131,7 @@ def test_numbers_have_the_types_that_deciders_expect() -> None:
         "key": np.int32,
         "writer": np.int32,
     }
-    assert transactions.known.shape == (0, 3) and transactions.known.dtype == np.int32
+    assert transactions.version_edges.shape == (0, 3) and transactions.version_edges.dtype == np.int32
 
 
 def test_a_read_of_a_transaction_without_rows_is_our_own_mistake() -> None:

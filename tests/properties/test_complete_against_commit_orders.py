@@ -40,7 +40,7 @@ class Replay:
         rows = list(zip(committed.transaction.tolist(), committed.key.tolist(), committed.writer.tolist(), strict=True))
         self.reads = {(t, k, w) for t, k, w in rows if w != WRITES}
         self.writes = {(t, k) for t, k, w in rows if w == WRITES}
-        self.known = set(map(tuple, committed.known.tolist()))
+        self.known = set(map(tuple, committed.version_edges.tolist()))
 
     def begin(self, t: int) -> int:
         return t * self.width
@@ -74,7 +74,7 @@ class Replay:
             case Because.REALTIME:
                 kept = self.kept is ExternalOrder.REALTIME
                 return bool(between_transactions and kept and end[source] < start[target] and source != INITIAL)
-            case Because.KNOWN:
+            case Because.VERSION_ORDER:
                 return between_transactions and (step.key, source, target) in self.known
             case Because.OVERWRITTEN:
                 return (

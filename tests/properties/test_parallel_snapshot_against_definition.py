@@ -98,7 +98,7 @@ def follows(
             return (step.target, step.key, step.source) in history.reads
         case Because.SESSION:
             return model is SESSIONS and pair in history.session and history.rows.end[step.source] != NEVER
-        case Because.KNOWN:
+        case Because.VERSION_ORDER:
             return pair in history.known
         case Because.CASE:
             return is_case and all(history.writes(t, step.key) for t in pair) and pair[0] != pair[1]

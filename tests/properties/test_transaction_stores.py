@@ -206,5 +206,5 @@ def test_what_stands_is_what_the_written_history_says(level: Level, values: Valu
         for u, v in pairwise(shown)
         if wrote[key, u] != wrote[key, v]
     }
-    assert {(names[key], u, v) for key, u, v in stands.known.tolist()} == neighbours
-    assert len(stands.known) == len(neighbours)
+    assert {(names[key], u, v) for key, u, v in stands.version_edges.tolist()} == neighbours
+    assert len(stands.version_edges) == len(neighbours)

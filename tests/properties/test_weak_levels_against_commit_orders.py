@@ -95,7 +95,7 @@ def fault(level: str, history: Committed, proof: Proof) -> str | None:
         follows = {
             Because.INITIAL: step.source == INITIAL != step.target,
             Because.READ: (step.key, step.source) in known.operations[step.target],
-            Because.KNOWN: [step.key, *pair] in history.known.tolist(),
+            Because.VERSION_ORDER: [step.key, *pair] in history.version_edges.tolist(),
             Because.SESSION: pair in known.session,
             Because.OVERWRITTEN: step.target == step.writer != step.source
             and known.writes(step.source, step.key)
@@ -143,7 +143,9 @@ def judge_all(seeds: range) -> None:
             if order is not None:
                 assert sorted(order.tolist()) == list(range(len(history))), (seed, name)
                 in_order = np.array([(0, u, v) for u, v in pairwise(order.tolist())], dtype=np.int32).reshape(-1, 3)
-                assert allowed(name, replace(history, known=np.concatenate((history.known, in_order)))), (seed, name)
+                assert allowed(
+                    name, replace(history, version_edges=np.concatenate((history.version_edges, in_order)))
+                ), (seed, name)
     for name in LEVELS:
         assert min(verdicts[name, True], verdicts[name, False]) > 0.15 * len(seeds), (name, verdicts)
 

@@ -62,7 +62,7 @@ class History:
 
     @property
     def known(self) -> Pairs:
-        return frozenset((u, v) for _, u, v in self.rows.known.tolist())
+        return frozenset((u, v) for _, u, v in self.rows.version_edges.tolist())
 
     @property
     def session(self) -> Pairs:

@@ -137,7 +137,7 @@ def committed_of(transactions: list[Transaction]) -> Committed:
         first=np.array(first, dtype=np.int64),
         key=np.array(key_of, dtype=np.int32),
         writer=np.array(writers, dtype=np.int32),
-        known=np.array(known, dtype=np.int32).reshape(-1, 3),
+        version_edges=np.array(known, dtype=np.int32).reshape(-1, 3),
     )
 
 

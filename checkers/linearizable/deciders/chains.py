@@ -102,7 +102,7 @@ class Chains(NamedTuple):
 
 
 @compiled
-def chains(registers: Registers, known: Clusters) -> Chains:
+def chains(registers: Registers, clusters: Clusters) -> Chains:
     """Cost: O(n)."""
     values, count = len(registers.owner), registers.registers
     found = Chains(
@@ -116,15 +116,15 @@ def chains(registers: Registers, known: Clusters) -> Chains:
     for name in range(values):
         w = registers.writer[name]
         if w < 0 or not registers.happened[w] or registers.f[w] != CAS:
-            _follow(registers, known, found, name)
+            _follow(registers, clusters, found, name)
     for value in range(values):
         if found.first[value] < 0:
-            _note_circular(registers, known, found, value)
+            _note_circular(registers, clusters, found, value)
     return found
 
 
 @inlined
-def _follow(registers: Registers, known: Clusters, found: Chains, name: int) -> None:
+def _follow(registers: Registers, clusters: Clusters, found: Chains, name: int) -> None:
     """Go along a chain from the value that it begins with: of each value first the write, then the reads, then the cas
     that replaces it."""
     start, end = registers.start, registers.end
@@ -134,7 +134,7 @@ def _follow(registers: Registers, known: Clusters, found: Chains, name: int) -> 
         found.first[at] = name
         found.depth[at] = depth
         w = registers.writer[at]
-        for early, last in ((w, w), (known.first_read[at], known.last_read[at])):
+        for early, last in ((w, w), (clusters.first_read[at], clusters.last_read[at])):
             if early < 0 or not registers.happened[early]:
                 continue
             if latest >= 0 and start[latest] > end[early]:
@@ -146,7 +146,7 @@ def _follow(registers: Registers, known: Clusters, found: Chains, name: int) -> 
                 soonest = early
             if latest < 0 or start[last] > start[latest]:
                 latest = last
-        swap = known.replaced_by[at]
+        swap = clusters.replaced_by[at]
         # Where values are written twice, chains would lead round and round.
         if swap < 0 or registers.writer[registers.value[swap]] != swap:
             break
@@ -157,8 +157,8 @@ def _follow(registers: Registers, known: Clusters, found: Chains, name: int) -> 
 
 
 @inlined
-def _note_circular(registers: Registers, known: Clusters, found: Chains, value: int) -> None:
+def _note_circular(registers: Registers, clusters: Clusters, found: Chains, value: int) -> None:
     r = registers.owner[value]
-    for i in (registers.writer[value], known.first_read[value]):
+    for i in (registers.writer[value], clusters.first_read[value]):
         if i >= 0 and (found.circular[r] < 0 or registers.end[i] < registers.end[found.circular[r]]):
             found.circular[r] = i

@@ -66,10 +66,10 @@ class Rules(Protocol):
 
     words: Words
 
-    def clash(self, known: Lifetimes) -> Clash | None:
+    def clash(self, lifetimes: Lifetimes) -> Clash | None:
         """Why they are impossible, None if they are not."""
 
-    def because(self, spans: Spans, known: Lifetimes, clash: Clash) -> str: ...
+    def because(self, spans: Spans, lifetimes: Lifetimes, clash: Clash) -> str: ...
 
     def due(self, seen: Lifetimes, left: Lifetimes) -> Due:
         """For each element that is `left`, if the others, which are possible, were seen."""
@@ -77,7 +77,7 @@ class Rules(Protocol):
     def needed(self, seen: Lifetimes, element: int) -> Int64:
         """The elements because of which what is due by this one is due then."""
 
-    def order(self, known: Lifetimes) -> Int64:
+    def order(self, lifetimes: Lifetimes) -> Int64:
         """Positions in the spans of all that happened, as it did."""
 
 
@@ -118,23 +118,24 @@ class Collection:
         missed = np.flatnonzero(begun > due.late[late])
         if len(missed):
             return self._too_few(spans, known, seen, due, left, late[: missed[0] + 1])
-        given = known.given(left[needed[np.argsort(due.soon[needed], kind="stable")]])
+        given = known.with_takes(left[needed[np.argsort(due.soon[needed], kind="stable")]])
         if self.rules.clash(given) is None:
             return given
         return Open(f"the simplest way to say what {self.rules.words.take}s of unknown outcome took fits nowhere")
 
-    def _contradiction(self, spans: Spans, known: Lifetimes, clash: Clash) -> Contradiction:
+    def _contradiction(self, spans: Spans, lifetimes: Lifetimes, clash: Clash) -> Contradiction:
         return Contradiction(
-            _positions(known, clash.elements) | ({clash.empty_take} - {NOBODY}), self.rules.because(spans, known, clash)
+            _positions(lifetimes, clash.elements) | ({clash.empty_take} - {NOBODY}),
+            self.rules.because(spans, lifetimes, clash),
         )
 
     def _too_few(
-        self, spans: Spans, known: Lifetimes, seen: Lifetimes, due: Due, left: Int64, urgent: Int64
+        self, spans: Spans, lifetimes: Lifetimes, seen: Lifetimes, due: Due, left: Int64, urgent: Int64
     ) -> Contradiction:
         """More elements had to be taken in time than takes had begun."""
         time = int(due.late[urgent[-1]])
-        takers = known.takers[known.start[known.takers] < time]
-        operations = _positions(known, left[urgent]) | set(takers.tolist())
+        takers = lifetimes.takers[lifetimes.start[lifetimes.takers] < time]
+        operations = _positions(lifetimes, left[urgent]) | set(takers.tolist())
         for by in np.unique(due.by[urgent]).tolist():
             if by >= 0:
                 operations |= _positions(seen, self.rules.needed(seen, by))
@@ -145,19 +146,19 @@ class Collection:
         begun = f"only {len(takers)} {take}{'s' if len(takers) > 1 else ''}" if len(takers) else f"no {take}"
         return Contradiction(
             frozenset(operations),
-            f"{named(spans, known, left[urgent])}: nothing shows that these were taken, which must have been before "
-            f"{_index(spans, known, time)}, but by then {begun} of unknown outcome had begun",
+            f"{named(spans, lifetimes, left[urgent])}: nothing shows that these were taken, which must have been "
+            f"before {_index(spans, lifetimes, time)}, but by then {begun} of unknown outcome had begun",
         )
 
 
-def _positions(known: Lifetimes, elements: Int64) -> frozenset[int]:
-    return frozenset({*known.put[elements].tolist(), *known.taken[elements].tolist()} - {NOBODY})
+def _positions(lifetimes: Lifetimes, elements: Int64) -> frozenset[int]:
+    return frozenset({*lifetimes.put[elements].tolist(), *lifetimes.taken[elements].tolist()} - {NOBODY})
 
 
-def _index(spans: Spans, known: Lifetimes, time: int) -> int:
+def _index(spans: Spans, lifetimes: Lifetimes, time: int) -> int:
     """The history index of a compact time at which something begins or ends."""
-    ended = np.flatnonzero(known.end == time)
-    return int(spans.end[ended[0]]) if len(ended) else int(spans.start[np.flatnonzero(known.start == time)[0]])
+    ended = np.flatnonzero(lifetimes.end == time)
+    return int(spans.end[ended[0]]) if len(ended) else int(spans.start[np.flatnonzero(lifetimes.start == time)[0]])
 
 
 def due_by_empty_takes(seen: Lifetimes, put_end: Int64) -> Due:
@@ -182,18 +183,18 @@ def covering(seen: Lifetimes, empty_take: int) -> Int64:
     return in_a_row(seen, int(seen.start[empty_take]), int(free_moments(seen)[at]), everything)
 
 
-def never_empty(known: Lifetimes) -> Clash | None:
+def never_empty(lifetimes: Lifetimes) -> Clash | None:
     """A take found nothing, though something was there all the time."""
-    wrong = known.nothing[free_moments(known) < 0]
+    wrong = lifetimes.nothing[free_moments(lifetimes) < 0]
     if len(wrong) == 0:
         return None
-    empty_take = int(wrong[np.argmin(known.end[wrong])])
-    begin, end = int(known.start[empty_take]), int(known.end[empty_take])
-    return Clash(in_a_row(known, begin, end, np.arange(len(known.value))), begin, end, empty_take)
+    empty_take = int(wrong[np.argmin(lifetimes.end[wrong])])
+    begin, end = int(lifetimes.start[empty_take]), int(lifetimes.end[empty_take])
+    return Clash(in_a_row(lifetimes, begin, end, np.arange(len(lifetimes.value))), begin, end, empty_take)
 
 
-def never_empty_because(spans: Spans, known: Lifetimes, clash: Clash, words: Words) -> str:
+def never_empty_because(spans: Spans, lifetimes: Lifetimes, clash: Clash, words: Words) -> str:
     return (
         f"a {words.take} found nothing ({spans.when(clash.empty_take)}), but all that time something was there: "
-        f"{named(spans, known, clash.elements)}"
+        f"{named(spans, lifetimes, clash.elements)}"
     )

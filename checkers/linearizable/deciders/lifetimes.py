@@ -78,7 +78,7 @@ class Lifetimes:
             take_end=self.take_end[elements],
         )
 
-    def given(self, elements: Int64) -> Lifetimes:
+    def with_takes(self, elements: Int64) -> Lifetimes:
         """The same, if takes of unknown outcome took these: the first one took the first, and so on."""
         takers = self.takers[: len(elements)]
         taken, take_start, take_end = self.taken.copy(), self.take_start.copy(), self.take_end.copy()
@@ -98,7 +98,7 @@ def lifetimes(spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradicti
     if not isinstance(known, Lifetimes):
         return known
     left = np.flatnonzero(known.taken == NOBODY)
-    return known.given(left[np.argsort(known.put_end[left], kind="stable")][: len(known.takers)])
+    return known.with_takes(left[np.argsort(known.put_end[left], kind="stable")][: len(known.takers)])
 
 
 def seen_lifetimes(spans: Spans, initial: tuple[int, ...], words: Words) -> Lifetimes | Contradiction | Open:
@@ -177,14 +177,18 @@ def _times(time: Int64, position: Int64, otherwise: Int64) -> Int64:
 # Answers that nothing is there.
 
 
-def free_moments(known: Lifetimes) -> Int64:
+def free_moments(lifetimes: Lifetimes) -> Int64:
     """For each answer that nothing is there a moment t of its time, so that the queue can be empty between t and t + 1,
     the first one; -1 if there is none.
 
     An element is certainly there from the end of its put to the begin of its take.
     """
     return _free_moments(
-        known.put_end, known.take_start, known.start[known.nothing], known.end[known.nothing], known.horizon
+        lifetimes.put_end,
+        lifetimes.take_start,
+        lifetimes.start[lifetimes.nothing],
+        lifetimes.end[lifetimes.nothing],
+        lifetimes.horizon,
     )
 
 
@@ -210,32 +214,34 @@ def _free_moments(put_end: Int64, take_start: Int64, start: Int64, end: Int64, h
     return moments
 
 
-def never_empty(spans: Spans, known: Lifetimes) -> Contradiction | None:
+def never_empty(spans: Spans, lifetimes: Lifetimes) -> Contradiction | None:
     """A take that found nothing, though something was there all the time."""
-    wrong = known.nothing[free_moments(known) < 0]
+    wrong = lifetimes.nothing[free_moments(lifetimes) < 0]
     if len(wrong) == 0:
         return None
-    empty_take = int(wrong[np.argmin(known.end[wrong])])
-    start, end = int(known.start[empty_take]), int(known.end[empty_take])
-    row = in_a_row(known, start, end, np.arange(len(known.value)))
-    witnesses, too_few = proof(known, row, end)
+    empty_take = int(wrong[np.argmin(lifetimes.end[wrong])])
+    start, end = int(lifetimes.start[empty_take]), int(lifetimes.end[empty_take])
+    row = in_a_row(lifetimes, start, end, np.arange(len(lifetimes.value)))
+    witnesses, too_few = proof(lifetimes, row, end)
     return Contradiction(
         frozenset({empty_take, *witnesses}),
         f"a dequeue found nothing ({spans.when(empty_take)}), but all that time something was there: "
-        f"{named(spans, known, row)}{too_few}",
+        f"{named(spans, lifetimes, row)}{too_few}",
     )
 
 
-def proof(known: Lifetimes, elements: Int64, until: int) -> tuple[set[int], str]:
+def proof(lifetimes: Lifetimes, elements: Int64, until: int) -> tuple[set[int], str]:
     """The puts and takes of these elements. Where one was not seen, why it cannot have been taken before that time:
     what was put no later, and the takes of unknown outcome that had begun; if there are any, how they are too few."""
-    guessed = elements[~known.is_seen[elements]]
+    guessed = elements[~lifetimes.is_seen[elements]]
     rivals = np.empty(0, dtype=np.int64)
     if len(guessed):
-        rivals = np.flatnonzero(~known.is_seen & (known.put_end <= known.put_end[guessed].max()))
-    puts = known.put[np.concatenate((elements, rivals))]
-    takes = known.taken[np.concatenate((elements[known.is_seen[elements]], rivals[known.take_start[rivals] < until]))]
-    takers = int((known.take_start[rivals] < until).sum())
+        rivals = np.flatnonzero(~lifetimes.is_seen & (lifetimes.put_end <= lifetimes.put_end[guessed].max()))
+    puts = lifetimes.put[np.concatenate((elements, rivals))]
+    takes = lifetimes.taken[
+        np.concatenate((elements[lifetimes.is_seen[elements]], rivals[lifetimes.take_start[rivals] < until]))
+    ]
+    takers = int((lifetimes.take_start[rivals] < until).sum())
     too_few = ""
     if takers:
         takes_begun = f"only {_many(takers, 'dequeue')} of unknown outcome had begun"
@@ -247,16 +253,16 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def named(spans: Spans, known: Lifetimes, row: Int64) -> str:
+def named(spans: Spans, lifetimes: Lifetimes, row: Int64) -> str:
     """The first elements of a row."""
-    return ", then ".join(spans.shown(known.value[v]) for v in row[:SHOWN]) + (", …" if len(row) > SHOWN else "")
+    return ", then ".join(spans.render(lifetimes.value[v]) for v in row[:SHOWN]) + (", …" if len(row) > SHOWN else "")
 
 
-def in_a_row(known: Lifetimes, begin: int, end: int, among: Int64) -> Int64:
+def in_a_row(lifetimes: Lifetimes, begin: int, end: int, among: Int64) -> Int64:
     """As few of these elements as possible, of which one had to be there at each moment from `begin` to `end`."""
-    there = among[(known.put_end[among] < end) & (known.take_start[among] > begin)]
-    there = there[known.put_end[there] < known.take_start[there]]
-    row: Int64 = there[_in_a_row(known.put_end[there], known.take_start[there], begin, end)]
+    there = among[(lifetimes.put_end[among] < end) & (lifetimes.take_start[among] > begin)]
+    there = there[lifetimes.put_end[there] < lifetimes.take_start[there]]
+    row: Int64 = there[_in_a_row(lifetimes.put_end[there], lifetimes.take_start[there], begin, end)]
     return row
 
 
@@ -280,13 +286,13 @@ def _in_a_row(begin: Int64, end: Int64, first: int, last: int) -> Int64:
 
 
 def _unknown(spans: Spans, words: Words, take: int) -> Contradiction:
-    element = spans.shown(spans.result[take])
+    element = spans.render(spans.result[take])
     because = f"a {words.take} returned {element} ({spans.when(take)}), which was never put there"
     return Contradiction(frozenset({take}), because)
 
 
 def _again(spans: Spans, words: Words, put: int, one: int, other: int) -> Contradiction:
-    element = spans.shown(spans.result[one])
+    element = spans.render(spans.result[one])
     return Contradiction(
         frozenset({put, one, other} - {NOBODY}),
         f"{element} was there only once, but two {words.take}s returned it ({spans.when(one)}; {spans.when(other)})",
@@ -294,7 +300,7 @@ def _again(spans: Spans, words: Words, put: int, one: int, other: int) -> Contra
 
 
 def _early(spans: Spans, words: Words, put: int, take: int) -> Contradiction:
-    element = spans.shown(spans.result[take])
+    element = spans.render(spans.result[take])
     return Contradiction(
         frozenset({put, take}),
         f"a {words.take} that returned {element} ({spans.when(take)}) had ended when its {words.put} began "

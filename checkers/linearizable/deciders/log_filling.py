@@ -29,8 +29,8 @@ class LogRow:
     """2 p + 1 for the append to position p, 2 p for a read of p elements."""
 
 
-def out_of_order(spans: Spans, known: LogRow, longest: Longest) -> Contradiction | None:
-    operations = known.operations
+def out_of_order(spans: Spans, log_row: LogRow, longest: Longest) -> Contradiction | None:
+    operations = log_row.operations
     begun = np.maximum.accumulate(np.append(-1, spans.start[operations]))[:-1]
     early = np.flatnonzero(spans.end[operations] < begun)
     if len(early) == 0:
@@ -43,51 +43,51 @@ def out_of_order(spans: Spans, known: LogRow, longest: Longest) -> Contradiction
     )
 
 
-def _with_proof(spans: Spans, longest: Longest, known: set[int]) -> frozenset[int]:
+def _with_proof(spans: Spans, longest: Longest, operations: set[int]) -> frozenset[int]:
     """These, and the read that shows where they are, if they do not say so themselves."""
-    say_so = [spans.f[one] == READ or spans.result[one] != NONE for one in known]
-    return frozenset(known if all(say_so) else known | {longest.read})
+    say_so = [spans.f[one] == READ or spans.result[one] != NONE for one in operations]
+    return frozenset(operations if all(say_so) else operations | {longest.read})
 
 
 def _described(spans: Spans, one: int) -> str:
     if spans.f[one] == APPEND:
-        return f"the append of {spans.shown(spans.argument[one])} ({spans.when(one)})"
+        return f"the append of {spans.render(spans.argument[one])} ({spans.when(one)})"
     size = 0 if spans.lists is None else len(spans.lists.of(one))
     return f"the read of {size} elements ({spans.when(one)})"
 
 
-def filled(spans: Spans, free: Int64, known: LogRow, longest: Longest) -> LogRow | Contradiction:
+def filled(spans: Spans, free: Int64, log_row: LogRow, longest: Longest) -> LogRow | Contradiction:
     """The same, with the appends that are free where they may be."""
     first = len(longest.elements)
-    last = (int(known.level.max(initial=2 * first)) - 1) // 2
-    beyond = known.level[(known.level % 2 == 1) & (known.level > 2 * first)] // 2
+    last = (int(log_row.level.max(initial=2 * first)) - 1) // 2
+    beyond = log_row.level[(log_row.level % 2 == 1) & (log_row.level > 2 * first)] // 2
     missing = last + 1 - first - len(beyond)
     if missing > len(free):
-        return _too_few(spans, free, known, missing)
+        return _too_few(spans, free, log_row, missing)
     is_hole = np.ones(last + 1 - first, dtype=np.bool_)
     is_hole[beyond - first] = False
     holes = first + np.flatnonzero(is_hole)
-    behind = np.append(np.searchsorted(known.level, 2 * holes + 1), len(known.level))
-    begun = np.maximum.accumulate(np.append(-1, spans.start[known.operations]))
-    must_end = np.minimum.accumulate(np.append(spans.end[known.operations], NEVER)[::-1])[::-1]
+    behind = np.append(np.searchsorted(log_row.level, 2 * holes + 1), len(log_row.level))
+    begun = np.maximum.accumulate(np.append(-1, spans.start[log_row.operations]))
+    must_end = np.minimum.accumulate(np.append(spans.end[log_row.operations], NEVER)[::-1])[::-1]
     taken, wrong, hole = _fill(spans.start[free], spans.end[free], begun[behind], must_end[behind])
     if wrong >= 0:
         rivals = _rivals(spans.end[free], taken, wrong, hole)
-        return _without_place(spans, int(free[wrong]), free[rivals], known, int(behind[hole]), longest)
+        return _without_place(spans, int(free[wrong]), free[rivals], log_row, int(behind[hole]), longest)
     if hole >= 0:
-        return _unfilled(spans, free, known, int(behind[hole]), int(holes[hole]), longest)
+        return _unfilled(spans, free, log_row, int(behind[hole]), int(holes[hole]), longest)
     happened = (taken < len(holes)) | spans.definite[free]
     rank = np.empty(len(free), dtype=np.int64)
     rank[np.argsort(spans.end[free], kind="stable")] = np.arange(len(free))
     place = np.where(taken < len(holes), np.append(holes, 0)[taken], last + 1 + rank)
     return LogRow(
-        operations=np.concatenate((known.operations, free[happened])),
-        level=np.concatenate((known.level, 2 * place[happened] + 1)),
+        operations=np.concatenate((log_row.operations, free[happened])),
+        level=np.concatenate((log_row.level, 2 * place[happened] + 1)),
     )
 
 
-def _too_few(spans: Spans, free: Int64, known: LogRow, missing: int) -> Contradiction:
-    top = int(known.operations[-1])
+def _too_few(spans: Spans, free: Int64, log_row: LogRow, missing: int) -> Contradiction:
+    top = int(log_row.operations[-1])
     return Contradiction(
         frozenset({top, *free.tolist()}),
         f"nothing shows what is at {missing} positions below that of {_described(spans, top)}, but only {len(free)} "
@@ -95,9 +95,11 @@ def _too_few(spans: Spans, free: Int64, known: LogRow, missing: int) -> Contradi
     )
 
 
-def _unfilled(spans: Spans, free: Int64, known: LogRow, behind: int, position: int, longest: Longest) -> Contradiction:
+def _unfilled(
+    spans: Spans, free: Int64, log_row: LogRow, behind: int, position: int, longest: Longest
+) -> Contradiction:
     """What stands behind this position, from there on in the row, ended too early."""
-    later = known.operations[behind:]
+    later = log_row.operations[behind:]
     proof = int(later[np.argmin(spans.end[later])])
     begun = free[spans.start[free] < spans.end[proof]]
     return Contradiction(
@@ -108,10 +110,10 @@ def _unfilled(spans: Spans, free: Int64, known: LogRow, behind: int, position: i
 
 
 def _without_place(
-    spans: Spans, wrong: int, rivals: Int64, known: LogRow, behind: int, longest: Longest
+    spans: Spans, wrong: int, rivals: Int64, log_row: LogRow, behind: int, longest: Longest
 ) -> Contradiction:
     """All that could be its place, up to there in the row, is taken; the rivals had to take it, too."""
-    earlier = known.operations[:behind]
+    earlier = log_row.operations[:behind]
     proof = int(np.argmax(spans.start[earlier]))
     begun = int(spans.start[[wrong, *rivals.tolist()]].min())
     over = np.flatnonzero(spans.end[earlier[:proof]] < begun)

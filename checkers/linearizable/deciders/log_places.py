@@ -49,7 +49,7 @@ def longest_read(spans: Spans, initial: tuple[int, ...]) -> Longest | Contradict
     bounds = np.zeros(len(spans) + 1, dtype=np.int64) if spans.lists is None else spans.lists.bounds
     read, at = _differing(lists, bounds, reads, longest.elements)
     if read >= 0:
-        one, other = spans.shown(lists[bounds[read] + at]), spans.shown(longest.elements[at])
+        one, other = spans.render(lists[bounds[read] + at]), spans.render(longest.elements[at])
         return Contradiction(
             frozenset({read, longest.read}),
             f"a read ({spans.when(read)}) showed {one} at position {at}, and another one ({spans.when(longest.read)}) "
@@ -59,8 +59,8 @@ def longest_read(spans: Spans, initial: tuple[int, ...]) -> Longest | Contradict
     if at >= 0:
         return Contradiction(
             frozenset({longest.read}),
-            f"a read ({spans.when(longest.read)}) showed {spans.shown(longest.elements[at])} at position {at}, where "
-            f"{spans.shown(initial[at])} was at first",
+            f"a read ({spans.when(longest.read)}) showed {spans.render(longest.elements[at])} at position {at}, where "
+            f"{spans.render(initial[at])} was at first",
         )
     return longest
 
@@ -105,7 +105,7 @@ def places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: Long
         how = "which was never appended" if is_unknown else "twice"
         return Contradiction(
             frozenset({longest.read}),
-            f"a read ({spans.when(longest.read)}) showed {spans.shown(shown[wrong[0]])}, {how}",
+            f"a read ({spans.when(longest.read)}) showed {spans.render(shown[wrong[0]])}, {how}",
         )
     positioned = spans.result[appends] != NONE
     place_returned = spans.result[appends]
@@ -116,14 +116,14 @@ def places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: Long
         one = int(appends[wrong[0]])
         where = int(spans.result[one])
         really = (
-            f"but {spans.shown(longest.elements[where])} is there"
+            f"but {spans.render(longest.elements[where])} is there"
             if 0 <= where < len(longest.elements)
             else "but it is not"
         )
         by = "" if longest.read == NOWHERE else f", as a read shows ({spans.when(longest.read)})"
         return Contradiction(
             frozenset({one, longest.read} - {NOWHERE}),
-            f"an append returned that {spans.shown(spans.argument[one])} is at position {where} ({spans.when(one)}), "
+            f"an append returned that {spans.render(spans.argument[one])} is at position {where} ({spans.when(one)}), "
             f"{really}{by}",
         )
     place[positioned] = place_returned[positioned]
@@ -133,8 +133,8 @@ def places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: Long
         one, other = (int(a) for a in appends[np.flatnonzero(place == place[twice[0]])[:2]])
         return Contradiction(
             frozenset({one, other}),
-            f"appends of {spans.shown(spans.argument[one])} ({spans.when(one)}) and of "
-            f"{spans.shown(spans.argument[other])} ({spans.when(other)}) both returned that they are at position "
+            f"appends of {spans.render(spans.argument[one])} ({spans.when(one)}) and of "
+            f"{spans.render(spans.argument[other])} ({spans.when(other)}) both returned that they are at position "
             f"{place[twice[0]]}",
         )
     return place

@@ -111,7 +111,7 @@ def decided_by_element(calls: SetCalls) -> Outcome:
     at_first = "was there at first" if calls.at_first[element] else "was not there at first"
     listed = ", ".join(described(calls, one) for one in sorted(witnesses))
     return Contradiction(
-        frozenset(witnesses), f"{calls.shown(element)} {at_first}, and no order fits these calls: {listed}"
+        frozenset(witnesses), f"{calls.render(element)} {at_first}, and no order fits these calls: {listed}"
     )
 
 

@@ -68,7 +68,7 @@ def _never_there(calls: SetCalls) -> Contradiction | None:
     read = int(np.searchsorted(calls.lists.bounds, bad[0], side="right")) - 1
     element = int(calls.lists.elements[bad[0]])
     return Contradiction(
-        frozenset({read}), f"{described(calls, read)} shows {calls.shown(element)}, which was never added"
+        frozenset({read}), f"{described(calls, read)} shows {calls.render(element)}, which was never added"
     )
 
 
@@ -86,14 +86,14 @@ def _growth(calls: SetCalls) -> _Growth | Contradiction:
     if calls.at_first[lacks]:
         return Contradiction(
             frozenset({int(wrong)}),
-            f"{described(calls, int(wrong))} lacks {calls.shown(lacks)}, which was there at first",
+            f"{described(calls, int(wrong))} lacks {calls.render(lacks)}, which was there at first",
         )
     other = int(first_read[lacks])
     more = int(np.setdiff1d(shown_there, calls.lists.of(other))[0])
     return Contradiction(
         frozenset({int(wrong), other, int(calls.add[lacks]), int(calls.add[more])}),
-        f"{described(calls, other)} shows {calls.shown(lacks)} without {calls.shown(more)}, and "
-        f"{described(calls, int(wrong))} shows {calls.shown(more)} without {calls.shown(lacks)}",
+        f"{described(calls, other)} shows {calls.render(lacks)} without {calls.render(more)}, and "
+        f"{described(calls, int(wrong))} shows {calls.render(more)} without {calls.render(lacks)}",
     )
 
 
@@ -193,7 +193,7 @@ def _late(calls: SetCalls, growth: _Growth) -> Contradiction | None:
     if np.all(calls.spans.f[[before, behind]] == READ):
         more = np.setdiff1d(calls.lists.of(behind), calls.lists.of(before))
         witnesses.add(int(calls.add[more[0]]))
-        proof = f", for it lacks {calls.shown(int(more[0]))}"
+        proof = f", for it lacks {calls.render(int(more[0]))}"
     return Contradiction(
         frozenset(witnesses),
         f"{described(calls, behind)} had ended when {described(calls, before)} began, which comes before it{proof}",

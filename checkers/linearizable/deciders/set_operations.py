@@ -46,8 +46,8 @@ class SetCalls:
     def reads(self) -> bool:
         return bool(np.any(self.spans.f == READ))
 
-    def shown(self, element: int) -> str:
-        return self.spans.shown(self.values[element])
+    def render(self, element: int) -> str:
+        return self.spans.render(self.values[element])
 
     def start_of(self, operations: Int64, otherwise: int) -> Int64:
         return np.where(operations == NOBODY, otherwise, np.append(self.spans.start, 0)[operations])
@@ -80,7 +80,7 @@ def set_calls(spans: Spans, initial: tuple[int, ...]) -> SetCalls | Open:
         again = np.flatnonzero(call[element[own]] != own)
         if len(again):
             what = "added" if f == ADD else "removed"
-            return Open(f"{spans.shown(values[element[own[again[0]]]])} is {what} more than once")
+            return Open(f"{spans.render(values[element[own[again[0]]]])} is {what} more than once")
         calls.append(call)
     add, remove = calls
     if np.any(there & (add != NOBODY)):
@@ -121,4 +121,4 @@ def described(calls: SetCalls, one: int) -> str:
     if spans.f[one] == READ:
         return f"the read of {len(calls.lists.of(one))} elements ({spans.when(one)})"
     answer = "" if spans.result[one] == NONE else f" that returned {'true' if spans.result[one] == TRUE else 'false'}"
-    return f"the {f} {spans.shown(spans.argument[one])}{answer} ({spans.when(one)})"
+    return f"the {f} {spans.render(spans.argument[one])}{answer} ({spans.when(one)})"

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from checkers.kernels.columns import NONE, Bool, Int8, Int64
-from checkers.linearizable.values import NEVER, shown
+from checkers.linearizable.values import NEVER, render
 
 __all__ = ["NEVER", "NONE", "Contradiction", "Decider", "Open", "Ordered", "Outcome", "Spans"]
 
@@ -99,9 +99,9 @@ class Spans:
             return None
         return int(number) if self.values is None else self.values[number]
 
-    def shown(self, number: int) -> str:
+    def render(self, number: int) -> str:
         """The same as people write it."""
-        return shown(self.value(number))
+        return render(self.value(number))
 
     def when(self, position: int) -> str:
         """Which operation of the history it is."""

@@ -34,10 +34,10 @@ class Zones(NamedTuple):
     """`low` is the least end and `high` the greatest start; the other way round if not."""
 
 
-def zones(registers: Registers, known: Chains) -> Zones:
-    chain = np.flatnonzero(known.ended >= 0)
-    least = np.where(chain < registers.registers, BEFORE_ALL, registers.end[known.ended[chain]])
-    greatest = registers.start[known.began[chain]]
+def zones(registers: Registers, chains: Chains) -> Zones:
+    chain = np.flatnonzero(chains.ended >= 0)
+    least = np.where(chain < registers.registers, BEFORE_ALL, registers.end[chains.ended[chain]])
+    greatest = registers.start[chains.began[chain]]
     low = np.minimum(least, greatest)
     order = np.argsort(low, kind="stable")
     return Zones(

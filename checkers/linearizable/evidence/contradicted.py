@@ -23,7 +23,7 @@ from checkers.linearizable.deciders.spans import Contradiction, Ordered, Spans
 from checkers.linearizable.evidence.surroundings import Operations, longest_prefix, surroundings
 from checkers.linearizable.model import Model, describe, possible_results
 from checkers.linearizable.question import Question, call_of
-from checkers.linearizable.values import NEVER, shown
+from checkers.linearizable.values import NEVER, render
 
 NEAR = 4_096
 """So many operations before a failure are looked at first for an earlier one, and for a smaller window."""
@@ -55,12 +55,12 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
             order = np.searchsorted(rest.spans.start, rest.order()).tolist()
             prefix, state = longest_prefix(model, model.initial, _operations(model, rest.spans), order)
             if state is not None:
-                prefix["state"] = shown(state)
+                prefix["state"] = render(state)
                 if failed.spans.whole:
                     # It is the last to complete, so it may come behind all others.
                     fitting = possible_results(model, state, call)
             break
-    prefix |= {"stuck": describe(call), "would_have_told": [shown(result) for result in fitting]}
+    prefix |= {"stuck": describe(call), "would_have_told": [render(result) for result in fitting]}
     instead = f"; {describe(call)} would have had to return {' or '.join(prefix['would_have_told'])}" if fitting else ""
     numbers = np.array(sorted({*window.operations, stuck}))
     indices = {*failed.spans.start[numbers].tolist(), *failed.spans.end[numbers].tolist()}

@@ -16,7 +16,7 @@ import numpy as np
 from checkers.kernels.columns import Int64
 from checkers.linearizable.model import Call, Does, Model, describe
 from checkers.linearizable.objects import map as map_objects
-from checkers.linearizable.values import NEVER, shown
+from checkers.linearizable.values import NEVER, render
 
 SHOWN_OPERATIONS = 20
 """Of those that were concurrent, and the last of an order."""
@@ -81,7 +81,7 @@ def longest_prefix(
             break
     for position in order[shown_from:]:
         states, elements = _followed(model, states, operations.call(position), elements)
-        state = shown(states[0]) if states is not None and len(states) == 1 else None
+        state = render(states[0]) if states is not None and len(states) == 1 else None
         steps.append({**operations.described(position), "state": state})
     prefix = {
         "order": [step["operation"] for step in steps],
@@ -138,7 +138,7 @@ class _Candidates:
         if self.model.step(initial, stuck):
             count += 1
             undone = self._undone(-1) or self._in_prefix()
-            what = f"what it held at first: {shown(initial)}"
+            what = f"what it held at first: {render(initial)}"
             listed.insert(0, {"operation": None, "completed": None, "what": what, "why_not": undone})
         sought = self._sought(stuck)
         return {"count": count, "operations": listed, "sought": sought} if count or sought is not None else None
@@ -146,10 +146,10 @@ class _Candidates:
     def _sought(self, stuck: Call) -> str | None:
         """The value that one operation would have had to put there; None if it takes several, or none."""
         if _is_map(self.model):
-            return shown(stuck.result)
+            return render(stuck.result)
         needed = list(self.model.needs(stuck) or ())
         single = needed[0] if len(needed) == 1 else None
-        return shown(single[1]) if isinstance(single, tuple) and len(single) == 2 else None
+        return render(single[1]) if isinstance(single, tuple) and len(single) == 2 else None
 
     def _explains(self, position: int) -> bool:
         if position == self.stuck:

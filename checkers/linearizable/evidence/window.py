@@ -43,12 +43,12 @@ class UnorderableWindow:
 class _Attempt:
     """Some operations as they are, and others of which it is unknown whether they took effect."""
 
-    known: Int64
+    definite: Int64
     loose: Int64
 
     def without(self, problem: Problem, number: int) -> _Attempt:
         reads = problem.does[problem.kind[number]] == READS
-        return _Attempt(self.known[self.known != number], self.loose if reads else np.append(self.loose, number))
+        return _Attempt(self.definite[self.definite != number], self.loose if reads else np.append(self.loose, number))
 
 
 def window(problem: Problem, decision: Decision, *, limit: int) -> UnorderableWindow:
@@ -62,11 +62,11 @@ def window(problem: Problem, decision: Decision, *, limit: int) -> UnorderableWi
         if _fails(problem, attempt, states, last):
             found, before = attempt, states
             break
-    for number in found.known[found.known != stuck][::-1][:TRIED].tolist():
+    for number in found.definite[found.definite != stuck][::-1][:TRIED].tolist():
         fewer = found.without(problem, number)
         if _fails(problem, fewer, before, last):
             found = fewer
-    return UnorderableWindow(numbers=found.known, loose=found.loose, stuck=stuck, before=before)
+    return UnorderableWindow(numbers=found.definite, loose=found.loose, stuck=stuck, before=before)
 
 
 def _from(problem: Problem, moment: int, last: int) -> _Attempt:
@@ -78,7 +78,7 @@ def _from(problem: Problem, moment: int, last: int) -> _Attempt:
 
 
 def _fails(problem: Problem, attempt: _Attempt, states: tuple[Any, ...], last: int) -> bool:
-    numbers = np.sort(np.concatenate((attempt.known, attempt.loose)))
+    numbers = np.sort(np.concatenate((attempt.definite, attempt.loose)))
     part = problem.part(numbers, problem.initial)
     part = replace(
         part,

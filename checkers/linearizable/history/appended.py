@@ -115,7 +115,7 @@ class _Tree:
         place = self._places.get(len(text))
         if place is None:
             return self.unknown()
-        return self._made(len(text)) if place.ways == 1 else None
+        return self._make_states(len(text)) if place.ways == 1 else None
 
     def unknown(self) -> int:
         """A state to which nothing leads."""
@@ -148,7 +148,7 @@ class _Tree:
         else:
             place.ways += self._places[at].ways
 
-    def _made(self, to: int) -> int:
+    def _make_states(self, to: int) -> int:
         row = []
         while self._places[to].state == NOWHERE:
             row.append(self._places[to])

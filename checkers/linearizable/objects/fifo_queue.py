@@ -107,15 +107,15 @@ def _row(put_start: Int64, put_end: Int64, take_start: Int64) -> Int64:
     return row
 
 
-def _order_broken(spans: Spans, known: Lifetimes, first: int, second: int) -> Contradiction:
-    one, other = spans.shown(known.value[first]), spans.shown(known.value[second])
-    put, later = int(known.put[first]), int(known.put[second])
-    take = int(known.taken[second])
-    witnesses, too_few = proof(known, np.array([first, second]), int(known.take_end[second]))
+def _order_broken(spans: Spans, lifetimes: Lifetimes, first: int, second: int) -> Contradiction:
+    one, other = spans.render(lifetimes.value[first]), spans.render(lifetimes.value[second])
+    put, later = int(lifetimes.put[first]), int(lifetimes.put[second])
+    take = int(lifetimes.taken[second])
+    witnesses, too_few = proof(lifetimes, np.array([first, second]), int(lifetimes.take_end[second]))
     before = "was there at first" if put == NOBODY else f"was enqueued ({spans.when(put)})"
     after = "behind it" if later == NOBODY else f"before the enqueue of {other} began ({spans.when(later)})"
-    if known.is_seen[first]:
-        overtaken = f" before the dequeue that returned {one} began ({spans.when(int(known.taken[first]))})"
+    if lifetimes.is_seen[first]:
+        overtaken = f" before the dequeue that returned {one} began ({spans.when(int(lifetimes.taken[first]))})"
     else:
         overtaken = too_few or f", and {one} was not taken before"
     return Contradiction(

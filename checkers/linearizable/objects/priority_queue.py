@@ -50,23 +50,23 @@ NO_MOMENT = -2
 class _PriorityQueue:
     words = QUEUE
 
-    def clash(self, known: Lifetimes) -> Clash | None:
-        wrong = np.flatnonzero(_moments_of(known) == NO_MOMENT)
+    def clash(self, lifetimes: Lifetimes) -> Clash | None:
+        wrong = np.flatnonzero(_moments_of(lifetimes) == NO_MOMENT)
         if len(wrong) == 0:
-            return never_empty(known)
-        element = int(wrong[np.argmin(known.value[wrong])])
-        begin, end = _first_chance(known, element), int(known.take_end[element])
-        smaller = np.flatnonzero(known.value < known.value[element])
-        row = in_a_row(known, begin, end, smaller)
+            return never_empty(lifetimes)
+        element = int(wrong[np.argmin(lifetimes.value[wrong])])
+        begin, end = _first_chance(lifetimes, element), int(lifetimes.take_end[element])
+        smaller = np.flatnonzero(lifetimes.value < lifetimes.value[element])
+        row = in_a_row(lifetimes, begin, end, smaller)
         return Clash(np.append(row, element), begin, end)
 
-    def because(self, spans: Spans, known: Lifetimes, clash: Clash) -> str:
+    def because(self, spans: Spans, lifetimes: Lifetimes, clash: Clash) -> str:
         if clash.empty_take != NOBODY:
-            return never_empty_because(spans, known, clash, self.words)
+            return never_empty_because(spans, lifetimes, clash, self.words)
         row, element = clash.elements[:-1], clash.elements[-1]
         return (
-            f"a dequeue returned {spans.shown(known.value[element])} ({spans.when(int(known.taken[element]))}), but as "
-            f"long as this can have been there something smaller was there, too: {named(spans, known, row)}"
+            f"a dequeue returned {spans.render(lifetimes.value[element])} ({spans.when(int(lifetimes.taken[element]))}), but "
+            f"as long as this can have been there something smaller was there, too: {named(spans, lifetimes, row)}"
         )
 
     def due(self, seen: Lifetimes, left: Lifetimes) -> Due:
@@ -92,36 +92,36 @@ class _PriorityQueue:
         smaller = np.flatnonzero(seen.value < seen.value[element])
         return np.append(in_a_row(seen, _first_chance(seen, element), moment, smaller), element)
 
-    def order(self, known: Lifetimes) -> Int64:
-        moment = _moments_of(known)
-        rank = np.argsort(np.argsort(known.value, kind="stable"), kind="stable")
-        at_once = (moment != STAYS) & (known.put_end > moment)
+    def order(self, lifetimes: Lifetimes) -> Int64:
+        moment = _moments_of(lifetimes)
+        rank = np.argsort(np.argsort(lifetimes.value, kind="stable"), kind="stable")
+        at_once = (moment != STAYS) & (lifetimes.put_end > moment)
         # At one moment first elements are taken, the least first, some put right before; then takes
         # find nothing; then others are put.
         parts = (
-            (known.put, np.where(at_once, moment, known.put_end - 1), np.where(at_once, 0, 2), 2 * rank),
-            (known.taken, moment, np.zeros_like(rank), 2 * rank + 1),
-            (known.nothing, free_moments(known), np.ones_like(known.nothing), known.nothing),
+            (lifetimes.put, np.where(at_once, moment, lifetimes.put_end - 1), np.where(at_once, 0, 2), 2 * rank),
+            (lifetimes.taken, moment, np.zeros_like(rank), 2 * rank + 1),
+            (lifetimes.nothing, free_moments(lifetimes), np.ones_like(lifetimes.nothing), lifetimes.nothing),
         )
         position, time, phase, turn = (np.concatenate([part[i] for part in parts]) for i in range(4))
         ordered = position[np.lexsort((turn, phase, time))]
         return np.asarray(ordered[ordered != NOBODY], dtype=np.int64)
 
 
-def _first_chance(known: Lifetimes, element: int) -> int:
-    return int(max(known.put_start[element], known.take_start[element]))
+def _first_chance(lifetimes: Lifetimes, element: int) -> int:
+    return int(max(lifetimes.put_start[element], lifetimes.take_start[element]))
 
 
-def _moments_of(known: Lifetimes) -> Int64:
+def _moments_of(lifetimes: Lifetimes) -> Int64:
     """When each element is taken: at t, between t and t + 1. STAYS if it is not. NO_MOMENT for the least one that
     cannot be, and all greater ones."""
     return _moments(
-        np.argsort(known.value, kind="stable"),
-        np.maximum(known.put_start, known.take_start),
-        known.put_end,
-        known.take_start,
-        known.take_end,
-        known.horizon,
+        np.argsort(lifetimes.value, kind="stable"),
+        np.maximum(lifetimes.put_start, lifetimes.take_start),
+        lifetimes.put_end,
+        lifetimes.take_start,
+        lifetimes.take_end,
+        lifetimes.horizon,
     )
 
 

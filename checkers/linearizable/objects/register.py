@@ -122,7 +122,7 @@ def _expected(spans: Spans) -> Int64:
 def _doubt(spans: Spans, initial: int, position: int) -> str:
     if spans.f[position] == CAS_MISS:
         return f"a cas failed, which says what the value was not ({spans.when(position)})"
-    value = spans.shown(int(spans.argument[position]))
+    value = spans.render(int(spans.argument[position]))
     again = "which was there from the beginning" if spans.argument[position] == initial else "which was written before"
     return f"{value} is written, {again} ({spans.when(position)})"
 
@@ -175,7 +175,7 @@ class _Explanations:
             ended, began = int(chained.ended[name]), int(chained.began[found.chain[after]])
             witnesses |= self._linked(began, int(chained.ended[found.chain[after]]))
             if name < self.registers.registers:
-                first = self.spans.shown(self.initial)
+                first = self.spans.render(self.initial)
                 sentences.append(f"{first} came before {self._value(began)}, because {self.words.begins} {first}")
                 continue
             sentences.append(
@@ -196,10 +196,10 @@ class _Explanations:
     def _value(self, position: int) -> str:
         spans = self.spans
         read_or_written = spans.result if spans.f[position] == READ else spans.argument
-        return spans.shown(int(read_or_written[position]))
+        return spans.render(int(read_or_written[position]))
 
     def _expected(self, position: int) -> str:
-        return self.spans.shown(int(_expected(self.spans)[position]))
+        return self.spans.render(int(_expected(self.spans)[position]))
 
     def _linked(self, one: int, other: int) -> set[int]:
         """Two operations of a chain, who wrote their values, and the cas that lead from the one value to the other."""

@@ -37,28 +37,28 @@ REDUCED = 200
 class _Stack:
     words = Words(put="push", take="pop")
 
-    def clash(self, known: Lifetimes) -> Clash | None:
-        return never_empty(known) or self._no_bottom(known)
+    def clash(self, lifetimes: Lifetimes) -> Clash | None:
+        return never_empty(lifetimes) or self._no_bottom(lifetimes)
 
-    def _no_bottom(self, known: Lifetimes) -> Clash | None:
-        zoned, nesting = _nesting(known)
+    def _no_bottom(self, lifetimes: Lifetimes) -> Clash | None:
+        zoned, nesting = _nesting(lifetimes)
         begin, end = nesting.stuck_left, nesting.stuck_right
         if begin < 0:
             return None
-        inside = (known.put_end[zoned] >= begin) & (known.take_start[zoned] <= end)
-        row = in_a_row(known, begin, end, zoned[inside & (nesting.turn == UNPLACED)])
-        row = _shortest(known, row)
-        return Clash(row, int(known.put_end[row].min()), int(known.take_start[row].max()))
+        inside = (lifetimes.put_end[zoned] >= begin) & (lifetimes.take_start[zoned] <= end)
+        row = in_a_row(lifetimes, begin, end, zoned[inside & (nesting.turn == UNPLACED)])
+        row = _shortest(lifetimes, row)
+        return Clash(row, int(lifetimes.put_end[row].min()), int(lifetimes.take_start[row].max()))
 
-    def because(self, spans: Spans, known: Lifetimes, clash: Clash) -> str:
+    def because(self, spans: Spans, lifetimes: Lifetimes, clash: Clash) -> str:
         if clash.empty_take != NOBODY:
-            return never_empty_because(spans, known, clash, self.words)
+            return never_empty_because(spans, lifetimes, clash, self.words)
         row = clash.elements
-        first = row[np.argmin(known.put_end[row])]
-        last = row[np.argmax(known.take_start[row])]
-        reasons = [_not_at_bottom(spans, known, clash, v, first, last) for v in row[:SHOWN].tolist()]
+        first = row[np.argmin(lifetimes.put_end[row])]
+        last = row[np.argmax(lifetimes.take_start[row])]
+        reasons = [_not_at_bottom(spans, lifetimes, clash, v, first, last) for v in row[:SHOWN].tolist()]
         return (
-            f"{named(spans, known, row)}: one of them was always on the stack, and none of them can have been "
+            f"{named(spans, lifetimes, row)}: one of them was always on the stack, and none of them can have been "
             f"below the others: {'; '.join(reasons)}{'; …' if len(row) > SHOWN else ''}"
         )
 
@@ -87,18 +87,18 @@ class _Stack:
         inside = (nesting.left >= begin) & (nesting.right <= end) & (nesting.turn >= nesting.turn[at])
         return in_a_row(seen, begin, end, zoned[inside])
 
-    def order(self, known: Lifetimes) -> Int64:
-        zoned, nesting = _nesting(known)
-        brief = np.flatnonzero(known.put_end > known.take_start)
-        moment = np.maximum(known.put_start[brief], known.take_start[brief])
+    def order(self, lifetimes: Lifetimes) -> Int64:
+        zoned, nesting = _nesting(lifetimes)
+        brief = np.flatnonzero(lifetimes.put_end > lifetimes.take_start)
+        moment = np.maximum(lifetimes.put_start[brief], lifetimes.take_start[brief])
         # At one moment first the long ones end, the inner ones first; then the brief ones come and go; then takes
         # find nothing; then the long ones begin, the outer ones first.
         parts = (
-            (known.put[zoned], nesting.left - 1, 3, nesting.turn),
-            (known.taken[zoned], nesting.right, 0, -nesting.turn),
-            (known.put[brief], moment, 1, 2 * brief),
-            (known.taken[brief], moment, 1, 2 * brief + 1),
-            (known.nothing, free_moments(known), 2, known.nothing),
+            (lifetimes.put[zoned], nesting.left - 1, 3, nesting.turn),
+            (lifetimes.taken[zoned], nesting.right, 0, -nesting.turn),
+            (lifetimes.put[brief], moment, 1, 2 * brief),
+            (lifetimes.taken[brief], moment, 1, 2 * brief + 1),
+            (lifetimes.nothing, free_moments(lifetimes), 2, lifetimes.nothing),
         )
         position = np.concatenate([part[0] for part in parts])
         time = np.concatenate([part[1] for part in parts])
@@ -108,23 +108,23 @@ class _Stack:
         return np.asarray(ordered[ordered != NOBODY], dtype=np.int64)
 
 
-def _nesting(known: Lifetimes) -> tuple[Int64, Nesting]:
+def _nesting(lifetimes: Lifetimes) -> tuple[Int64, Nesting]:
     """The elements that are not brief, and how they are nested."""
-    zoned = np.flatnonzero(known.put_end < known.take_start)
-    return zoned, nested(*_times(known, zoned), known.horizon + 1)
+    zoned = np.flatnonzero(lifetimes.put_end < lifetimes.take_start)
+    return zoned, nested(*_times(lifetimes, zoned), lifetimes.horizon + 1)
 
 
-def _times(known: Lifetimes, elements: Int64) -> tuple[Int64, Int64, Int64, Int64]:
+def _times(lifetimes: Lifetimes, elements: Int64) -> tuple[Int64, Int64, Int64, Int64]:
     # What is there at first was put in this order, one right behind the other.
-    earliest = known.put_start[elements] - (known.put[elements] == NOBODY)
-    return earliest, known.put_end[elements], known.take_start[elements], known.take_end[elements]
+    earliest = lifetimes.put_start[elements] - (lifetimes.put[elements] == NOBODY)
+    return earliest, lifetimes.put_end[elements], lifetimes.take_start[elements], lifetimes.take_end[elements]
 
 
-def _shortest(known: Lifetimes, row: Int64) -> Int64:
+def _shortest(lifetimes: Lifetimes, row: Int64) -> Int64:
     """Without those without which there is no bottom either."""
     if len(row) > REDUCED:
         return row
-    used, ranks = np.unique(np.stack(_times(known, row)), return_inverse=True)
+    used, ranks = np.unique(np.stack(_times(lifetimes, row)), return_inverse=True)
     earliest, begin, end, latest = ranks.reshape(4, -1)
     kept = np.arange(len(row))
     for v in kept.tolist():
@@ -134,14 +134,16 @@ def _shortest(known: Lifetimes, row: Int64) -> Int64:
     return row[kept]
 
 
-def _not_at_bottom(spans: Spans, known: Lifetimes, clash: Clash, v: int, first: int, last: int) -> str:
-    name = spans.shown(known.value[v])
-    if known.put[v] == NOBODY and v != first:
-        return f"{name} was above {spans.shown(known.value[first])} at first"
-    if known.put_start[v] >= clash.begin:
-        return f"{name} was pushed ({spans.when(int(known.put[v]))}) after {spans.shown(known.value[first])}"
-    how = "stayed" if known.taken[last] == NOBODY else f"was popped later ({spans.when(int(known.taken[last]))})"
-    return f"{name} was popped ({spans.when(int(known.taken[v]))}), and {spans.shown(known.value[last])} {how}"
+def _not_at_bottom(spans: Spans, lifetimes: Lifetimes, clash: Clash, v: int, first: int, last: int) -> str:
+    name = spans.render(lifetimes.value[v])
+    if lifetimes.put[v] == NOBODY and v != first:
+        return f"{name} was above {spans.render(lifetimes.value[first])} at first"
+    if lifetimes.put_start[v] >= clash.begin:
+        return f"{name} was pushed ({spans.when(int(lifetimes.put[v]))}) after {spans.render(lifetimes.value[first])}"
+    how = (
+        "stayed" if lifetimes.taken[last] == NOBODY else f"was popped later ({spans.when(int(lifetimes.taken[last]))})"
+    )
+    return f"{name} was popped ({spans.when(int(lifetimes.taken[v]))}), and {spans.render(lifetimes.value[last])} {how}"
 
 
 @compiled

@@ -79,7 +79,7 @@ def whole_operations(batch: pa.Table, *, keys: tuple[str, ...], failed_cas: Fail
     recorded = from_batch(batch, failed_cas)
     recorded = recorded.part(recorded.is_about(keys) & recorded.is_whole)
     seen = _seen(recorded, NONE)
-    decisive = (recorded.f != READ) | seen.marked(seen.known.first_read) | seen.marked(seen.known.last_read)
+    decisive = (recorded.f != READ) | seen.marked(seen.clusters.first_read) | seen.marked(seen.clusters.last_read)
     return recorded.part(decisive).by_value(buckets)
 
 
@@ -122,7 +122,7 @@ class _Seen:
 
     register: Int64
     registers: Registers
-    known: Clusters
+    clusters: Clusters
     chains: Chains
     zones: Zones
 
@@ -139,14 +139,14 @@ class _Seen:
         of_cas = np.flatnonzero(self.registers.f >= CAS)
         last_to_first = of_cas[np.argsort(-self.registers.start[of_cas])]
         swaps[self.register[last_to_first]] = last_to_first
-        ambiguous, unwritten, late = self.registers.ambiguous, self.known.unwritten, self.chains.late
+        ambiguous, unwritten, late = self.registers.ambiguous, self.clusters.unwritten, self.chains.late
         before = np.where(ambiguous == NOBODY, NOBODY, self.registers.writer[self.registers.value[ambiguous]])
         faulty = (swaps != NOBODY) | (ambiguous != NOBODY) | (unwritten != NOBODY) | (late[:, 0] != NOBODY)
         faults = self.marked(ambiguous, before, unwritten, late[:, 0], late[:, 1])
         faults &= (swaps == NOBODY)[self.register]
         writes = self.registers.writer[values]
         writes = writes[(writes != NOBODY) & self.registers.happened[writes]]
-        decisive = self.marked(writes, self.known.first_read[values], self.known.last_read[values])
+        decisive = self.marked(writes, self.clusters.first_read[values], self.clusters.last_read[values])
         return np.asarray(faults | self.marked(swaps) | (decisive & ~faulty[self.register]))
 
 
@@ -157,7 +157,7 @@ def _seen(recorded: RegisterOperations, initial: int) -> _Seen:
     return _Seen(
         register=recorded.register,
         registers=registers,
-        known=known,
+        clusters=known,
         chains=chained,
         zones=zones(registers, chained),
     )

@@ -89,11 +89,11 @@ def _object(model: str) -> tuple[frozenset[str], Callable[[Any], Run]]:
         raise Unreadable(f"model {model} cannot be imported: {type(error).__name__}: {first_line(error)}") from None
 
 
-def _agreed(name: str, told: str | None, given: str | None) -> str | None:
+def _agreed(name: str, certified: str | None, option: str | None) -> str | None:
     """What the certificate says, or else what was given. Raises Unreadable where these contradict each other."""
-    if told is not None and given is not None and told != given:
-        raise Unreadable(f"the certificate is of {name.lstrip('-')} {told}, not of {given}: leave {name} out")
-    return given if told is None else told
+    if certified is not None and option is not None and certified != option:
+        raise Unreadable(f"the certificate is of {name.lstrip('-')} {certified}, not of {option}: leave {name} out")
+    return option if certified is None else certified
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -27,10 +27,10 @@ def same(one: Any, other: Any) -> bool:
 def register(initial: Any) -> Run:
     value = initial
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         nonlocal value
         if f == "read":
-            return not known or same(result, value) or (result is None and initial is not None)
+            return not is_definite or same(result, value) or (result is None and initial is not None)
         if f == "cas" and result == "failed":
             return not same(value, argument[0])
         if f == "cas" and not same(value, argument[0]):
@@ -45,8 +45,8 @@ def multi_register(initial: Any) -> Run:
     written = partial(json.dumps, sort_keys=True)
     values = {written(name): value for name, value in (initial or {}).items()}
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
-        is_shown = known and result is not None
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
+        is_shown = is_definite and result is not None
         for what, name, value in result if is_shown else argument:
             if what in ("w", "write"):
                 values[written(name)] = value
@@ -60,10 +60,10 @@ def multi_register(initial: Any) -> Run:
 def map_entry(initial: Any) -> Run:
     value = initial
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         nonlocal value
         if f == "get":
-            return not known or same(result, value) or (value is None and result == "")
+            return not is_definite or same(result, value) or (value is None and result == "")
         value = argument if f == "put" or value is None else value + argument
         return True
 
@@ -75,18 +75,18 @@ def set_of_elements(initial: Any) -> Run:
     written = partial(json.dumps, sort_keys=True)
     elements = set(map(written, initial or []))
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         if f == "read":
-            return not known or (result is not None and set(map(written, result)) == elements)
+            return not is_definite or (result is not None and set(map(written, result)) == elements)
         element = written(argument)
         present = element in elements
         if f == "contains":
-            return not known or result is present
+            return not is_definite or result is present
         if f == "add":
             elements.add(element)
-            return result is not present if known and isinstance(result, bool) else True
+            return result is not present if is_definite and isinstance(result, bool) else True
         elements.discard(element)
-        return result is present if known and isinstance(result, bool) else True
+        return result is present if is_definite and isinstance(result, bool) else True
 
     return run
 
@@ -94,7 +94,7 @@ def set_of_elements(initial: Any) -> Run:
 def mutex(initial: Any) -> Run:
     locked = bool(initial)
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         nonlocal locked
         fits = locked is (f == "release")
         locked = f == "acquire"
@@ -106,12 +106,12 @@ def mutex(initial: Any) -> Run:
 def fenced_lock(initial: Any) -> Run:
     held, token, at_least = False, initial or 0, False
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         nonlocal held, token, at_least
         if f == "acquire":
-            if held or (known and not (type(result) is int and result > token)):
+            if held or (is_definite and not (type(result) is int and result > token)):
                 return False
-            held, token, at_least = True, result if known else token + 1, not known
+            held, token, at_least = True, result if is_definite else token + 1, not is_definite
             return True
         if not held:
             return False
@@ -128,11 +128,11 @@ def fenced_lock(initial: Any) -> Run:
 def leased_lock(initial: Any) -> Run:
     newest = initial or 0
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         nonlocal newest
         if f == "release":
             return same(argument, newest)
-        if known:
+        if is_definite:
             if type(result) is not int or result <= newest:
                 return False
             newest = result
@@ -144,10 +144,10 @@ def leased_lock(initial: Any) -> Run:
 def counter(initial: Any) -> Run:
     total = initial or 0
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         nonlocal total
         if f == "read":
-            return not known or same(result, total)
+            return not is_definite or same(result, total)
         total += argument
         return True
 
@@ -157,12 +157,12 @@ def counter(initial: Any) -> Run:
 def fifo_queue(initial: Any) -> Run:
     queue = deque(initial or [])
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         if f == "enqueue":
             queue.append(argument)
             return True
         told = queue.popleft() if queue else None
-        return not known or same(told, result)
+        return not is_definite or same(told, result)
 
     return run
 
@@ -174,13 +174,13 @@ def unordered_queue(initial: Any) -> Run:
     put: dict[str, list[int]] = {}
     unknown: list[int] = []
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         nonlocal moment
         moment += 1
         if f == "enqueue":
             put.setdefault(json.dumps(argument, sort_keys=True), []).append(moment)
             return True
-        if not known:
+        if not is_definite:
             unknown.append(moment)
             return True
         told = json.dumps(result, sort_keys=True)
@@ -204,12 +204,12 @@ def unordered_queue(initial: Any) -> Run:
 def priority_queue(initial: Any) -> Run:
     queue = sorted(initial or [])
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         if f == "enqueue":
             bisect.insort(queue, argument)
             return True
         told = queue.pop(0) if queue else None
-        return not known or same(told, result)
+        return not is_definite or same(told, result)
 
     return run
 
@@ -217,12 +217,12 @@ def priority_queue(initial: Any) -> Run:
 def stack(initial: Any) -> Run:
     elements = list(initial or [])
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         if f == "push":
             elements.append(argument)
             return True
         told = elements.pop() if elements else None
-        return not known or same(told, result)
+        return not is_definite or same(told, result)
 
     return run
 
@@ -230,11 +230,11 @@ def stack(initial: Any) -> Run:
 def append_log(initial: Any) -> Run:
     log = list(initial or [])
 
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
         if f == "read":
-            return not known or same(result, log)
+            return not is_definite or same(result, log)
         log.append(argument)
-        if known and isinstance(result, list) and not same(result, argument):
+        if is_definite and isinstance(result, list) and not same(result, argument):
             return same(result, [len(log) - 1, argument])
         return True
 
@@ -242,8 +242,8 @@ def append_log(initial: Any) -> Run:
 
 
 def echo(initial: Any) -> Run:
-    def run(f: str, argument: Any, result: Any, known: bool) -> bool:
-        return not known or same(result, argument)
+    def run(f: str, argument: Any, result: Any, is_definite: bool) -> bool:
+        return not is_definite or same(result, argument)
 
     return run
 

@@ -53,7 +53,7 @@ from checkers.linearizable.search.kernel import (
     advance,
 )
 from checkers.linearizable.search.orders import order_of_trail, placed
-from checkers.linearizable.search.progress import Allowance, Given, Reached
+from checkers.linearizable.search.progress import Allowance, Reached, SearchInput
 from checkers.linearizable.search.timeline import Layout, Problem, layout
 from checkers.linearizable.values import NEVER
 
@@ -265,10 +265,10 @@ class _Search:
             if search_budget.is_over() and reached.at < until:
                 ended = TIME
                 break
-            given = Given(self._layout.line, self._transitions.moves(), present, self._layout.words)
+            inputs = SearchInput(self._layout.line, self._transitions.moves(), present, self._layout.words)
             allowance = Allowance(min(limit, reached.explored + looks_after), self.room, kept, cuts)
             begun = reached
-            ended, reached = advance(given, allowance, until, reached)
+            ended, reached = advance(inputs, allowance, until, reached)
             self._transitions.fill()
             if ended == LIMIT and allowance.limit < limit:
                 search_budget.say(partial(self._words, reached))

@@ -35,7 +35,7 @@ from checkers.linearizable.search.configurations import (
     with_room,
 )
 from checkers.linearizable.search.events import COMPLETED, INVOKED, MAY_HAPPEN, READS, looked_up
-from checkers.linearizable.search.progress import Given
+from checkers.linearizable.search.progress import SearchInput
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled, inlined
 
@@ -79,44 +79,44 @@ class DfsState(NamedTuple):
 
 
 @compiled
-def descend(given: Given, dive: DfsState, seen: Rows, most: int, together: int) -> tuple[int, Rows]:
+def descend(inputs: SearchInput, dive: DfsState, seen: Rows, most: int, together: int) -> tuple[int, Rows]:
     """Go on until something stops it, or `most` configurations are explored in all. Returns how it ended, and the
     configurations that were met. Before a completion not more than `together` operations take effect that have not."""
     here, row = dive.here, dive.next
     if here[DEPTH] == 0:
         copy(dive.row[0], row)
-        _back(given, dive, 0)
+        _back(inputs, dive, 0)
         here[STEPS] = 0
-        ended = _forward(given, dive)
+        ended = _forward(inputs, dive)
         if ended != WENT_ON:
             return ended, seen
-        seen = _followed(given, dive, seen, 0)
+        seen = _followed(inputs, dive, seen, 0)
     while here[DEPTH] > 0:
         if here[EXPLORED] >= most:
             return SPENT, seen
         top = here[DEPTH] - 1
-        _back(given, dive, dive.at[top])
+        _back(inputs, dive, dive.at[top])
         here[STEPS] = dive.steps_before[top]
-        ended = _taken(given, dive, top)
+        ended = _taken(inputs, dive, top)
         if ended == NOWHERE:
             here[DEPTH] -= 1
             continue
         early = dive.early[top] + 1
-        if ended == WENT_ON and has(row, PLACED, given.line.slot_of[given.line.subject[here[AT]]]):
+        if ended == WENT_ON and has(row, PLACED, inputs.line.slot_of[inputs.line.subject[here[AT]]]):
             early = 0
-            ended = _forward(given, dive)
+            ended = _forward(inputs, dive)
         if ended != WENT_ON:
             # Nothing was noted: what was tried is tried again.
             return ended, seen
         dive.target[top] += 1
         here[EXPLORED] += 1
         if early < together:
-            seen = _followed(given, dive, seen, early)
+            seen = _followed(inputs, dive, seen, early)
     return NOWHERE, seen
 
 
 @compiled
-def _followed(given: Given, dive: DfsState, seen: Rows, early: int) -> Rows:
+def _followed(inputs: SearchInput, dive: DfsState, seen: Rows, early: int) -> Rows:
     """Make choices in the configuration in `next`, unless it was met before."""
     here, row = dive.here, dive.next
     known = with_room(seen, 1)
@@ -137,27 +137,27 @@ def _followed(given: Given, dive: DfsState, seen: Rows, early: int) -> Rows:
 
 
 @compiled
-def _taken(given: Given, dive: DfsState, top: int) -> int:
+def _taken(inputs: SearchInput, dive: DfsState, top: int) -> int:
     """Let the next operation take effect, and then the reads that fit: in `next`, before the same event.
 
     WENT_ON if it did, ASKS if something is missing, NOWHERE if all was tried.
     """
-    line, moves = given.line, given.moves
+    line, moves = inputs.line, inputs.moves
     kinds = len(line.does)
     before, row = dive.row[top], dive.next
     while True:
         if dive.choice[top] == FIRST:
-            dive.choice[top] = _next_choice(given, before, FIRST, dive.first_end)
+            dive.choice[top] = _next_choice(inputs, before, FIRST, dive.first_end)
         choice = dive.choice[top]
         if choice == FIRST - 1 - kinds:
             return NOWHERE
-        slot = _slot_of(given, choice)
-        kind = FIRST - 1 - choice if slot < 0 else line.kind_of[given.present.open_in[slot]]
+        slot = _slot_of(inputs, choice)
+        kind = FIRST - 1 - choice if slot < 0 else line.kind_of[inputs.present.open_in[slot]]
         place = looked_up(moves, before[STATE] * kinds + kind)
         if place < 0:
             return ASKS
         if dive.target[top] == moves.table[place, 2]:
-            dive.choice[top] = _next_choice(given, before, choice, dive.first_end)
+            dive.choice[top] = _next_choice(inputs, before, choice, dive.first_end)
             dive.target[top] = 0
             continue
         target = moves.targets[moves.table[place, 1] + dive.target[top]]
@@ -168,15 +168,15 @@ def _taken(given: Given, dive: DfsState, top: int) -> int:
         row[STATE] = target
         if slot >= 0:
             put(row, PLACED, slot)
-            dive.step[dive.here[STEPS]] = given.present.open_in[slot]
+            dive.step[dive.here[STEPS]] = inputs.present.open_in[slot]
         else:
-            row[PLACED + 2 * given.words + line.column[kind]] += 1
+            row[PLACED + 2 * inputs.words + line.column[kind]] += 1
             dive.step[dive.here[STEPS]] = -1 - kind
         dive.here[STEPS] += 1
-        for other in range(len(given.present.open_in)):
-            operation = given.present.open_in[other]
+        for other in range(len(inputs.present.open_in)):
+            operation = inputs.present.open_in[other]
             if operation >= 0 and line.does[line.kind_of[operation]] == READS and not has(row, PLACED, other):
-                fits = _fits(given, row[STATE], operation)
+                fits = _fits(inputs, row[STATE], operation)
                 if fits < 0:
                     return ASKS
                 if fits > 0:
@@ -187,10 +187,10 @@ def _taken(given: Given, dive: DfsState, top: int) -> int:
 
 
 @inlined
-def _next_choice(given: Given, row: Int64, last: int, first_end: Int64) -> int:
+def _next_choice(inputs: SearchInput, row: Int64, last: int, first_end: Int64) -> int:
     """Behind the last one: the operation that ends next and can take effect; then the indefinite kinds; the one behind
     all kinds if nothing is left. Of equal operations the one that ends first takes effect: they are interchangeable."""
-    line, open_in = given.line, given.present.open_in
+    line, open_in = inputs.line, inputs.present.open_in
     kind = FIRST - last
     if last >= FIRST:
         for slot in range(len(open_in)):
@@ -211,46 +211,46 @@ def _next_choice(given: Given, row: Int64, last: int, first_end: Int64) -> int:
             return least
         kind = 0
     while kind < len(line.does):
-        used = row[PLACED + 2 * given.words + line.column[kind]] if given.present.available[kind] else 0
-        if given.present.available[kind] > used:
+        used = row[PLACED + 2 * inputs.words + line.column[kind]] if inputs.present.available[kind] else 0
+        if inputs.present.available[kind] > used:
             break
         kind += 1
     return FIRST - 1 - kind
 
 
 @inlined
-def _slot_of(given: Given, choice: int) -> int:
+def _slot_of(inputs: SearchInput, choice: int) -> int:
     """Of the operation that is chosen; -1 if it is a kind of indefinite ones."""
-    open_in = given.present.open_in
+    open_in = inputs.present.open_in
     found = -1
     for slot in range(len(open_in)):
-        if open_in[slot] >= 0 and given.line.end[open_in[slot]] == choice:
+        if open_in[slot] >= 0 and inputs.line.end[open_in[slot]] == choice:
             found = slot
     return found
 
 
 @inlined
-def _fits(given: Given, state: int, operation: int) -> int:
+def _fits(inputs: SearchInput, state: int, operation: int) -> int:
     """How many states a read leads to: none if it does not fit; -1, and asked for, if that is missing."""
-    place = looked_up(given.moves, state * len(given.line.does) + given.line.kind_of[operation])
+    place = looked_up(inputs.moves, state * len(inputs.line.does) + inputs.line.kind_of[operation])
     if place < 0:
         return -1
-    targets: int = given.moves.table[place, 2]
+    targets: int = inputs.moves.table[place, 2]
     return targets
 
 
 @inlined
-def _forward(given: Given, dive: DfsState) -> int:
+def _forward(inputs: SearchInput, dive: DfsState) -> int:
     """Go over the events, with the configuration in `next`, up to the completion of an operation that has not taken
     effect: WENT_ON. FOUND behind the last one, ASKS if something is missing."""
-    line, present, row, here = given.line, given.present, dive.next, dive.here
+    line, present, row, here = inputs.line, inputs.present, dive.next, dive.here
     while here[AT] < len(line.event):
         at = here[AT]
         what = line.subject[at]
         if line.event[at] == INVOKED:
             fits = 0
             if line.does[line.kind_of[what]] == READS:
-                fits = _fits(given, row[STATE], what)
+                fits = _fits(inputs, row[STATE], what)
                 if fits < 0:
                     return ASKS
             present.open_in[line.slot_of[what]] = what
@@ -269,15 +269,15 @@ def _forward(given: Given, dive: DfsState) -> int:
         else:
             dive.available[at] = present.available[what]
             present.available[what] = 0
-            row[PLACED + 2 * given.words + line.column[what]] = 0
+            row[PLACED + 2 * inputs.words + line.column[what]] = 0
         here[AT] = at + 1
     return FOUND
 
 
 @inlined
-def _back(given: Given, dive: DfsState, at: int) -> None:
+def _back(inputs: SearchInput, dive: DfsState, at: int) -> None:
     """Take back the events from that one on."""
-    line, present = given.line, given.present
+    line, present = inputs.line, inputs.present
     while dive.here[AT] > at:
         dive.here[AT] -= 1
         event = dive.here[AT]

@@ -11,7 +11,7 @@ from checkers import search_budget
 from checkers.linearizable.search.configurations import PLACED, STATE, no_rows
 from checkers.linearizable.search.depth import ASKS, EXPLORED, FOUND, NOWHERE, SPENT, STEPS, DfsState, descend
 from checkers.linearizable.search.events import Present
-from checkers.linearizable.search.progress import Given
+from checkers.linearizable.search.progress import SearchInput
 from checkers.linearizable.search.timeline import Layout, Problem
 
 TOGETHER = (2, 3, 1 << 40)
@@ -56,8 +56,8 @@ def _descent(problem: Problem, of: Layout, most: int, elements: int, together: i
     seen = no_rows(len(begun.next), 64)
     ended = SPENT
     while (ended == ASKS or here[EXPLORED] < most) and moves.elements <= elements and not search_budget.is_over():
-        given = Given(of.line, moves.moves(), present, of.words)
-        ended, seen = descend(given, begun, seen, min(most, int(here[EXPLORED]) + BETWEEN_LOOKS), together)
+        inputs = SearchInput(of.line, moves.moves(), present, of.words)
+        ended, seen = descend(inputs, begun, seen, min(most, int(here[EXPLORED]) + BETWEEN_LOOKS), together)
         moves.fill()
         if ended in (FOUND, NOWHERE):
             break

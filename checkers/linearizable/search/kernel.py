@@ -45,7 +45,7 @@ from checkers.linearizable.search.events import (
     find,
     looked_up,
 )
-from checkers.linearizable.search.progress import Allowance, Completion, Found, Given, Reached
+from checkers.linearizable.search.progress import Allowance, Completion, Found, Reached, SearchInput
 from checkers.linearizable.search.superfluous import OpenSlots, without_superfluous
 from harness.compiled import compiled, inlined
 
@@ -61,13 +61,13 @@ WIDEN_FACTOR_EMPTY = 16
 
 
 @compiled
-def advance(given: Given, allowance: Allowance, until: int, reached: Reached) -> tuple[int, Reached]:
+def advance(inputs: SearchInput, allowance: Allowance, until: int, reached: Reached) -> tuple[int, Reached]:
     """Go over the events up to `until`, or until something stops it.
 
     Returns how it ended, and how far it came: before the event at which it stopped.
     """
     at, current, explored, trail, settled = reached
-    line, present = given.line, given.present
+    line, present = inputs.line, inputs.present
     tried = np.full(len(line.does), -1, dtype=np.int64)
     while at < until:
         settled = explored
@@ -76,21 +76,21 @@ def advance(given: Given, allowance: Allowance, until: int, reached: Reached) ->
             present.available[what] += 1
         elif line.event[at] == OVER:
             present.available[what] = 0
-            current = _forgotten(current, line.column[what], given.words)
+            current = _forgotten(current, line.column[what], inputs.words)
         elif line.event[at] == INVOKED:
             trail = with_steps(trail, len(current))
-            if not _fits_where_known(given, what, current, trail):
+            if not _fits_where_known(inputs, what, current, trail):
                 return MISSING, Reached(at, current, explored, trail, settled)
             present.open_in[line.slot_of[what]] = what
         else:
-            completion = _completion(given, line.slot_of[what], tried, current.shape[1])
+            completion = _completion(inputs, line.slot_of[what], tried, current.shape[1])
             noted = trail.size[0]
             ended, explored, found = _explored(
-                given, completion, allowance, explored, _split(completion, current, trail)
+                inputs, completion, allowance, explored, _split(completion, current, trail)
             )
             left, trail = found.done.row[: found.done.size[0]], found.trail
             if ended == DONE and len(left) > 1:
-                left = without_superfluous(left, _still_open(given, completion), allowance.kept + 1)
+                left = without_superfluous(left, _still_open(inputs, completion), allowance.kept + 1)
                 ended = WIDE if len(left) > allowance.kept and not allowance.cuts else DONE
             if ended != DONE:
                 # What is explored again when it is known counts again: it takes as long as the first time.
@@ -106,14 +106,14 @@ def advance(given: Given, allowance: Allowance, until: int, reached: Reached) ->
 
 
 @compiled
-def _fits_where_known(given: Given, operation: int, current: Int64, trail: Trail) -> bool:
+def _fits_where_known(inputs: SearchInput, operation: int, current: Int64, trail: Trail) -> bool:
     """A read takes effect at once in the configurations in which it fits: it changes nothing, so waiting wins nothing.
 
         0 invoke write 1, 1 ok write 1, 2 invoke read, 3 ok read 1: at 2 the state is 1, and the read is placed
 
     Returns False, having changed nothing, if entries are missing.
     """
-    line, moves = given.line, given.moves
+    line, moves = inputs.line, inputs.moves
     kind = line.kind_of[operation]
     if line.does[kind] != READS:
         return True
@@ -150,8 +150,8 @@ def _forgotten(current: Int64, column: int, words: int) -> Int64:
 
 
 @compiled
-def _completion(given: Given, slot: int, tried: Int64, width: int) -> Completion:
-    line, open_in = given.line, given.present.open_in
+def _completion(inputs: SearchInput, slot: int, tried: Int64, width: int) -> Completion:
+    line, open_in = inputs.line, inputs.present.open_in
     is_open = np.flatnonzero(open_in >= 0)
     does = line.does[line.kind_of[open_in[is_open]]]
     changes = is_open[does != READS]
@@ -159,8 +159,8 @@ def _completion(given: Given, slot: int, tried: Int64, width: int) -> Completion
         slot,
         is_open[does == READS],
         changes[np.argsort(line.end[open_in[changes]])],
-        set_of(is_open[does == OVERWRITES], given.words),
-        np.flatnonzero(given.present.available),
+        set_of(is_open[does == OVERWRITES], inputs.words),
+        np.flatnonzero(inputs.present.available),
         tried,
         np.empty(width, dtype=np.int64),
     )
@@ -184,7 +184,7 @@ def _split(completion: Completion, current: Int64, trail: Trail) -> Found:
 
 @compiled
 def _explored(
-    given: Given, completion: Completion, allowance: Allowance, explored: int, found: Found
+    inputs: SearchInput, completion: Completion, allowance: Allowance, explored: int, found: Found
 ) -> tuple[int, int, Found]:
     """Let operations take effect in the configurations that lack the one that completes, until it does in all.
 
@@ -197,7 +197,7 @@ def _explored(
     lacking, done, trail = found
     while at < lacking.size[0]:
         if explored - before >= WIDEN_FACTOR * allowance.kept * (1 if done.size[0] else WIDEN_FACTOR_EMPTY):
-            if not allowance.cuts and given.moves.asked[0] == 0:
+            if not allowance.cuts and inputs.moves.asked[0] == 0:
                 return WIDE, explored, Found(lacking, done, trail)
             break
         explored += 1
@@ -206,36 +206,36 @@ def _explored(
         if lacking.size[0] + done.size[0] > allowance.room or trail.size[0] > allowance.room:
             return FULL, explored, Found(lacking, done, trail)
         for choice in range(len(completion.changes) + len(completion.possible)):
-            kind, slot, step = _chosen(given, completion, choice, lacking.row[at], explored)
+            kind, slot, step = _chosen(inputs, completion, choice, lacking.row[at], explored)
             if kind < 0:
                 continue
-            first, targets = _targets(given, lacking.row[at], kind)
+            first, targets = _targets(inputs, lacking.row[at], kind)
             if lacking.size[0] + targets > len(lacking.row):
                 lacking = with_room(lacking, targets)
             if done.size[0] + targets > len(done.row):
                 done = with_room(done, targets)
             if trail.size[0] + targets * (1 + len(completion.reads)) > len(trail.step):
                 trail = with_steps(trail, targets * (1 + len(completion.reads)))
-            for target in given.moves.targets[first : first + targets]:
-                _take(given, completion, lacking.row[at], (kind, slot, step, target), Found(lacking, done, trail))
+            for target in inputs.moves.targets[first : first + targets]:
+                _take(inputs, completion, lacking.row[at], (kind, slot, step, target), Found(lacking, done, trail))
         at += 1
-        if given.moves.asked[0] == len(given.moves.missing):
+        if inputs.moves.asked[0] == len(inputs.moves.missing):
             break
-    ended = MISSING if given.moves.asked[0] else DONE if done.size[0] else STUCK
+    ended = MISSING if inputs.moves.asked[0] else DONE if done.size[0] else STUCK
     return ended, explored, Found(lacking, done, trail)
 
 
 @inlined
-def _chosen(given: Given, completion: Completion, choice: int, row: Int64, number: int) -> tuple[int, int, int]:
+def _chosen(inputs: SearchInput, completion: Completion, choice: int, row: Int64, number: int) -> tuple[int, int, int]:
     """The kind of one of the operations that may take effect, its slot, and what the trail calls it; the kind is -1 if
     it cannot take effect in this configuration, and the slot is -1 if it is indefinite.
 
     Of equal open operations the one that ends first takes effect, because they are interchangeable.
     """
-    line, changes = given.line, completion.changes
+    line, changes = inputs.line, completion.changes
     if choice < len(changes):
         slot = changes[choice]
-        step = given.present.open_in[slot]
+        step = inputs.present.open_in[slot]
         kind = line.kind_of[step]
         if has(row, PLACED, slot) or completion.tried[kind] == number:
             return -1, slot, step
@@ -243,42 +243,44 @@ def _chosen(given: Given, completion: Completion, choice: int, row: Int64, numbe
     else:
         kind = completion.possible[choice - len(changes)]
         slot, step, column = -1, -1 - kind, line.column[kind]
-        if column != UNCOUNTED and row[PLACED + 2 * given.words + column] >= given.present.available[kind]:
+        if column != UNCOUNTED and row[PLACED + 2 * inputs.words + column] >= inputs.present.available[kind]:
             return -1, slot, step
     # What no operation needs between two changes was of no use.
     return -1 if line.does[kind] == OVERWRITES and row[UNREAD] else kind, slot, step
 
 
 @inlined
-def _targets(given: Given, row: Int64, kind: int) -> tuple[int, int]:
+def _targets(inputs: SearchInput, row: Int64, kind: int) -> tuple[int, int]:
     """Where the states are to which this kind leads, and how many; none, and asked for, if nothing is known of it."""
-    at = looked_up(given.moves, row[STATE] * len(given.line.does) + kind)
+    at = looked_up(inputs.moves, row[STATE] * len(inputs.line.does) + kind)
     if at < 0:
         return 0, 0
-    return given.moves.table[at, 1], given.moves.table[at, 2]
+    return inputs.moves.table[at, 1], inputs.moves.table[at, 2]
 
 
 @inlined
-def _take(given: Given, completion: Completion, before: Int64, effect: tuple[int, int, int, int], found: Found) -> None:
+def _take(
+    inputs: SearchInput, completion: Completion, before: Int64, effect: tuple[int, int, int, int], found: Found
+) -> None:
     """An operation takes effect, and then the reads that fit. `effect`: its kind, slot and step, and the new state."""
     kind, slot, step, target = effect
-    overwriting = given.line.does[kind] == OVERWRITES
+    overwriting = inputs.line.does[kind] == OVERWRITES
     if slot < 0 and target == before[STATE] and not overwriting:
         return
-    row, free = completion.row, PLACED + given.words
+    row, free = completion.row, PLACED + inputs.words
     copy(before, row)
     row[STATE] = target
     row[UNREAD] = slot < 0
     if slot >= 0:
         put(row, PLACED, slot)
-    elif given.line.column[kind] != UNCOUNTED:
-        row[PLACED + 2 * given.words + given.line.column[kind]] += 1
+    elif inputs.line.column[kind] != UNCOUNTED:
+        row[PLACED + 2 * inputs.words + inputs.line.column[kind]] += 1
     if overwriting:
         # Right before an overwrite, every open overwrite can take effect unseen.
-        for w in range(given.words):
+        for w in range(inputs.words):
             row[free + w] = completion.overwrites[w] & ~row[PLACED + w]
     record(found.trail, row, step)
-    _read(given, completion, found.trail)
+    _read(inputs, completion, found.trail)
     if not has(row, PLACED, completion.slot):
         add(found.lacking, row)
     # Where it had been free already, this row can still be reached later; as can one that used an indefinite operation
@@ -293,13 +295,13 @@ def _take(given: Given, completion: Completion, before: Int64, effect: tuple[int
 
 
 @inlined
-def _read(given: Given, completion: Completion, trail: Trail) -> None:
+def _read(inputs: SearchInput, completion: Completion, trail: Trail) -> None:
     """Each open read that fits takes effect: it changes nothing, so waiting wins nothing."""
-    line, moves, row = given.line, given.moves, completion.row
+    line, moves, row = inputs.line, inputs.moves, completion.row
     for slot in completion.reads:
         if has(row, PLACED, slot):
             continue
-        operation = given.present.open_in[slot]
+        operation = inputs.present.open_in[slot]
         at = looked_up(moves, row[STATE] * len(line.does) + line.kind_of[operation])
         if at >= 0 and moves.table[at, 2] > 0:
             put(row, PLACED, slot)
@@ -308,11 +310,11 @@ def _read(given: Given, completion: Completion, trail: Trail) -> None:
 
 
 @compiled
-def _still_open(given: Given, completion: Completion) -> OpenSlots:
+def _still_open(inputs: SearchInput, completion: Completion) -> OpenSlots:
     """Slots of the operations that are open behind the completion."""
     changes = completion.changes
-    does = given.line.does[given.line.kind_of[given.present.open_in[changes]]]
-    reads, others = set_of(completion.reads, given.words), set_of(changes[does == OTHER], given.words)
+    does = inputs.line.does[inputs.line.kind_of[inputs.present.open_in[changes]]]
+    reads, others = set_of(completion.reads, inputs.words), set_of(changes[does == OTHER], inputs.words)
     overwrites = completion.overwrites.copy()
     for bits in (reads, overwrites, others):
         clear(bits, 0, completion.slot)

@@ -35,7 +35,7 @@ class Reached(NamedTuple):
     """How many of those had been explored before it began with the next event."""
 
 
-class Given(NamedTuple):
+class SearchInput(NamedTuple):
     """What is searched."""
 
     line: Timeline

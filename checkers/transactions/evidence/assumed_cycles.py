@@ -106,7 +106,7 @@ def _shown_by(kind: Dependency, row: Mapping[str, Any]) -> CycleStep | None:
 def _order(row: Mapping[str, Any]) -> CycleStep | None:
     """Of two versions; None if an order that the system reported is all that orders them."""
     evidence = OrderedBy(row["because"])
-    if evidence is OrderedBy.GIVEN:
+    if evidence is OrderedBy.REPORTED:
         return None
     because = INITIALLY if evidence is OrderedBy.INITIAL else _ASSUMPTION[evidence].value
     transactions = dict.fromkeys(one for one in (row["earlier"], row["later"]) if one is not None)

@@ -43,7 +43,7 @@ class Sentences:
             text = f"{target} appended {one.next_value} to {one.key} after {source}'s {one.value}"
         else:
             text = f"{target} wrote {one.key} = {one.next_value} over {source}'s {one.value}"
-        return text + self._shown(one)
+        return text + self._seen_by(one)
 
     def wr(self, one: Sentence) -> str:
         source, target = self.name(one.source), self.name(one.target)
@@ -56,7 +56,9 @@ class Sentences:
         source, target = self.name(one.source), self.name(one.target)
         if not self._lists(one):
             saw = "null, which it is before any write" if one.value is None else str(one.value)
-            return f"{source} read {one.key} as {saw}, and {target} wrote {one.next_value} over that{self._shown(one)}"
+            return (
+                f"{source} read {one.key} as {saw}, and {target} wrote {one.next_value} over that{self._seen_by(one)}"
+            )
         read = self._read(one.source, one.key or "", one.value)
         text = f"{source} did not see {target}'s append of {one.next_value} to {one.key}, because it read {read}"
         if one.evidence is None or one.evidence == one.source:
@@ -79,7 +81,7 @@ class Sentences:
     def read(self, one: Sentence) -> str:
         return f"{self._reads(one.target, one.source, one.key or '')}, so {self._before(one)}"
 
-    def known(self, one: Sentence) -> str:
+    def version_order(self, one: Sentence) -> str:
         wrote = self._of(one.target).wrote(one.key or "")
         return f"{self.name(one.target)} {wrote} after what {self.name(one.source)} appended, so {self._before(one)}"
 
@@ -115,7 +117,7 @@ class Sentences:
     def _lists(self, one: Sentence) -> bool:
         return any(self._of(end).appends_to(one.key) for end in (one.source, one.target))
 
-    def _shown(self, one: Sentence) -> str:
+    def _seen_by(self, one: Sentence) -> str:
         """Which transaction saw both versions."""
         evidence = None if one.evidence is None else self.transactions.get(one.evidence)
         if evidence is None:
@@ -157,7 +159,7 @@ _SENTENCES: Mapping[str, Callable[[Sentences, Sentence], str]] = {
     Because.INITIAL.value: Sentences.initial,
     Because.INSIDE.value: Sentences.inside,
     Because.READ.value: Sentences.read,
-    Because.KNOWN.value: Sentences.known,
+    Because.VERSION_ORDER.value: Sentences.version_order,
     Because.OVERWRITTEN.value: Sentences.overwritten,
     Because.OVERWRITES.value: Sentences.overwrites,
     Because.EXCLUSIVE.value: Sentences.exclusive,

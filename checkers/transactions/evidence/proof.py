@@ -59,7 +59,7 @@ class Because(Enum):
     READ = "read"
     SESSION = "session"
     REALTIME = "realtime"
-    KNOWN = "known"
+    VERSION_ORDER = "known"
     OVERWRITTEN = "overwritten"
     OVERWRITES = "overwrites"
     EXCLUSIVE = "exclusive"

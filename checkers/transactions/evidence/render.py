@@ -21,7 +21,7 @@ OPERATIONS_SHOWN = 8
 
 DRAWN_AS = {
     Because.READ.value: "wr",
-    Because.KNOWN.value: "ww",
+    Because.VERSION_ORDER.value: "ww",
     Because.OVERWRITTEN.value: "ww",
     Because.OVERWRITES.value: "rw",
     Because.EXCLUSIVE.value: "ww",

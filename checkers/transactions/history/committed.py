@@ -50,7 +50,7 @@ class Committed:
     """Of each operation, dense."""
     writer: Int32
     """Of each operation: WRITES, or the transaction that this read's value is from."""
-    known: Int32 = field(default_factory=_no_orders)
+    version_edges: Int32 = field(default_factory=_no_orders)
     """Rows (key, u, v): the version that u wrote of the key certainly precedes v's. Empty for registers without
     assumptions; of lists, neighbours in the order that reads have shown. Not transitively closed."""
 

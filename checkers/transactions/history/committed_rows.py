@@ -87,7 +87,7 @@ def committed(parts: Sequence[pa.Table]) -> tuple[Committed, Int64]:
         first=first,
         key=key[row],
         writer=_writers(row, source, transaction),
-        known=order_of_versions,
+        version_edges=order_of_versions,
     ), keys
 
 

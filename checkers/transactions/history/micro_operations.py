@@ -48,7 +48,7 @@ class MicroOperations:
     """Lists, or nulls of any type."""
 
     @property
-    def shown(self) -> Bool:
+    def has_answer(self) -> Bool:
         """Of reads: whether the answer was anything but null or an empty list."""
         lengths = integers(pc.list_value_length(self.values)) if pa.types.is_list(self.values.type) else 0
         return np.asarray((self.value != NONE) | (lengths > 0))

@@ -78,7 +78,7 @@ def _weak(committed: Committed, models: Sequence[ConsistencyModel]) -> Mapping[C
 def answer(committed: Committed, model: ConsistencyModel, bounds: Bounds = DEMANDED) -> Decision:
     """The decision on one model. Where it is VALID it has an order if the model has one of transactions or events."""
     if model in OF_WRITES:
-        if not len(committed.known):
+        if not len(committed.version_edges):
             return Decision(verdict=Verdict.VALID)
         return weak_levels(_written(committed), [OF_WRITES[model]])[OF_WRITES[model]]
     if model.value in LEVELS:

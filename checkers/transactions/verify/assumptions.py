@@ -24,20 +24,20 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.transactions.verify.history import Refuted, TransactionHistory
-from checkers.transactions.verify.shown import Shown
+from checkers.transactions.verify.observations import Observations
 
 Version = int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assumptions:
-    shown: Shown
+    observations: Observations
     assumed: frozenset[str]
     _writers: dict[int, dict[int, int]] = field(default_factory=dict)
 
     @property
     def history(self) -> TransactionHistory:
-        return self.shown.history
+        return self.observations.history
 
     def require_precedes(self, key: int, before: Version, after: Version, because: Any, named: Any) -> None:
         """Raises Refuted unless these transactions show, by this assumption, that the one precedes the other."""
@@ -73,7 +73,7 @@ class Assumptions:
     def _in_time(self, key: int, before: Version, after: Version, transactions: tuple[int, ...]) -> bool:
         if len(transactions) != 2:
             return False
-        self.shown.require_ended_before(*transactions)
+        self.observations.require_ended_before(*transactions)
         first, second = (self._touched(transaction, key) for transaction in transactions)
         return before in chain(*first) and after in chain(*second)
 
@@ -81,10 +81,10 @@ class Assumptions:
         """(what it read first that is a version, what it left), each at most one."""
         shown = [
             value
-            for of, value in self.shown.reads(transaction)
+            for of, value in self.observations.reads(transaction)
             if of == key and self._is_shown(transaction, key, value)
         ]
-        left = None if self.history.failed[transaction] else self.shown.written(transaction, key)
+        left = None if self.history.failed[transaction] else self.observations.written(transaction, key)
         return shown[:1], [] if left is None else [left]
 
     def _is_shown(self, reader: int, key: int, value: Version) -> bool:

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from checkers.transactions.verify.assumptions import Assumptions, Version
 from checkers.transactions.verify.demands import Demand, ExternalOrder, Family, Seen
 from checkers.transactions.verify.history import Refuted, TransactionHistory
-from checkers.transactions.verify.shown import Shown
+from checkers.transactions.verify.observations import Observations
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def require_cycle(history: TransactionHistory, demand: Demand, assumed: Any, nam
     if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
         raise Refuted("there are no steps")
     history.require_unique_writes()
-    assumptions = Assumptions(shown=Shown(history=history), assumed=frozenset(assumed))
+    assumptions = Assumptions(observations=Observations(history=history), assumed=frozenset(assumed))
     if name == CYCLIC_VERSIONS:
         _require_cycle_of_versions(assumptions, steps)
         return
@@ -103,7 +103,7 @@ def require_step(assumptions: Assumptions, step: Mapping[str, Any]) -> tuple[str
         raise Refuted(f"there are no steps of kind {kind!r}")
     source, target = history.named(step.get("source")), history.named(step.get("target"))
     for transaction in (source, target):
-        assumptions.shown.require_committed(transaction)
+        assumptions.observations.require_committed(transaction)
     if source == target:
         raise Refuted("it leads nowhere")
     rule(assumptions, source, target, step)
@@ -115,10 +115,10 @@ def _require_cycle_of_versions(assumptions: Assumptions, steps: Sequence[Mapping
     _require_closed([((key, before), (key, after)) for key, before, after in ordered])
 
 
-def _each(steps: Sequence[Mapping[str, Any]], judged: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
+def _each(steps: Sequence[Mapping[str, Any]], judge: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
     for number, step in enumerate(steps):
         try:
-            yield judged(step)
+            yield judge(step)
         except Refuted as reason:
             raise Refuted(f"step {number}: {reason}") from None
 
@@ -143,34 +143,34 @@ def _ordered(assumptions: Assumptions, step: Mapping[str, Any]) -> tuple[int, Ve
 
 def _ww(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
     key, before, after = _ordered(assumptions, step)
-    _require_left(assumptions.shown, source, key, before)
-    _require_left(assumptions.shown, target, key, after)
+    _require_left(assumptions.observations, source, key, before)
+    _require_left(assumptions.observations, target, key, after)
 
 
 def _wr(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
-    assumptions.shown.require_read(target, assumptions.history.key_named(step.get("key")), source)
+    assumptions.observations.require_read(target, assumptions.history.key_named(step.get("key")), source)
 
 
 def _rw(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
     key, before, after = _ordered(assumptions, step)
-    if not assumptions.shown.has_read(source, key, before):
+    if not assumptions.observations.has_read(source, key, before):
         raise Refuted(f"{assumptions.history.name(source)} did not read that")
-    _require_left(assumptions.shown, target, key, after)
+    _require_left(assumptions.observations, target, key, after)
 
 
-def _require_left(shown: Shown, transaction: int, key: int, version: Version) -> None:
-    if version is None or shown.written(transaction, key) != version:
-        raise Refuted(f"{shown.history.name(transaction)} did not leave {version} there")
+def _require_left(observations: Observations, transaction: int, key: int, version: Version) -> None:
+    if version is None or observations.written(transaction, key) != version:
+        raise Refuted(f"{observations.history.name(transaction)} did not leave {version} there")
 
 
 def _process(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
     if assumptions.history.process[source] != assumptions.history.process[target]:
         raise Refuted("not of one process")
-    assumptions.shown.require_ended_before(source, target)
+    assumptions.observations.require_ended_before(source, target)
 
 
 def _realtime(assumptions: Assumptions, source: int, target: int, step: Mapping[str, Any]) -> None:
-    assumptions.shown.require_ended_before(source, target)
+    assumptions.observations.require_ended_before(source, target)
 
 
 _RULES: Mapping[str, Callable[[Assumptions, int, int, Mapping[str, Any]], None]] = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from checkers.transactions.verify.demands import READ, SESSION, Demand, ExternalOrder, Family, Seen
 from checkers.transactions.verify.history import INITIAL, Refuted, TransactionHistory
-from checkers.transactions.verify.shown import Shown
+from checkers.transactions.verify.observations import Observations
 
 Event = tuple[int, str]
 """A transaction, and at snapshot isolation b or c."""
@@ -96,8 +96,8 @@ class Facts:
     demand: Demand
 
     @cached_property
-    def shown(self) -> Shown:
-        return Shown(history=self.history)
+    def observations(self) -> Observations:
+        return Observations(history=self.history)
 
     def step(self, entry: Any, earlier: Sequence[JudgedStep], *, is_case: bool) -> JudgedStep:
         """Raises Refuted unless its rule allows the step."""
@@ -113,7 +113,7 @@ class Facts:
             source=self._event(entry, "source"), target=self._event(entry, "target"), because=str(because)
         )
         for event in (step.source, step.target):
-            self.shown.require_committed(event[0])
+            self.observations.require_committed(event[0])
         try:
             rule(self, step, entry, earlier)
         except Refuted as reason:
@@ -141,7 +141,7 @@ class Facts:
 
     def read(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         self._sides(step, "c", "b")
-        self.shown.require_read(step.target[0], self.history.key_named(entry.get("key")), step.source[0])
+        self.observations.require_read(step.target[0], self.history.key_named(entry.get("key")), step.source[0])
 
     def session(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         if self.demand.keeps is ExternalOrder.NOTHING and not self.demand.sees_sessions:
@@ -150,7 +150,7 @@ class Facts:
         before, after = step.source[0], step.target[0]
         if INITIAL in (before, after) or self.history.process[before] != self.history.process[after]:
             raise Refuted("not of one session")
-        self.shown.require_ended_before(before, after)
+        self.observations.require_ended_before(before, after)
 
     def realtime(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         if self.demand.keeps is not ExternalOrder.REALTIME:
@@ -158,18 +158,18 @@ class Facts:
         self._sides(step, "c", "b")
         if INITIAL in (step.source[0], step.target[0]):
             raise Refuted("the initial transaction is in no time")
-        self.shown.require_ended_before(step.source[0], step.target[0])
+        self.observations.require_ended_before(step.source[0], step.target[0])
 
-    def known(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
+    def version_order(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         self._sides(step, "c", "b")
         key = self.history.key_named(entry.get("key"))
         if not self.history.lists:
             raise Refuted("registers do not show the order of their writes")
-        after = self.shown.written(step.target[0], key)
-        if step.source[0] == step.target[0] or self.shown.written(step.source[0], key) is None or after is None:
+        after = self.observations.written(step.target[0], key)
+        if step.source[0] == step.target[0] or self.observations.written(step.source[0], key) is None or after is None:
             raise Refuted("not two writers of the key")
-        elements = self.shown.place.get(key, {})
-        shown = [elements[value] for value in self.shown.all_written(step.source[0], key) if value in elements]
+        elements = self.observations.place.get(key, {})
+        shown = [elements[value] for value in self.observations.all_written(step.source[0], key) if value in elements]
         # What no read shows comes behind all that one does, if it shows but the beginning of what source appended.
         if not shown or elements.get(after, len(elements)) <= shown[-1]:
             raise Refuted("the longest list that was read does not show this order")
@@ -181,7 +181,7 @@ class Facts:
         u = step.source[0]
         if step.target[0] != writer or u == writer:
             raise Refuted("the step is not from another writer to the one that was read from")
-        self.shown.require_writer(u, key)
+        self.observations.require_writer(u, key)
         path = self._joins(entry, earlier, (u, self._side("c")), (reader, self._side("b")))
         if not path:
             raise Refuted("nothing is seen without a step")
@@ -197,10 +197,10 @@ class Facts:
         u = step.target[0]
         if step.source[0] != reader or u in (reader, writer):
             raise Refuted("the step is not from the reader to another writer")
-        self.shown.require_writer(u, key)
+        self.observations.require_writer(u, key)
         self._joins(entry, earlier, (writer, self._side("b")), (u, self._side("c")))
         if self.demand.seen is Seen.UPDATES:
-            self.shown.require_writer(reader, key)
+            self.observations.require_writer(reader, key)
 
     def exclusive(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
         if self.demand.family is not Family.SNAPSHOT:
@@ -209,8 +209,8 @@ class Facts:
         key, (u, _), (v, _) = self.history.key_named(entry.get("key")), step.source, step.target
         if u == v:
             raise Refuted("not two writers")
-        self.shown.require_writer(u, key)
-        self.shown.require_writer(v, key)
+        self.observations.require_writer(u, key)
+        self.observations.require_writer(v, key)
         self._joins(entry, earlier, (u, "b"), (v, "c"))
 
     def case(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:
@@ -218,8 +218,8 @@ class Facts:
         key = self.history.key_named(entry.get("key"))
         if step.source[0] == step.target[0]:
             raise Refuted("not two writers")
-        self.shown.require_writer(step.source[0], key)
-        self.shown.require_writer(step.target[0], key)
+        self.observations.require_writer(step.source[0], key)
+        self.observations.require_writer(step.target[0], key)
 
     def _event(self, entry: Mapping[str, Any], name: str) -> Event:
         event = entry.get(name)
@@ -244,7 +244,7 @@ class Facts:
         key = self.history.key_named(entry.get("key"))
         reader, named = self.history.named(entry.get("reader")), entry.get("writer")
         writer = INITIAL if named == INITIAL and type(named) is int else self.history.named(named)
-        self.shown.require_read(reader, key, writer)
+        self.observations.require_read(reader, key, writer)
         return reader, writer, key
 
     def _joins(
@@ -258,13 +258,15 @@ class Facts:
     def _require_seen(self, reader: int, u: int, key: int, writer: int, path: Sequence[str]) -> None:
         demand = self.demand
         if demand.seen is Seen.EARLIER_READS:
-            reads = self.shown.reads(reader)
-            met = [at for at, (of, value) in enumerate(reads) if u != INITIAL and self.shown.is_of(u, of, value)]
-            read = [at for at, (of, value) in enumerate(reads) if of == key and self.shown.is_of(writer, of, value)]
+            reads = self.observations.reads(reader)
+            met = [at for at, (of, value) in enumerate(reads) if u != INITIAL and self.observations.is_of(u, of, value)]
+            read = [
+                at for at, (of, value) in enumerate(reads) if of == key and self.observations.is_of(writer, of, value)
+            ]
             if list(path) != [READ] or not met or met[0] >= read[-1]:
                 raise Refuted("nothing of that was read earlier in the transaction")
         elif demand.seen is Seen.UPDATES:
-            self.shown.require_writer(reader, key)
+            self.observations.require_writer(reader, key)
         elif demand.seen is Seen.PATHS:
             joined = tuple(one for at, one in enumerate(path) if one != SESSION or not at or path[at - 1] != SESSION)
             if joined not in demand.paths:
@@ -281,7 +283,7 @@ _RULES: Mapping[str, Callable[[Facts, JudgedStep, Mapping[str, Any], Sequence[Ju
     "read": Facts.read,
     "session": Facts.session,
     "realtime": Facts.realtime,
-    "known": Facts.known,
+    "known": Facts.version_order,
     "overwritten": Facts.overwritten,
     "overwrites": Facts.overwrites,
     "exclusive": Facts.exclusive,

@@ -32,7 +32,7 @@ def require_witness(history: TransactionHistory, demand: Demand, found: Any) -> 
     history.require_unique_writes()
     key = history.key_named(found.get("key"))
     deeds = [_deeds(history, key, number) for number in sorted({history.named(one) for one in named})]
-    if not _RULES[name].shown(_Among(history=history, key=key, deeds=deeds)):
+    if not _RULES[name].is_shown(_Among(history=history, key=key, deeds=deeds)):
         raise Refuted(f"these transactions do not show {name}")
 
 
@@ -82,11 +82,11 @@ def _deeds(history: TransactionHistory, key: int, number: int) -> _Deeds:
     )
 
 
-def elements(shown: Value) -> list[int]:
+def elements(value: Value) -> list[int]:
     """What a read showed, one by one."""
-    if isinstance(shown, bytes):
-        return [int.from_bytes(shown[at : at + WORD], "little", signed=True) for at in range(0, len(shown), WORD)]
-    return [] if shown is None else [shown]
+    if isinstance(value, bytes):
+        return [int.from_bytes(value[at : at + WORD], "little", signed=True) for at in range(0, len(value), WORD)]
+    return [] if value is None else [value]
 
 
 def _aborted_read(among: _Among) -> bool:
@@ -176,18 +176,18 @@ def _if_committed(demand: Demand) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class _Rule:
-    shown: Callable[[_Among], bool]
+    is_shown: Callable[[_Among], bool]
     forbidden: Callable[[Demand], bool] = _always
 
 
 _RULES: Mapping[str, _Rule] = {
-    "G1a": _Rule(shown=_aborted_read, forbidden=_if_committed),
-    "G1b": _Rule(shown=_intermediate_read, forbidden=_if_committed),
-    "garbage-read": _Rule(shown=_garbage_read),
-    "future-read": _Rule(shown=_future_read, forbidden=_if_committed),
-    "internal": _Rule(shown=_internal, forbidden=lambda demand: demand.atomic),
-    "lost-update": _Rule(shown=_lost_update, forbidden=lambda demand: demand.forbids_lost_updates),
-    "duplicate-elements": _Rule(shown=_duplicate_elements),
-    "incompatible-order": _Rule(shown=_incompatible_order, forbidden=_if_committed),
-    "dirty-update": _Rule(shown=_dirty_update, forbidden=_if_committed),
+    "G1a": _Rule(is_shown=_aborted_read, forbidden=_if_committed),
+    "G1b": _Rule(is_shown=_intermediate_read, forbidden=_if_committed),
+    "garbage-read": _Rule(is_shown=_garbage_read),
+    "future-read": _Rule(is_shown=_future_read, forbidden=_if_committed),
+    "internal": _Rule(is_shown=_internal, forbidden=lambda demand: demand.atomic),
+    "lost-update": _Rule(is_shown=_lost_update, forbidden=lambda demand: demand.forbids_lost_updates),
+    "duplicate-elements": _Rule(is_shown=_duplicate_elements),
+    "incompatible-order": _Rule(is_shown=_incompatible_order, forbidden=_if_committed),
+    "dirty-update": _Rule(is_shown=_dirty_update, forbidden=_if_committed),
 }

@@ -18,7 +18,7 @@ from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.verify import Refuted, read_history, verified
 from checkers.transactions.verify.assumptions import Assumptions
-from checkers.transactions.verify.shown import Shown
+from checkers.transactions.verify.observations import Observations
 from results.output import write
 from tests.references.history_language import write_rows
 from tests.references.transaction_histories import history_rows, parsed
@@ -163,7 +163,7 @@ def test_what_is_assumed_puts_one_version_before_another(
     text: str, assumed: str, versions: list[int | None], transactions: list[int], wrong: str, tmp_path: Path
 ) -> None:
     history = read_history(written(text, tmp_path), lists=False)
-    assumptions = Assumptions(shown=Shown(history=history), assumed=frozenset({assumed}))
+    assumptions = Assumptions(observations=Observations(history=history), assumed=frozenset({assumed}))
     before, after = versions
     if not wrong:
         assumptions.require_precedes(history.key_named("x"), before, after, assumed, transactions)

@@ -15,7 +15,7 @@ from checkers.anomaly import Anomaly
 from checkers.findings import FINDINGS, gathered_findings
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, Dataset
-from checkers.transactions.checker import Known, ListAppend, _open_searches
+from checkers.transactions.checker import HistoryFacts, ListAppend, _open_searches
 from checkers.transactions.elle.edges import EDGES, Dependency
 from checkers.transactions.elle.graph.cycles import Cycles
 from checkers.transactions.elle.list_append import (
@@ -299,5 +299,5 @@ def test_a_search_that_was_given_up_matters_unless_all_that_it_could_find_is_leg
 ) -> None:
     demanded = ConsistencyModel.SERIALIZABLE
     standing = LatticePosition().showing(["G0"]) if broken else LatticePosition()
-    known = Known(findings={}, read=0, cycles=Cycles(undecided=("given up",)), unordered=0, standing=standing)
+    known = HistoryFacts(findings={}, read=0, cycles=Cycles(undecided=("given up",)), unordered=0, standing=standing)
     assert bool(_open_searches(demanded, known, dict.fromkeys(legal, WHY))) is matters

@@ -13,7 +13,7 @@ from checkers.linearizable.history.columns import spans_of
 from checkers.linearizable.history.rows import object_rows, objects, rows_of
 from checkers.linearizable.model import Columns
 from checkers.linearizable.objects import MODELS
-from checkers.linearizable.values import NEVER, shown
+from checkers.linearizable.values import NEVER, render
 from harness.record.history import history_schema
 
 JSON = pa.struct([pa.field("json", pa.string())])
@@ -45,7 +45,7 @@ def test_integers_travel_as_numbers_whatever_they_came_as() -> None:
 @pytest.mark.parametrize("value", [2**63, -(2**63), 10**18, 1.5, True, "5", [1, 2], {"a": [1]}])
 def test_everything_else_is_what_it_was(value: Any) -> None:
     row = rows_of(json_table(value))[0]
-    assert shown(row.value) == json.dumps(value)
+    assert render(row.value) == json.dumps(value)
 
 
 def test_a_cas_of_integers_is_a_pair() -> None:

@@ -51,10 +51,10 @@ def list_edges(rows: pa.Table) -> pa.Table:
     return edges_of(list_orders(rows))
 
 
-def edges_of(known: ListOrders) -> pa.Table:
+def edges_of(orders: ListOrders) -> pa.Table:
     """EDGES."""
-    found = dependencies(known)
-    read, append = (positions(of.start, of.end, of.type) for of in (known.reads, known.appends))
+    found = dependencies(orders)
+    read, append = (positions(of.start, of.end, of.type) for of in (orders.reads, orders.appends))
     source, target = (np.empty(len(found.kind), dtype=np.int64) for _ in range(2))
     for kind, of_source, of_target in (
         (Dependency.WW, append, append),
@@ -68,26 +68,26 @@ def edges_of(known: ListOrders) -> pa.Table:
     return pa.Table.from_arrays([pa.array(column) for column in columns], schema=EDGES)
 
 
-def dependencies(known: ListOrders) -> ListDependencies:
+def dependencies(orders: ListOrders) -> ListDependencies:
     """Each at most once a key, in the order of kinds, then of rows."""
-    reads, appends = known.reads, known.appends
-    committed = np.flatnonzero(known.committed & (known.position >= 0))
-    by_version = committed[np.argsort(known.position[committed])]
+    reads, appends = orders.reads, orders.appends
+    committed = np.flatnonzero(orders.committed & (orders.position >= 0))
+    by_version = committed[np.argsort(orders.position[committed])]
     source, target = by_version[:-1], by_version[1:]
     same = appends.key[source] == appends.key[target]
     ww = source[same], target[same]
 
-    seen = np.flatnonzero(known.saw >= 0)
-    wr = known.saw[seen], seen
-    reading = np.flatnonzero((reads.role <= ListRole.UPDATE) & (known.next >= 0))
-    rw = reading, known.next[reading]
+    seen = np.flatnonzero(orders.saw >= 0)
+    wr = orders.saw[seen], seen
+    reading = np.flatnonzero((reads.role <= ListRole.UPDATE) & (orders.next >= 0))
+    rw = reading, orders.next[reading]
 
-    waiting, unshown = open_ends(known)
-    last = np.full(len(known.names), -1, dtype=np.int64)
+    waiting, unshown = open_ends(orders)
+    last = np.full(len(orders.names), -1, dtype=np.int64)
     last[appends.key[by_version]] = by_version
     behind = unshown[last[appends.key[unshown]] >= 0]
     ww_behind = last[appends.key[behind]], behind
-    numbers = np.arange(len(known.names) + 1)
+    numbers = np.arange(len(orders.names) + 1)
     readers, writers = _pairs(
         np.searchsorted(reads.key[waiting], numbers), np.searchsorted(appends.key[unshown], numbers), UNSHOWN
     )
@@ -108,31 +108,31 @@ def dependencies(known: ListOrders) -> ListDependencies:
         source_row=np.concatenate([rows for _, _, _, rows, _ in groups]),
         target_row=np.concatenate([rows for _, _, _, _, rows in groups]),
     )
-    return distinct(known, found)
+    return distinct(orders, found)
 
 
-def open_ends(known: ListOrders) -> tuple[Int64, Int64]:
+def open_ends(orders: ListOrders) -> tuple[Int64, Int64]:
     """(reads that saw all of the order, appends behind it if their transactions happened: see above)."""
-    reads, appends = known.reads, known.appends
-    waiting = (reads.role <= ListRole.UPDATE) & known.agrees & (known.next < 0)
+    reads, appends = orders.reads, orders.appends
+    waiting = (reads.role <= ListRole.UPDATE) & orders.agrees & (orders.next < 0)
     matter = (appends.type == OK) | (appends.type == INFO) & (appends.elsewhere > 0)
-    return np.flatnonzero(waiting), np.flatnonzero((known.shown < 0) & matter)
+    return np.flatnonzero(waiting), np.flatnonzero((orders.reader < 0) & matter)
 
 
-def edges_left_out(known: ListOrders) -> int:
+def edges_left_out(orders: ListOrders) -> int:
     """RW edges beyond UNSHOWN a key."""
-    waiting, unshown = open_ends(known)
-    keys = len(known.names)
+    waiting, unshown = open_ends(orders)
+    keys = len(orders.names)
     readers, writers = (
-        np.bincount(of.key[rows], minlength=keys) for of, rows in ((known.reads, waiting), (known.appends, unshown))
+        np.bincount(of.key[rows], minlength=keys) for of, rows in ((orders.reads, waiting), (orders.appends, unshown))
     )
     return int(np.maximum(readers * writers - UNSHOWN, 0).sum())
 
 
-def keys_unordered(known: ListOrders) -> int:
+def keys_unordered(orders: ListOrders) -> int:
     """Keys behind whose longest read are appends of several transactions."""
-    _, unshown = open_ends(known)
-    key, start = known.appends.key[unshown], known.appends.start[unshown]
+    _, unshown = open_ends(orders)
+    key, start = orders.appends.key[unshown], orders.appends.start[unshown]
     order = np.lexsort((start, key))
     several = run_starts(key[order], start[order]) & ~run_starts(key[order])
     return len(np.unique(key[order][several]))
@@ -157,10 +157,10 @@ def _pairs(first: Int64, other: Int64, limit: int) -> tuple[Int64, Int64]:
     return left, right
 
 
-def distinct(known: ListOrders, found: ListDependencies) -> ListDependencies:
+def distinct(orders: ListOrders, found: ListDependencies) -> ListDependencies:
     """Without edges of a transaction to itself, and each once a key."""
     chosen = found.source != found.target
-    suspects = np.flatnonzero(chosen & repeating(known, found))
+    suspects = np.flatnonzero(chosen & repeating(orders, found))
     by = tuple(column[suspects] for column in (found.key, found.kind, found.source, found.target))
     order = np.lexsort(by[::-1])
     chosen[suspects[order[~run_starts(*(column[order] for column in by))]]] = False
@@ -174,21 +174,21 @@ def distinct(known: ListOrders, found: ListDependencies) -> ListDependencies:
     )
 
 
-def repeating(known: ListOrders, found: ListDependencies) -> Bool:
+def repeating(orders: ListOrders, found: ListDependencies) -> Bool:
     """Which edges may be there twice.
 
     That takes a transaction that read the key again, or one that appended again after somebody else had, or several of
     whose appends are behind the longest read.
     """
-    reads, appends = known.reads, known.appends
+    reads, appends = orders.reads, orders.appends
     same = (reads.start[1:] == reads.start[:-1]) & (reads.key[1:] == reads.key[:-1])
     again = np.append(same, False) | np.append(False, same)
-    keys = np.zeros(len(known.names), dtype=np.bool_)
+    keys = np.zeros(len(orders.names), dtype=np.bool_)
     inner = appends.role == ListRole.INNER_APPEND
     ww = np.flatnonzero(found.kind == Dependency.WW)
     left = inner[found.source_row[ww]] & (found.source[ww] != found.target[ww])
     keys[found.key[ww[left]]] = True
-    _, unshown = open_ends(known)
+    _, unshown = open_ends(orders)
     keys[appends.key[unshown[inner[unshown]]]] = True
     result = keys[found.key]
     for kind, reader in ((Dependency.WR, found.target_row), (Dependency.RW, found.source_row)):

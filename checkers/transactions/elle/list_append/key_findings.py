@@ -34,38 +34,38 @@ def key_findings(rows: pa.Table) -> pa.Table:
     return findings_of(list_orders(rows))
 
 
-def findings_of(known: ListOrders) -> pa.Table:
+def findings_of(orders: ListOrders) -> pa.Table:
     """FINDINGS."""
     findings = Findings()
-    report = KeyReport(findings=findings, names=known.names)
-    _twice_appended(findings, known)
-    _duplicate_elements(report, known)
-    _incompatible_orders(report, known)
-    _intermediate_reads(report, known)
-    _aborted_reads(report, known)
-    _dirty_updates(report, known)
-    _garbage_reads(report, known)
-    _lost_updates(report, known)
-    findings.add(LEFT_OUT, edges_left_out(known), ())
-    findings.add(UNORDERED, keys_unordered(known), ())
+    report = KeyReport(findings=findings, names=orders.names)
+    _twice_appended(findings, orders)
+    _duplicate_elements(report, orders)
+    _incompatible_orders(report, orders)
+    _intermediate_reads(report, orders)
+    _aborted_reads(report, orders)
+    _dirty_updates(report, orders)
+    _garbage_reads(report, orders)
+    _lost_updates(report, orders)
+    findings.add(LEFT_OUT, edges_left_out(orders), ())
+    findings.add(UNORDERED, keys_unordered(orders), ())
     return findings.table()
 
 
-def _name(known: ListOrders, key: np.int64) -> str:
-    return str(known.names[int(key)].as_py())
+def _name(orders: ListOrders, key: np.int64) -> str:
+    return str(orders.names[int(key)].as_py())
 
 
-def _read(known: ListOrders, row: np.int64, *about: np.int64) -> str:
+def _read(orders: ListOrders, row: np.int64, *about: np.int64) -> str:
     """A read in words, with the elements that it is about."""
-    list_read = list_in_words(known.lists[int(row)], set(map(int, about)))
+    list_read = list_in_words(orders.lists[int(row)], set(map(int, about)))
     # What a list shows again has been left out of it.
-    again = "" if known.again[row] == NONE else f", with {int(known.again[row])} again"
-    by = f"the transaction at {int(known.reads.start[row])}"
-    return f"{by} read {_name(known, known.reads.key[row])} as {list_read}{again}"
+    again = "" if orders.again[row] == NONE else f", with {int(orders.again[row])} again"
+    by = f"the transaction at {int(orders.reads.start[row])}"
+    return f"{by} read {_name(orders, orders.reads.key[row])} as {list_read}{again}"
 
 
-def _twice_appended(findings: Findings, known: ListOrders) -> None:
-    appends = known.appends
+def _twice_appended(findings: Findings, orders: ListOrders) -> None:
+    appends = orders.appends
     same = (appends.value[1:] == appends.value[:-1]) & (appends.key[1:] == appends.key[:-1])
     if not same.any():
         return
@@ -79,7 +79,7 @@ def _twice_appended(findings: Findings, known: ListOrders) -> None:
     found = [
         (
             int(appends.start[j]),
-            written_again(f"{int(appends.value[j])} is appended to {_name(known, appends.key[j])}", appends.start[i]),
+            written_again(f"{int(appends.value[j])} is appended to {_name(orders, appends.key[j])}", appends.start[i]),
         )
         for i, j in zip(first.tolist(), second.tolist(), strict=True)
         if appends.start[j] <= limit
@@ -87,33 +87,33 @@ def _twice_appended(findings: Findings, known: ListOrders) -> None:
     findings.add(MALFORMED, len(second), malformed_examples(found))
 
 
-def _duplicate_elements(report: KeyReport, known: ListOrders) -> None:
-    reads = known.reads
-    rows = np.flatnonzero(known.again != NONE)
+def _duplicate_elements(report: KeyReport, orders: ListOrders) -> None:
+    reads = orders.reads
+    rows = np.flatnonzero(orders.again != NONE)
     report.add(
         "duplicate-elements",
         key=reads.key[rows],
         operations=(reads.start[rows],),
         tie=reads.place[rows],
         sentence=lambda i: (
-            f"{_read(known, rows[i], known.again[rows[i]])}, which was appended once",
-            {"element": int(known.again[rows[i]]), "place": int(reads.place[rows[i]])},
+            f"{_read(orders, rows[i], orders.again[rows[i]])}, which was appended once",
+            {"element": int(orders.again[rows[i]]), "place": int(reads.place[rows[i]])},
         ),
     )
 
 
-def _incompatible_orders(report: KeyReport, known: ListOrders) -> None:
-    reads, lists = known.reads, known.lists
-    apart = np.flatnonzero(~known.agrees)
-    longest = known.longest[reads.key[apart]]
+def _incompatible_orders(report: KeyReport, orders: ListOrders) -> None:
+    reads, lists = orders.reads, orders.lists
+    apart = np.flatnonzero(~orders.agrees)
+    longest = orders.longest[reads.key[apart]]
     report.add(
         "incompatible-order",
         key=reads.key[apart],
         operations=(reads.start[apart], reads.start[longest]),
         tie=reads.place[apart],
         sentence=lambda i: (
-            f"{_read(known, apart[i], *(apart_at := _first_difference(lists[apart[i]], lists[longest[i]])))}, "
-            f"and {_read(known, longest[i], *apart_at)}: neither list is a prefix of the other",
+            f"{_read(orders, apart[i], *(apart_at := _first_difference(lists[apart[i]], lists[longest[i]])))}, "
+            f"and {_read(orders, longest[i], *apart_at)}: neither list is a prefix of the other",
             {"place": int(reads.place[apart[i]])},
         ),
     )
@@ -126,50 +126,50 @@ def _first_difference(one: Int64, other: Int64) -> Int64:
     return np.concatenate((one[apart], other[apart]))
 
 
-def _intermediate_reads(report: KeyReport, known: ListOrders) -> None:
-    reads, appends = known.reads, known.appends
-    inner, writer = intermediate(known)
+def _intermediate_reads(report: KeyReport, orders: ListOrders) -> None:
+    reads, appends = orders.reads, orders.appends
+    inner, writer = intermediate(orders)
     report.add(
         "G1b",
         key=reads.key[inner],
         operations=(reads.start[inner], appends.start[writer]),
         tie=reads.place[inner],
         sentence=lambda i: (
-            f"{_read(known, inner[i])}, up to {int(appends.value[writer[i]])}: the transaction at "
+            f"{_read(orders, inner[i])}, up to {int(appends.value[writer[i]])}: the transaction at "
             f"{int(appends.start[writer[i]])}, which appended that, then appended more",
             {"element": int(appends.value[writer[i]]), "place": int(reads.place[inner[i]])},
         ),
     )
 
 
-def intermediate(known: ListOrders) -> tuple[Int64, Int64]:
+def intermediate(orders: ListOrders) -> tuple[Int64, Int64]:
     """(reads that end in another transaction's append that was not its last, those appends)."""
-    appends, last = known.appends, last_shown(known)
+    appends, last = orders.appends, last_shown(orders)
     rows = np.flatnonzero(last >= 0)
     append = last[rows]
-    inner = (appends.role[append] == ListRole.INNER_APPEND) & (appends.start[append] != known.reads.start[rows])
+    inner = (appends.role[append] == ListRole.INNER_APPEND) & (appends.start[append] != orders.reads.start[rows])
     return rows[inner], append[inner]
 
 
-def _aborted_reads(report: KeyReport, known: ListOrders) -> None:
-    appends = known.appends
-    failed = np.flatnonzero((appends.type == FAIL) & (known.shown >= 0))
-    reader = known.shown[failed]
+def _aborted_reads(report: KeyReport, orders: ListOrders) -> None:
+    appends = orders.appends
+    failed = np.flatnonzero((appends.type == FAIL) & (orders.reader >= 0))
+    reader = orders.reader[failed]
     report.add(
         "G1a",
         key=appends.key[failed],
-        operations=(appends.start[failed], known.reads.start[reader]),
+        operations=(appends.start[failed], orders.reads.start[reader]),
         tie=appends.value[failed],
         sentence=lambda i: (
-            f"{_read(known, reader[i], appends.value[failed[i]])}, which shows {int(appends.value[failed[i]])}: "
+            f"{_read(orders, reader[i], appends.value[failed[i]])}, which shows {int(appends.value[failed[i]])}: "
             f"the transaction at {int(appends.start[failed[i]])}, which appended that, certainly failed",
             {"element": int(appends.value[failed[i]])},
         ),
     )
 
 
-def _dirty_updates(report: KeyReport, known: ListOrders) -> None:
-    appends, append = known.appends, known.versions.append
+def _dirty_updates(report: KeyReport, orders: ListOrders) -> None:
+    appends, append = orders.appends, orders.versions.append
     row = append[append >= 0]
     key, fails = appends.key[row], appends.type[row] == FAIL
     starts = run_starts(key, fails)
@@ -183,16 +183,16 @@ def _dirty_updates(report: KeyReport, known: ListOrders) -> None:
         tie=appends.value[clean],
         sentence=lambda i: (
             f"the transaction at {int(appends.start[clean[i]])} appended {int(appends.value[clean[i]])} to "
-            f"{_name(known, key[behind[i]])} after {int(appends.value[dirty[i]])}: the transaction at "
+            f"{_name(orders, key[behind[i]])} after {int(appends.value[dirty[i]])}: the transaction at "
             f"{int(appends.start[dirty[i]])}, which appended that, certainly failed",
             {"element": int(appends.value[clean[i]]), "aborted": int(appends.value[dirty[i]])},
         ),
     )
 
 
-def _garbage_reads(report: KeyReport, known: ListOrders) -> None:
-    reads = known.reads
-    read, element = unwritten_elements(known.read_lists, known.agrees, known.appended, known.versions)
+def _garbage_reads(report: KeyReport, orders: ListOrders) -> None:
+    reads = orders.reads
+    read, element = unwritten_elements(orders.read_lists, orders.agrees, orders.appended, orders.versions)
     order = np.lexsort((read, element, reads.key[read]))
     first = order[run_starts(reads.key[read][order], element[order])]
     read, element = read[first], element[first]
@@ -202,20 +202,20 @@ def _garbage_reads(report: KeyReport, known: ListOrders) -> None:
         operations=(reads.start[read],),
         tie=element,
         sentence=lambda i: (
-            f"{_read(known, read[i], element[i])}, which shows {int(element[i])}, but no transaction tried to append "
+            f"{_read(orders, read[i], element[i])}, which shows {int(element[i])}, but no transaction tried to append "
             "that",
             {"element": int(element[i])},
         ),
     )
 
 
-def _lost_updates(report: KeyReport, known: ListOrders) -> None:
-    reads, lists = known.reads, known.lists
+def _lost_updates(report: KeyReport, orders: ListOrders) -> None:
+    reads, lists = orders.reads, orders.lists
     rows = np.flatnonzero(reads.role == ListRole.UPDATE)
     version = lists.size[rows]
     # What contradicts the longest read is the same version only if it is the same list.
     numbers: dict[tuple[int, bytes], int] = {}
-    for i in np.flatnonzero(~known.agrees[rows]).tolist():
+    for i in np.flatnonzero(~orders.agrees[rows]).tolist():
         content = int(reads.key[rows[i]]), lists[int(rows[i])].tobytes()
         version[i] = -1 - numbers.setdefault(content, len(numbers))
     found = LostUpdates.of(rows, reads.key[rows], version, reads.start[rows])
@@ -226,7 +226,7 @@ def _lost_updates(report: KeyReport, known: ListOrders) -> None:
         operations=found.witnesses,
         tie=lists.size[row],
         sentence=lambda i: (
-            f"{int(count[i])} transactions read {_name(known, reads.key[row[i]])} as "
+            f"{int(count[i])} transactions read {_name(orders, reads.key[row[i]])} as "
             f"{list_in_words(lists[row[i]])} and then appended to it, none having seen what another appended",
             {"transactions": int(count[i]), "read": list_in_words(lists[row[i]])},
         ),

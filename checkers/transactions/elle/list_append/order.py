@@ -75,7 +75,7 @@ class ListOrders:
     versions: KeyVersions
     position: Int64
     """Of each append its position in `versions.append`; -1 if the longest read does not show it."""
-    shown: Int64
+    reader: Int64
     """Of each append the first read that shows it."""
     committed: Bool
     """Of each append."""
@@ -121,16 +121,16 @@ def list_orders(rows: pa.Table) -> ListOrders:
         agrees=agrees,
         versions=versions,
         position=position,
-        shown=shown,
+        reader=shown,
         committed=committed,
         saw=saw,
         next=following,
     )
 
 
-def last_shown(known: ListOrders) -> Int64:
+def last_shown(orders: ListOrders) -> Int64:
     """Of each read the append of the element that it ends in; -1 if it is empty or nobody appended that."""
-    return last_appends(known.read_lists, known.appended)
+    return last_appends(orders.read_lists, orders.appended)
 
 
 def _operations(

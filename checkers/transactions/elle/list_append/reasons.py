@@ -33,7 +33,7 @@ def list_reasons(rows: pa.Table, *, wanted: pa.Table) -> pa.Table:
     following[~wr] = appends.value[of_target[~wr]]
     evidence[wr] = reads.start[of_target[wr]]
     shown = ~wr
-    shown[shown] = known.shown[of_target[shown]] >= 0
+    shown[shown] = known.reader[of_target[shown]] >= 0
     evidence[shown] = reads.start[known.longest[key[shown]]]
     return reasons_table(
         kind=kind,

@@ -56,34 +56,34 @@ def _rows(of: KeyOperations, rows: Int64, place: Int64, number: Int64, read_from
     )
 
 
-def happened(known: ListOrders) -> Bool:
+def happened(orders: ListOrders) -> Bool:
     """Of each append whether its transaction was ok, or something that it appended to the same key was read."""
-    appends = known.appends
+    appends = orders.appends
     result: Bool = appends.type == OK
     indefinite = np.flatnonzero(appends.type == INFO)
     of = list(zip(appends.key[indefinite].tolist(), appends.start[indefinite].tolist(), strict=True))
-    seen = {one for one, shown in zip(of, (known.shown[indefinite] >= 0).tolist(), strict=True) if shown}
+    seen = {one for one, shown in zip(of, (orders.reader[indefinite] >= 0).tolist(), strict=True) if shown}
     result[indefinite] = [one in seen for one in of]
     return result
 
 
-def key_numbers(known: ListOrders) -> Int64:
+def key_numbers(orders: ListOrders) -> Int64:
     """Of each key, from the first micro-operation on it: no other key has the same."""
-    number = np.full(len(known.names), np.iinfo(np.int64).max, dtype=np.int64)
-    for of in (known.reads, known.appends):
+    number = np.full(len(orders.names), np.iinfo(np.int64).max, dtype=np.int64)
+    for of in (orders.reads, orders.appends):
         np.minimum.at(number, of.key, of.start * PLACES + of.place)
     return number
 
 
-def external_reads(known: ListOrders) -> tuple[Int64, Int64]:
+def external_reads(orders: ListOrders) -> tuple[Int64, Int64]:
     """(reads of what other transactions had done last to a key, or nobody; the starts of those, or INITIAL_VERSION)."""
-    reads, appends = known.reads, known.appends
-    fit = known.agrees & (known.again == NONE) & (reads.role <= ListRole.UPDATE)
-    empty = np.flatnonzero(fit & (known.lists.size == 0))
-    last = last_shown(known)
+    reads, appends = orders.reads, orders.appends
+    fit = orders.agrees & (orders.again == NONE) & (reads.role <= ListRole.UPDATE)
+    empty = np.flatnonzero(fit & (orders.lists.size == 0))
+    last = last_shown(orders)
     fit &= last >= 0
     of = last[fit]
-    fit[fit] = known.committed[of] & (appends.role[of] == ListRole.APPEND) & (appends.start[of] != reads.start[fit])
+    fit[fit] = orders.committed[of] & (appends.role[of] == ListRole.APPEND) & (appends.start[of] != reads.start[fit])
     shown = np.flatnonzero(fit)
     return (
         np.concatenate((shown, empty)),

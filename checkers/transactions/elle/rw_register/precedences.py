@@ -35,7 +35,7 @@ class OrderedBy(IntEnum):
     WRITES_FOLLOW_READS = 1
     PROCESS = 2
     REALTIME = 3
-    GIVEN = 4
+    REPORTED = 4
 
 
 @dataclass(frozen=True, kw_only=True)

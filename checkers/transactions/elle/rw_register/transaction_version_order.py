@@ -70,7 +70,7 @@ def in_given_order(
     nothing = np.full(len(named), -1, dtype=np.int64)
     chosen = Touches(touches.row[named], nothing, touches.write[named])
     one = np.zeros(len(named), dtype=np.int32)
-    return _in_chains(registers, versions, chosen, chosen, one, is_ok[named], OrderedBy.GIVEN)
+    return _in_chains(registers, versions, chosen, chosen, one, is_ok[named], OrderedBy.REPORTED)
 
 
 def _in_chains(

@@ -62,32 +62,34 @@ class _Accesses(NamedTuple):
     by_version: Int64
 
 
-def forced_by_short_paths(known: Events, orders: OrderKind) -> Saturated:
+def forced_by_short_paths(events: Events, orders: OrderKind) -> Saturated:
     """Without clocks. It ends at the first pass whose edges make a cycle, or when searches are over."""
-    no_clocks = Clocks(np.full((1, 1), NOTHING, dtype=np.int32), np.zeros(1, dtype=np.bool_), known.chain, known.place)
-    edges = known.base
-    added = _of_initial_and_realtime(known) if orders is OrderKind.TOTAL else _nothing()
+    no_clocks = Clocks(
+        np.full((1, 1), NOTHING, dtype=np.int32), np.zeros(1, dtype=np.bool_), events.chain, events.place
+    )
+    edges = events.base
+    added = _of_initial_and_realtime(events) if orders is OrderKind.TOTAL else _nothing()
     for _ in range(PASSES):
-        edges = Edges.joined([edges, _new(added, edges, known.size)])
-        if has_cycle(edges.source, edges.target, known.size):
-            return Saturated(events=known, edges=edges, clocks=no_clocks, cyclic=True)
+        edges = Edges.joined([edges, _new(added, edges, events.size)])
+        if has_cycle(edges.source, edges.target, events.size):
+            return Saturated(events=events, edges=edges, clocks=no_clocks, cyclic=True)
         graph = _Graph(
-            *followers(edges.source, edges.target, known.size), *followers(edges.target, edges.source, known.size)
+            *followers(edges.source, edges.target, events.size), *followers(edges.target, edges.source, events.size)
         )
         if search_budget.is_over():
             break
-        added = _forced(graph, _arrays(known), int(orders), known.width)
+        added = _forced(graph, _arrays(events), int(orders), events.width)
         if not len(added[0]):
             break
-    return Saturated(events=known, edges=edges, clocks=no_clocks, cyclic=False)
+    return Saturated(events=events, edges=edges, clocks=no_clocks, cyclic=False)
 
 
 def _nothing() -> Int32:
     return np.zeros((6, 0), dtype=np.int32)
 
 
-def _arrays(known: Events) -> _Accesses:
-    accesses = known.accesses
+def _arrays(events: Events) -> _Accesses:
+    accesses = events.accesses
     return _Accesses(
         accesses.read_first,
         accesses.key,
@@ -100,19 +102,19 @@ def _arrays(known: Events) -> _Accesses:
     )
 
 
-def _new(rows: Int32, known: Edges, size: int) -> Edges:
+def _new(rows: Int32, edges: Edges, size: int) -> Edges:
     """Edges out of rows (source, target, because, key, reader, writer), once each and only those not known."""
     pairs, once = np.unique(rows[0].astype(np.int64) * size + rows[1], return_index=True)
     # Not by `isin`, which hashes both: that takes ten times as long.
-    there = np.append(np.sort(known.source.astype(np.int64) * size + known.target), NEVER)
+    there = np.append(np.sort(edges.source.astype(np.int64) * size + edges.target), NEVER)
     once = np.sort(once[there[np.searchsorted(there, pairs)] != pairs])
     source, target, because, key, reader, writer = (np.ascontiguousarray(row) for row in rows[:, once])
     return Edges(source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer)
 
 
-def _of_initial_and_realtime(known: Events) -> Int32:
+def _of_initial_and_realtime(events: Events) -> Int32:
     """Rows that follow from initial versions and realtime alone."""
-    accesses, committed, width = known.accesses, known.committed, known.width
+    accesses, committed, width = events.accesses, events.committed, events.width
     initial = np.flatnonzero(accesses.writer == INITIAL)
     writers = np.diff(accesses.writers_first)
     cost = np.bincount(accesses.key[initial], minlength=accesses.keys) * writers
@@ -128,7 +130,7 @@ def _of_initial_and_realtime(known: Events) -> Int32:
     writer = accesses.writers[accesses.writers_first[key] + behind]
     other = writer != reader
     rows = [_overwrites(reader[other], writer[other], key[other], np.zeros(other.sum(), dtype=np.int32), width)]
-    if known.kept is ExternalOrder.REALTIME:
+    if events.kept is ExternalOrder.REALTIME:
         earlier, later = _met_in_realtime(
             committed.start,
             committed.end,

@@ -120,10 +120,10 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
     return decision
 
 
-def _guessed(known: Events, steps: int) -> Decision | None:
+def _guessed(events: Events, steps: int) -> Decision | None:
     """VALID with an order that a store may have gone by, or None."""
     search_budget.say(lambda: "an order that a store may have gone by")
-    return rearranged(known, steps)
+    return rearranged(events, steps)
 
 
 def _refutes(decision: Decision, wanted: ExternalOrder) -> bool:
@@ -131,17 +131,17 @@ def _refutes(decision: Decision, wanted: ExternalOrder) -> bool:
     return decision.proof is not None and not rests_on(decision.proof) & ADDED[wanted]
 
 
-def _tried(known: Events, source: Int32, target: Int32) -> Decision | Counterexample:
-    order, forced = scheduled(known, source, target)
+def _tried(events: Events, source: Int32, target: Int32) -> Decision | Counterexample:
+    order, forced = scheduled(events, source, target)
     if forced:
-        more_source, more_target = implied(known, order)
+        more_source, more_target = implied(events, order)
         source, target = np.concatenate((source, more_source)), np.concatenate((target, more_target))
-        wrong = on_cycles(known, source, target)
+        wrong = on_cycles(events, source, target)
         if wrong:
             return Counterexample(components=wrong)
-        order, _ = scheduled(known, source, target)
-    order = order[order < len(known.committed) * known.width]
-    assert explains(known.accesses, known.width, order), "an order without a cycle explains everything"
+        order, _ = scheduled(events, source, target)
+    order = order[order < len(events.committed) * events.width]
+    assert explains(events.accesses, events.width, order), "an order without a cycle explains everything"
     return Decision(verdict=Verdict.VALID, order=order)
 
 

@@ -204,10 +204,10 @@ def events(committed: Committed, isolation: Isolation, kept: ExternalOrder) -> E
     last = width - 1
     seen = known.writer != INITIAL
     parts = [Edges.of(known.writer[seen] * width + last, known.reader[seen] * width, Because.READ, known.key[seen])]
-    if len(committed.known):
-        key, u, v = (np.ascontiguousarray(column) for column in committed.known.T)
+    if len(committed.version_edges):
+        key, u, v = (np.ascontiguousarray(column) for column in committed.version_edges.T)
         shown = (u != INITIAL) & (v != INITIAL)
-        parts.append(Edges.of(u[shown] * width + last, v[shown] * width, Because.KNOWN, key[shown]))
+        parts.append(Edges.of(u[shown] * width + last, v[shown] * width, Because.VERSION_ORDER, key[shown]))
     if isolation is Isolation.SNAPSHOT:
         begins = np.arange(1, len(committed), dtype=np.int32) * width
         parts.append(Edges.of(begins, begins + 1, Because.INSIDE))
@@ -236,12 +236,12 @@ def events(committed: Committed, isolation: Isolation, kept: ExternalOrder) -> E
     )
 
 
-def chained(known: Events, cells: int) -> Events:
+def chained(events: Events, cells: int) -> Events:
     """The same with chains, few enough that clocks have so many numbers together."""
-    committed, base, width, size = known.committed, known.base, known.width, known.size
+    committed, base, width, size = events.committed, events.base, events.width, events.size
     limit = max(cells // max(size, 1) - 1, 1)
-    if known.kept is ExternalOrder.REALTIME:
-        chain, place = _chains_of_spans(committed.start, known.settled, limit)
+    if events.kept is ExternalOrder.REALTIME:
+        chain, place = _chains_of_spans(committed.start, events.settled, limit)
     else:
         across = base.only(base.because != CODE[Because.INSIDE])
         first, targets = followers(across.source // width, across.target // width, len(committed))
@@ -250,7 +250,7 @@ def chained(known: Events, cells: int) -> Events:
     moments = np.arange(size - len(committed) * width, dtype=np.int32)
     inside = np.tile(np.arange(width, dtype=np.int32), len(committed))
     return replace(
-        known,
+        events,
         chain=np.concatenate((np.repeat(chain, width), np.full(len(moments), chains, dtype=np.int32))),
         place=np.concatenate((np.repeat(place * width, width) + inside, moments)),
         chains=chains + (len(moments) > 0),

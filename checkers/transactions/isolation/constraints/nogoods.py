@@ -46,34 +46,34 @@ def nogoods(choices: int, room: int) -> Nogoods:
 
 
 @compiled
-def learned(known: Nogoods, literals: Int32) -> int:
+def learned(nogoods: Nogoods, literals: Int32) -> int:
     """The number of the nogood. Where there is no room for it, all others are forgotten."""
-    if known.used[LITERALS] + len(literals) > len(known.literals):
-        known.used[:] = 0
-        known.newest[:] = NOBODY
-    number, at = known.used[NOGOODS], known.used[LITERALS]
+    if nogoods.used[LITERALS] + len(literals) > len(nogoods.literals):
+        nogoods.used[:] = 0
+        nogoods.newest[:] = NOBODY
+    number, at = nogoods.used[NOGOODS], nogoods.used[LITERALS]
     for literal in literals:
-        known.literals[at], known.of[at], known.older[at] = literal, number, known.newest[literal]
-        known.newest[literal] = at
+        nogoods.literals[at], nogoods.of[at], nogoods.older[at] = literal, number, nogoods.newest[literal]
+        nogoods.newest[literal] = at
         at += 1
-    known.first[number + 1] = at
-    known.used[LITERALS], known.used[NOGOODS] = at, number + 1
+    nogoods.first[number + 1] = at
+    nogoods.used[LITERALS], nogoods.used[NOGOODS] = at, number + 1
     return int(number)
 
 
 @compiled
-def forbidding(known: Nogoods, taken: Int8, literal: int) -> int:
+def forbidding(nogoods: Nogoods, taken: Int8, literal: int) -> int:
     """A nogood all of whose other literals hold, or NOBODY. `taken`: the alternative of each choice that holds."""
-    at = known.newest[literal]
+    at = nogoods.newest[literal]
     while at != NOBODY:
-        number = known.of[at]
+        number = nogoods.of[at]
         holds = True
-        for i in range(known.first[number], known.first[number + 1]):
-            other = known.literals[i]
+        for i in range(nogoods.first[number], nogoods.first[number + 1]):
+            other = nogoods.literals[i]
             if other != literal and taken[other >> 1] != other & 1:
                 holds = False
                 break
         if holds:
             return int(number)
-        at = known.older[at]
+        at = nogoods.older[at]
     return NOBODY

@@ -112,11 +112,11 @@ class _Citing:
         self.argument = Argument(found)
         self._width = found.events.width
         self._component = open_
-        self._known = {tuple(edge) for edge in open_.edges.tolist()}
+        self._open_edges = {tuple(edge) for edge in open_.edges.tolist()}
 
     def cite(self, case: Case) -> None:
         for source, target in around(case.refutation.cycle):
-            if (source, target) in self._known:
+            if (source, target) in self._open_edges:
                 self._between(source, target)
         if case.label >= 0 and self._width > 1:
             for writer in self._component.writers[case.label // 2].tolist():
@@ -140,7 +140,7 @@ class _Citing:
             above = cases[above.under]
         numbers: list[int] = []
         for edge in around(case.refutation.cycle):
-            if edge in self._known:
+            if edge in self._open_edges:
                 numbers += self._between(*edge)
                 continue
             label, row, assumed = taken[edge]

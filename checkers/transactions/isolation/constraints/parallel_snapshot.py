@@ -116,19 +116,19 @@ def _decided(committed: Committed, kept: ExternalOrder, bounds: Bounds) -> Decis
     return Repair(saturated(chained(known, bounds.cells), OrderKind.PER_SITE), theory, bounds).decision()
 
 
-def _order_of_snapshots(known: Events, bounds: Bounds) -> Decision | None:
+def _order_of_snapshots(events: Events, bounds: Bounds) -> Decision | None:
     """VALID if the history is one of snapshot isolation, which is stronger, and such an order was found: that of its
     commits will do, for reads, sessions and versions go along with it. So it will where some reads were left out, if
     these have seen nothing of what they missed."""
-    committed, width = known.committed, Isolation.SNAPSHOT.value
+    committed, width = events.committed, Isolation.SNAPSHOT.value
     steps = bounds.steps if vector_clocks_too_large(committed) else FEW_STEPS
     for pick in range(FORKS):
-        left = without_forks(committed, known.kept, pick)
+        left = without_forks(committed, events.kept, pick)
         guessed = rearranged(left[0], steps) if left else None
         if left is None or guessed is None or guessed.order is None:
             return None
         order = guessed.order[guessed.order % width == width - 1] // width
-        if not left[1] or seeing_too_much(known, order, known.base.source, known.base.target) == ([], True):
+        if not left[1] or seeing_too_much(events, order, events.base.source, events.base.target) == ([], True):
             return replace(guessed, order=order)
     return None
 
@@ -151,9 +151,9 @@ def _refuted(found: Saturated, open_: Component, refutation: Refutation) -> Proo
     return proof_by_cases(refutation, _Citing(found, open_))
 
 
-def _tried(known: Events, source: Int32, target: Int32) -> Decision | Counterexample:
-    order, _ = scheduled(known, source, target)
-    wrong, looked_at_all = seeing_too_much(known, order, source, target)
+def _tried(events: Events, source: Int32, target: Int32) -> Decision | Counterexample:
+    order, _ = scheduled(events, source, target)
+    wrong, looked_at_all = seeing_too_much(events, order, source, target)
     if wrong:
         return Counterexample(components=wrong, is_all=looked_at_all)
     if looked_at_all:
@@ -161,18 +161,18 @@ def _tried(known: Events, source: Int32, target: Int32) -> Decision | Counterexa
     return Decision(verdict=Verdict.UNKNOWN, established=Established(bound=Bound.PATHS, orders=1))
 
 
-def seeing_too_much(known: Events, order: Int32, source: Int32, target: Int32) -> tuple[list[Int32], bool]:
+def seeing_too_much(events: Events, order: Int32, source: Int32, target: Int32) -> tuple[list[Int32], bool]:
     """With the versions in the order in which they come here: of readers that see the writer of the next version, the
     transactions on the way from that one to the reader; and whether all readers were looked at."""
-    accesses = known.accesses
-    place = np.empty(known.size, dtype=np.int64)
+    accesses = events.accesses
+    place = np.empty(events.size, dtype=np.int64)
     place[order] = np.arange(len(order))
-    sources, targets = implied(known, order)
+    sources, targets = implied(events, order)
     overwrites = len(accesses.write_key) - len(np.unique(accesses.write_key))
     reader, overwriter = sources[overwrites:], targets[overwrites:]
     suspect = place[overwriter] < place[reader]
     first, before = followers(
-        np.concatenate((target, targets[:overwrites])), np.concatenate((source, sources[:overwrites])), known.size
+        np.concatenate((target, targets[:overwrites])), np.concatenate((source, sources[:overwrites])), events.size
     )
     ends, nodes, looked_at_all = _ways(first, before, place, overwriter[suspect], reader[suspect])
     return [np.unique(way) for way in np.split(nodes, ends)[:-1]], bool(looked_at_all)
@@ -270,12 +270,12 @@ class _Citing:
     def __init__(self, found: Saturated, open_: Component) -> None:
         self.argument = Argument(found)
         self._component = open_
-        self._known = {tuple(edge) for edge in open_.edges.tolist()}
+        self._open_edges = {tuple(edge) for edge in open_.edges.tolist()}
         self._known_anti = {tuple(edge) for edge in open_.anti_dependencies.tolist()}
 
     def cite(self, case: Case) -> None:
         for source, target in around(case.refutation.cycle):
-            if (source, target) in self._known:
+            if (source, target) in self._open_edges:
                 self._between(source, target)
             elif (source, target) in self._known_anti:
                 self._overwritten(source, target)
@@ -302,7 +302,7 @@ class _Citing:
         missed: tuple[int, int] | None = None
         link: tuple[int, ...]
         for edge in around(case.refutation.cycle):
-            if edge in self._known:
+            if edge in self._open_edges:
                 numbers += self._between(*edge)
             elif edge in ordered:
                 numbers.append(ordered[edge])

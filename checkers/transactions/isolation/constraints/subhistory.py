@@ -21,7 +21,7 @@ def excerpt(committed: Committed, transactions: Int32) -> Committed:
     transaction, writer = committed.transaction, committed.writer
     kept = (number[transaction] >= 0) & ((writer == WRITES) | (number[writer] >= 0))
     counts = np.bincount(number[transaction[kept]], minlength=len(transactions))
-    known = committed.known
+    known = committed.version_edges
     known = known[(number[known[:, 1]] >= 0) & (number[known[:, 2]] >= 0)]
     return Committed(
         start=committed.start[transactions],
@@ -30,7 +30,7 @@ def excerpt(committed: Committed, transactions: Int32) -> Committed:
         first=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         key=committed.key[kept],
         writer=np.where(writer[kept] == WRITES, WRITES, number[writer[kept]]).astype(np.int32),
-        known=np.stack((known[:, 0], number[known[:, 1]], number[known[:, 2]]), axis=1).astype(np.int32),
+        version_edges=np.stack((known[:, 0], number[known[:, 1]], number[known[:, 2]]), axis=1).astype(np.int32),
     )
 
 

@@ -79,13 +79,13 @@ def windows(events: Events, *, behind: int) -> tuple[Windows, Int32] | None:
     return found, _forced(found, versions, width)
 
 
-def _versions(known: Accesses) -> _Versions:
+def _versions(accesses: Accesses) -> _Versions:
     return _Versions(
-        first=known.writers_first,
-        version=np.argsort(known.write_key, kind="stable"),
-        writer=known.version_writer,
-        readers_first=known.readers_first,
-        readers=known.reader[known.by_version],
+        first=accesses.writers_first,
+        version=np.argsort(accesses.write_key, kind="stable"),
+        writer=accesses.version_writer,
+        readers_first=accesses.readers_first,
+        readers=accesses.reader[accesses.by_version],
     )
 
 

@@ -31,7 +31,7 @@ from checkers.transactions.isolation.weak.precedence import Forced, Successors
 from harness.compiled import compiled, inlined
 
 
-class Known(IntEnum):
+class SessionKnowledge(IntEnum):
     """Of a session."""
 
     WRITTEN = 0
@@ -45,16 +45,16 @@ class Respected(IntEnum):
     BY_READERS = 1
 
 
-READ, BY_READERS = int(Known.READ), int(Respected.BY_READERS)
+READ, BY_READERS = int(SessionKnowledge.READ), int(Respected.BY_READERS)
 
 
-def guaranteed(accesses: Accesses, known: Known, respected: Respected) -> Forced:
+def guaranteed(accesses: Accesses, knowledge: SessionKnowledge, respected: Respected) -> Forced:
     rows = accesses.committed
     if respected is Respected.BY_READERS:
         readers = Successors.of(*_latest(rows.first, rows.writer, rows.session), len(accesses))
     else:
         readers = Successors.none(len(accesses))
-    source, target, joints = _guaranteed(int(known), int(respected), columns_of(accesses), readers)
+    source, target, joints = _guaranteed(int(knowledge), int(respected), columns_of(accesses), readers)
     return Forced(source=source, target=target, joints=joints)
 
 
@@ -118,7 +118,7 @@ def _begun(columns: Columns) -> _State:
 
 
 @compiled
-def _guaranteed(known: int, respected: int, columns: Columns, readers: Successors) -> tuple[Int32, Int32, int]:
+def _guaranteed(knowledge: int, respected: int, columns: Columns, readers: Successors) -> tuple[Int32, Int32, int]:
     """Edges onto and from joints, which are numbered behind the transactions; and how many joints there are.
 
     session A:  T1 writes x = 1;  T2 writes x = 2;  T3 reads x = 0        T4 of another session had written x = 0
@@ -136,11 +136,11 @@ def _guaranteed(known: int, respected: int, columns: Columns, readers: Successor
             t = columns.member[m]
             for step in range(2):
                 # Monotonic reads and writes are about what was known before t, read your writes too.
-                if (step == 0) == (known == READ and respected == BY_READERS):
-                    end = first[t + 1] if known == READ else first[t] + columns.definite[t]
+                if (step == 0) == (knowledge == READ and respected == BY_READERS):
+                    end = first[t + 1] if knowledge == READ else first[t] + columns.definite[t]
                     for i in range(first[t], end):
-                        u = writer[i] if known == READ else t
-                        if u <= 0 or (known == READ and state.reading[u] == s):
+                        u = writer[i] if knowledge == READ else t
+                        if u <= 0 or (knowledge == READ and state.reading[u] == s):
                             continue
                         state.reading[u] = s
                         versions = written_first[u + 1] - written_first[u]

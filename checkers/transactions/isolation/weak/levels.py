@@ -29,7 +29,7 @@ from checkers.transactions.evidence.proof import Bound, Decision, Established, P
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.isolation.weak.accesses import Accesses
 from checkers.transactions.isolation.weak.atomicity import own_writes, read_atomic, read_committed
-from checkers.transactions.isolation.weak.guarantees import Known, Respected, guaranteed
+from checkers.transactions.isolation.weak.guarantees import Respected, SessionKnowledge, guaranteed
 from checkers.transactions.isolation.weak.pipelines import pipelined
 from checkers.transactions.isolation.weak.precedence import NOTHING, Base, Forced, Successors, cycle, ordered
 from checkers.transactions.isolation.weak.visibility import visible
@@ -66,8 +66,8 @@ def _session_read_atomic(accesses: Accesses, order: Int32) -> Forced:
     return read_atomic(accesses) + own_writes(accesses)
 
 
-def _guarantee(known: Known, respected: Respected) -> Forces:
-    return lambda accesses, order: guaranteed(accesses, known, respected)
+def _guarantee(knowledge: SessionKnowledge, respected: Respected) -> Forces:
+    return lambda accesses, order: guaranteed(accesses, knowledge, respected)
 
 
 def _pram(accesses: Accesses, order: Int32) -> Forced:
@@ -98,25 +98,25 @@ LEVELS: Mapping[str, Level] = {
     "writes-follow-reads": Level(
         weaker=("PL-2",),
         base=Base.READS,
-        forces=_guarantee(Known.READ, Respected.BY_READERS),
+        forces=_guarantee(SessionKnowledge.READ, Respected.BY_READERS),
         sight=Sight(states=((1, -1, False), (3, 2, False), (3, 2, False), READ_LAST)),
     ),
     "monotonic-reads": Level(
         weaker=("PL-2",),
         base=Base.READS,
-        forces=_guarantee(Known.READ, Respected.BY_ITSELF),
+        forces=_guarantee(SessionKnowledge.READ, Respected.BY_ITSELF),
         sight=Sight(states=((1, -1, False), (-1, 2, False), (-1, 2, True))),
     ),
     "monotonic-writes": Level(
         weaker=("strong-session-PL-2",),
         base=Base.READS_AND_SESSIONS,
-        forces=_guarantee(Known.WRITTEN, Respected.BY_READERS),
+        forces=_guarantee(SessionKnowledge.WRITTEN, Respected.BY_READERS),
         sight=Sight(states=((-1, 1, False), (2, 1, False), READ_LAST)),
     ),
     "read-your-writes": Level(
         weaker=("PL-2",),
         base=Base.READS,
-        forces=_guarantee(Known.WRITTEN, Respected.BY_ITSELF),
+        forces=_guarantee(SessionKnowledge.WRITTEN, Respected.BY_ITSELF),
         sight=Sight(states=((-1, 1, False), (-1, 1, True))),
     ),
     "read-atomic": Level(

@@ -73,12 +73,12 @@ class Successors(NamedTuple):
     def base(cls, accesses: Accesses, base: Base) -> Successors:
         rows = accesses.committed
         before = accesses.before if base is Base.READS_AND_SESSIONS else accesses.before[:0]
-        first, targets = _base(rows.first, rows.writer, before, rows.known)
+        first, targets = _base(rows.first, rows.writer, before, rows.version_edges)
         return cls(first=first, target=targets)
 
 
 @compiled
-def _base(op_first: Int64, writer: Int32, before: Int32, known: Int32) -> tuple[Int64, Int32]:
+def _base(op_first: Int64, writer: Int32, before: Int32, version_edges: Int32) -> tuple[Int64, Int32]:
     """`before` may be empty."""
     nodes = len(op_first) - 1
     first = np.zeros(nodes + 1, dtype=np.int64)
@@ -88,9 +88,9 @@ def _base(op_first: Int64, writer: Int32, before: Int32, known: Int32) -> tuple[
     for u in before:
         if u > 0:
             first[u + 1] += 1
-    for i in range(len(known)):
-        if known[i, 1] > 0:
-            first[known[i, 1] + 1] += 1
+    for i in range(len(version_edges)):
+        if version_edges[i, 1] > 0:
+            first[version_edges[i, 1] + 1] += 1
     first = np.cumsum(first)
     filled = first[:-1].copy()
     target = np.empty(first[nodes], dtype=np.int32)
@@ -101,9 +101,9 @@ def _base(op_first: Int64, writer: Int32, before: Int32, known: Int32) -> tuple[
     for t in range(len(before)):
         if before[t] > 0:
             target[next_place(filled, first, before[t])] = t
-    for i in range(len(known)):
-        if known[i, 1] > 0:
-            target[next_place(filled, first, known[i, 1])] = known[i, 2]
+    for i in range(len(version_edges)):
+        if version_edges[i, 1] > 0:
+            target[next_place(filled, first, version_edges[i, 1])] = version_edges[i, 2]
     require_filled(filled, first)
     return first, target
 

@@ -84,13 +84,13 @@ class Witnesses:
     def _step(self, steps: list[ProofStep], source: int, target: int, base: Base, sight: Sight | None) -> int:
         """Appends the step, behind those that it follows from; returns its number."""
         rows = self.accesses.committed
-        known = rows.known[(rows.known[:, 1] == source) & (rows.known[:, 2] == target), 0]
+        known = rows.version_edges[(rows.version_edges[:, 1] == source) & (rows.version_edges[:, 2] == target), 0]
         if source == INITIAL:
             steps.append(ProofStep(source=source, target=target, because=Because.INITIAL))
         elif len(keys := self._keys_read(target, source)):
             steps.append(ProofStep(source=source, target=target, because=Because.READ, key=int(keys[0])))
         elif len(known):
-            steps.append(ProofStep(source=source, target=target, because=Because.KNOWN, key=int(known[0])))
+            steps.append(ProofStep(source=source, target=target, because=Because.VERSION_ORDER, key=int(known[0])))
         elif base is Base.READS_AND_SESSIONS and self._in_session(source, target):
             steps.append(ProofStep(source=source, target=target, because=Because.SESSION))
         else:

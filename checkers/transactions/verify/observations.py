@@ -12,7 +12,7 @@ from checkers.transactions.verify.history import INITIAL, WORD, Operation, Refut
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class Observations:
     history: TransactionHistory
     _operations: dict[int, list[Operation]] = field(default_factory=dict)
 

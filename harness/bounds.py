@@ -62,14 +62,14 @@ def fitting(type_: type, name: str, value: Any, *, what: str) -> Any:
         allowed = typing.get_args(hint)
         if any(value == one and type(value) is type(one) for one in allowed):
             return value
-        raise UsageError(f"{what} takes one of {', '.join(map(str, allowed))}, got {shown(value)}")
+        raise UsageError(f"{what} takes one of {', '.join(map(str, allowed))}, got {quote(value)}")
     enum = _enum_of(hint)
     if enum is not None:
         return _members(hint, enum, value, what)
     options = _options(hint)
     is_fitting = any(type(value) is option for option in options) or (float in options and type(value) is int)
     if not is_fitting or (bounds is not None and type(value) in (int, float) and value not in bounds):
-        raise UsageError(f"{what} takes {_in_words(options, bounds)}, got {shown(value)}")
+        raise UsageError(f"{what} takes {_in_words(options, bounds)}, got {quote(value)}")
     is_made_float = float in options and int not in options and type(value) is int
     return float(value) if is_made_float else value
 
@@ -91,7 +91,7 @@ def _members(hint: Any, enum: type[Enum], value: Any, what: str) -> Any:
     try:
         return enum(value) if hint is enum else frozenset(enum(word) for word in value.split(","))
     except (ValueError, AttributeError):
-        raise UsageError(f"{what} takes {_choices(hint, enum)}, got {shown(value)}") from None
+        raise UsageError(f"{what} takes {_choices(hint, enum)}, got {quote(value)}") from None
 
 
 def _choices(hint: Any, enum: type[Enum]) -> str:
@@ -109,7 +109,7 @@ def kind_of(type_: type, name: str) -> str:
     return _in_words(_options(hint), bounds) if enum is None else _choices(hint, enum)
 
 
-def shown(value: Any) -> str:
+def quote(value: Any) -> str:
     """The value as it was written, not longer than a line has room for."""
     words = repr(value)
     return words if len(words) <= LONGEST_SHOWN else f"{words[:LONGEST_SHOWN]}… ({len(words)} characters)"

@@ -25,7 +25,7 @@ class Invariants(Protocol):
     def saw(self, node: str, event: str, fields: Mapping[str, object]) -> None:
         """As `Watch.saw`."""
 
-    def told(self, node: str, point: str, values: Mapping[str, int]) -> None:
+    def observe(self, node: str, point: str, values: Mapping[str, int]) -> None:
         """A node reached this point and holds this."""
 
 

@@ -12,7 +12,7 @@ MOST_WORDS = 160
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class Phrase:
     """An event in words, to follow on the node's name."""
 
     label: str
@@ -26,16 +26,16 @@ class Said:
 class Narrator(Protocol):
     """Kept by a system's adapter for one run; told of all events in the order in which they happened."""
 
-    def said(self, node: str, event: str, fields: Mapping[str, Any]) -> Said | None:
+    def narrate(self, node: str, event: str, fields: Mapping[str, Any]) -> Phrase | None:
         """None for an event that is not worth a word."""
 
 
 class PlainNarrator:
     """Of a system that brings none."""
 
-    def said(self, node: str, event: str, fields: Mapping[str, Any]) -> Said | None:
+    def narrate(self, node: str, event: str, fields: Mapping[str, Any]) -> Phrase | None:
         given = ", ".join(
             f"{name} {value if isinstance(value, str) else json.dumps(value)}" for name, value in fields.items()
         )
         words = f"{event} ({given})" if given else event
-        return Said(label=event, sentence=f"reported {words[:MOST_WORDS]}", weight=5)
+        return Phrase(label=event, sentence=f"reported {words[:MOST_WORDS]}", weight=5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import UsageError
 
 LONGEST_NAME_BYTES = 120
@@ -22,12 +22,12 @@ def checked(name: str, what: str) -> str:
     """The name itself. Raises UsageError, where `what` says whose name it is, if it cannot be that of a folder."""
     if not _NAME.fullmatch(name) or not name.isprintable():
         raise UsageError(
-            f"{shown(name)} cannot be the name of {what}: it names a folder; use letters, digits, . - _ and begin "
+            f"{quote(name)} cannot be the name of {what}: it names a folder; use letters, digits, . - _ and begin "
             "with a letter or digit"
         )
     if len(name.encode()) > LONGEST_NAME_BYTES:
         raise UsageError(
-            f"{shown(name)} cannot be the name of {what}: it names a folder, and has {len(name.encode())} bytes, "
+            f"{quote(name)} cannot be the name of {what}: it names a folder, and has {len(name.encode())} bytes, "
             f"at most {LONGEST_NAME_BYTES} are allowed"
         )
     return name

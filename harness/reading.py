@@ -46,7 +46,7 @@ def is_stream(path: Path) -> bool:
 
 def read_given(path: Path, most_bytes: int) -> bytes:
     """A file, a pipe, or standard input. Raises OSError, ValueError, TooLong."""
-    with _given(path) as file:
+    with _open_source(path) as file:
         return _at_most(file, most_bytes)
 
 
@@ -90,7 +90,7 @@ def spool(
     While it is not at its end `meanwhile`, if given, is called a few times a second with the number of bytes that have
     come. However long that takes, whoever writes the stream does not wait for it: a thread copies.
     """
-    with _given(path) as stream, into.open("wb") as file:
+    with _open_source(path) as stream, into.open("wb") as file:
         copying = _Copying(stream=stream, file=file, into=into, most=most_bytes)
         if meanwhile is None:
             copying.copy()
@@ -168,7 +168,7 @@ def refuse_irregular(path: Path) -> None:
 
 
 @contextmanager
-def _given(path: Path) -> Iterator[BinaryIO]:
+def _open_source(path: Path) -> Iterator[BinaryIO]:
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise ValueError("standard input is closed")

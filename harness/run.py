@@ -279,7 +279,7 @@ class _Course:
             watch.saw(node, event, fields)
             invariants.saw(node, event, fields)
 
-        moments.watch, moments.values, self.facts.breaches = saw, invariants.told, breaches
+        moments.watch, moments.values, self.facts.breaches = saw, invariants.observe, breaches
 
     async def _until_serves_first(self, observer: Any) -> None:
         """Raises HarnessError, in real time as soon as a node has ended by itself and the system does not serve."""

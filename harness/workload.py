@@ -27,11 +27,11 @@ def any_settings(settings: Any) -> None:
     """Of a workload that can be run with whatever its settings may be."""
 
 
-def refused_in_run(workload: str, setting: str, given: object, *, expected: str) -> UsageError:
+def refused_in_run(workload: str, setting: str, value: object, *, expected: str) -> UsageError:
     """The refusal of a setting that is true of histories recorded elsewhere and not of what a run records."""
     return UsageError(
-        f"setting {setting} in a run of {workload}: expected {expected}, got {given}; leave it out of the run "
-        f"(of a history recorded elsewhere: stormproof check HISTORY --workload {workload} --set {setting}={given})"
+        f"setting {setting} in a run of {workload}: expected {expected}, got {value}; leave it out of the run "
+        f"(of a history recorded elsewhere: stormproof check HISTORY --workload {workload} --set {setting}={value})"
     )
 
 

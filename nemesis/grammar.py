@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.nearest import nearest
 from nemesis import membership, shape
 from nemesis.administration import Administer
@@ -228,7 +228,7 @@ def parse_shape(words: Words, vocabulary: Vocabulary, *, after: str = "'and'") -
     """Raises Mistake; its corrected words are none where the shape is to be left out."""
     for elements, form in _VARIANTS.items():
         if len(elements) == len(words) and _begin_as(elements, words, vocabulary):
-            return _made(form, words, vocabulary)
+            return _make_shape(form, words, vocabulary)
     raise _mistake(words, vocabulary, after)
 
 
@@ -249,7 +249,7 @@ def next_words(words: Words, vocabulary: Vocabulary) -> tuple[str, ...]:
     """The words that can come next in a shape that begins so; `and` where it may end here."""
     begun = [elements for elements in _VARIANTS if _begin_as(elements, words, vocabulary)]
     ended = ("and",) if any(len(elements) == len(words) for elements in begun) else ()
-    return (*_known(_next_elements(begun, len(words)), vocabulary), *ended)
+    return (*_list_words(_next_elements(begun, len(words)), vocabulary), *ended)
 
 
 def may_end_with(word: str, vocabulary: Vocabulary) -> bool:
@@ -257,7 +257,7 @@ def may_end_with(word: str, vocabulary: Vocabulary) -> bool:
     return any(_fits(elements[-1], word, vocabulary) for elements in _VARIANTS)
 
 
-def _made(form: Form, words: Words, vocabulary: Vocabulary) -> Shape:
+def _make_shape(form: Form, words: Words, vocabulary: Vocabulary) -> Shape:
     arguments: list[Target | str] = []
     place = 0
     for element in form.text.split():
@@ -339,16 +339,16 @@ def _mistake(words: Words, vocabulary: Vocabulary, after: str) -> Mistake:
         return _wrong_beginning(words, vocabulary)
     variants = [elements for elements in _VARIANTS if _begin_as(elements, begun, vocabulary)]
     elements = _next_elements(variants, right)
-    known = _known(elements, vocabulary)
+    known = _list_words(elements, vocabulary)
     before, kind = " ".join(begun), _kind(elements)
     if elements == (ACT,) and not known:
         return Mistake(f"nothing can follow '{before}': this system, as it is set, declares no acts of administrators")
     if not rest:
-        completed = tuple(_known((element,), vocabulary)[0] for element in variants[0][right:])
+        completed = tuple(_list_words((element,), vocabulary)[0] for element in variants[0][right:])
         return Mistake(f"the {kind} after '{before}' is missing, e.g. {_few(known)}", (*begun, *completed))
     may_end = any(len(variant) == right for variant in variants)
     if may_end and nearest(rest[0], ["and"]):
-        return Mistake(f"the word 'and' is misspelt as {shown(rest[0])}", (*begun, "and", *rest[1:]))
+        return Mistake(f"the word 'and' is misspelt as {quote(rest[0])}", (*begun, "and", *rest[1:]))
     if kind == "target" and "+" in rest[0] and "NODE" not in elements:
         what, several = _wrong_nodes(rest[0], vocabulary.nodes)
         return Mistake(what, (*begun, several, *rest[1:]) if several else None)
@@ -358,10 +358,10 @@ def _mistake(words: Words, vocabulary: Vocabulary, after: str) -> Mistake:
         amount = amounts[0]
         number = f"{'a whole number' if amount.is_whole else 'a number'} {amount.bounds}"
         number += " or 'all'" if amount.may_be_all else ""
-        return Mistake(f"{amount.name} takes {number}, got {shown(rest[0])}", (*begun, amount.example, *rest[1:]))
+        return Mistake(f"{amount.name} takes {number}, got {quote(rest[0])}", (*begun, amount.example, *rest[1:]))
     if may_end and not corrected:
-        return Mistake(f"only {after} can follow '{before}', got {shown(rest[0])}")
-    what = f"{shown(rest[0])} is no {kind} that can follow '{before}'; there can be: {_few(known)}"
+        return Mistake(f"only {after} can follow '{before}', got {quote(rest[0])}")
+    what = f"{quote(rest[0])} is no {kind} that can follow '{before}'; there can be: {_few(known)}"
     return Mistake(what, (*begun, *corrected) if corrected else None)
 
 
@@ -370,7 +370,7 @@ def _corrected(variants: Sequence[Elements], right: int, rest: Words, vocabulary
     elements = _next_elements(variants, right)
     if "NODE" in elements and rest[0] in vocabulary.groups:
         return ("one", "of", *rest)
-    near = nearest(rest[0], _known(elements, vocabulary), 1)
+    near = nearest(rest[0], _list_words(elements, vocabulary), 1)
     if near:
         return (*near, *rest[1:])
     for variant in variants:
@@ -383,10 +383,10 @@ def _wrong_beginning(words: Words, vocabulary: Vocabulary) -> Mistake:
     if words[0] in PACKAGES:
         what = f"'{words[0]}' is a package of faults, which has a pace of its own"
         return Mistake(f"{what}; a sentence begins with: {_few(VERBS)}")
-    first = nearest(words[0], _known(_next_elements(tuple(_VARIANTS), 0), vocabulary), 1)
+    first = nearest(words[0], _list_words(_next_elements(tuple(_VARIANTS), 0), vocabulary), 1)
     is_target = "+" in words[0] or (first and first[0] in vocabulary.names)
     kind, listed = ("target", _few(vocabulary.names)) if is_target else ("verb", _few(VERBS))
-    what = f"the {kind} {shown(words[0])} is unknown; known are: {listed}"
+    what = f"the {kind} {quote(words[0])} is unknown; known are: {listed}"
     return Mistake(what, (*first, *words[1:]) if first else None)
 
 
@@ -395,9 +395,9 @@ def _wrong_nodes(word: str, nodes: Words) -> tuple[str, str | None]:
     names = word.split("+")
     unknown = next((name for name in names if name not in nodes), None)
     if unknown is None:
-        return f"{shown(word)} names a node twice", "+".join(dict.fromkeys(names))
+        return f"{quote(word)} names a node twice", "+".join(dict.fromkeys(names))
     near = nearest(unknown, nodes, 1)
-    what = f"{shown(unknown)} in {shown(word)} is no node; there are: {_few(nodes)}"
+    what = f"{quote(unknown)} in {quote(word)} is no node; there are: {_few(nodes)}"
     return what, "+".join(near[0] if name == unknown else name for name in names) if near else None
 
 
@@ -415,7 +415,7 @@ def _kind(elements: Sequence[str]) -> str:
     return next((kind for element, kind in _KINDS.items() if element in elements), "word")
 
 
-def _known(elements: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
+def _list_words(elements: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
     """The words that the elements can be, but for several nodes in one word."""
     words: list[str] = []
     for element in elements:

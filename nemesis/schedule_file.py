@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import UsageError
 from harness.reading import read_given
 from harness.record.fault_log import QUORUM
@@ -182,7 +182,7 @@ def _stream(words: Words) -> tuple[str, int]:
     text = " ".join(words)
     package, _, number = text.removeprefix("[").removesuffix("]").rpartition(" ")
     if not text.endswith("]") or not package.strip() or not _NUMBER.fullmatch(number):
-        raise Mistake(f"a random stream is a name and a whole number, such as [kill 0], got {shown(text)}")
+        raise Mistake(f"a random stream is a name and a whole number, such as [kill 0], got {quote(text)}")
     if package == QUORUM:
         raise Mistake(f"the random stream {text} is kept for the nodes that --liveness takes down")
     return package, int(number)
@@ -197,7 +197,7 @@ def _nanoseconds(words: Words, what: str) -> int:
 
 
 def _got(words: Words) -> str:
-    return shown(words[0]) if words else "nothing"
+    return quote(words[0]) if words else "nothing"
 
 
 def _in_seconds(time_ns: int) -> str:

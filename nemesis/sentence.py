@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import UsageError
 from harness.nearest import nearest
 from nemesis.grammar import Mistake, Words, may_end_with, meant, next_words, parse_shapes
@@ -37,7 +37,7 @@ def parse(sentence: str, vocabulary: Vocabulary) -> Beat:
             if near is not None and near.is_kept()
             else f"a sentence reads '{EXAMPLE}' (stormproof list shapes)"
         )
-        raise UsageError(f"nemesis {shown(' '.join(words))}: {mistake.what}; {hint}") from None
+        raise UsageError(f"nemesis {quote(' '.join(words))}: {mistake.what}; {hint}") from None
 
 
 def following(words: Words, vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ def _read(words: Words, vocabulary: Vocabulary) -> Beat:
     before = (*before, "for")
     length_s = _seconds(before, tail[2:], "length")
     if len(tail) > 3:
-        what = f"nothing follows the length, got {shown(' '.join(tail[3:]))}"
+        what = f"nothing follows the length, got {quote(' '.join(tail[3:]))}"
         raise Mistake(f"{what} (shapes are joined by 'and' before 'every', sentences by a comma)", (*before, tail[2]))
     return Beat(shape, interval_s, length_s, trigger)
 
@@ -92,13 +92,13 @@ def _place_of_every(words: Words, vocabulary: Vocabulary) -> int:
         return words.index("every")
     for place, word in enumerate(words):
         if nearest(word, ["every"]):
-            raise Mistake(f"the word 'every' is misspelt as {shown(word)}", _with(words, place, "every"))
+            raise Mistake(f"the word 'every' is misspelt as {quote(word)}", _with(words, place, "every"))
     for place, word in enumerate(words):
         if _SECONDS.fullmatch(word) and place:
             before = words[place - 1]
             if may_end_with(before, vocabulary):
                 raise Mistake(f"the word 'every' is missing before {word}", (*words[:place], "every", *words[place:]))
-            raise Mistake(f"expected 'every' before {word}, got {shown(before)}", _with(words, place - 1, "every"))
+            raise Mistake(f"expected 'every' before {word}, got {quote(before)}", _with(words, place - 1, "every"))
     if words and all(word in PACKAGES for word in words):
         raise Mistake(f"packages of faults are named with a comma between them: {','.join(words)}")
     raise Mistake("it lacks 'every SECONDS for SECONDS'", (*words, "every", "10", "for", "5") if words else None)
@@ -110,7 +110,7 @@ def _no_for(before: Words, rest: Sequence[str], interval_s: float) -> Mistake:
         return Mistake(f"'for' and the fault's length are missing after 'every {before[-1]}'", (*before, "for", half))
     if _SECONDS.fullmatch(rest[0]):
         return Mistake(f"the word 'for' is missing before {rest[0]}", (*before, "for", *rest))
-    what = f"expected 'for' after 'every {before[-1]}', got {shown(rest[0])}"
+    what = f"expected 'for' after 'every {before[-1]}', got {quote(rest[0])}"
     return Mistake(what, (*before, "for", *rest[1:]) if len(rest) > 1 else (*before, "for", half))
 
 
@@ -125,7 +125,7 @@ def _seconds(before: Words, rest: Sequence[str], name: str) -> float:
     number = _SECONDS.search(rest[0])
     clear = number is not None and 0 < float(number[0]) < math.inf
     raise Mistake(
-        f"the {name} after '{after}' is a number of seconds greater than 0, got {shown(rest[0])}",
+        f"the {name} after '{after}' is a number of seconds greater than 0, got {quote(rest[0])}",
         (*before, number[0], *rest[1:]) if number is not None and clear else None,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.nearest import nearest
 from nemesis.asking import ASKING
 from nemesis.grammar import FEW, Mistake, Words
@@ -34,7 +34,7 @@ def parse_trigger(words: Words, points: Sequence[str]) -> Trigger | None:
         number = int(read[1]) if read else 0
         if not number or rest[0] != ordinal(number):
             known = (moment, ordinal(number), *rest[1:]) if number else None
-            raise Mistake(f"how often the point is reached is written as 1st, 2nd, 3rd …, got {shown(rest[0])}", known)
+            raise Mistake(f"how often the point is reached is written as 1st, 2nd, 3rd …, got {quote(rest[0])}", known)
         nth, rest = number, rest[1:]
     before = words[: len(words) - len(rest)]
     if not points:
@@ -43,10 +43,10 @@ def parse_trigger(words: Words, points: Sequence[str]) -> Trigger | None:
         raise Mistake(f"the point after '{' '.join(before)}' is missing, e.g. {_few(points)}", (*before, points[0]))
     if rest[0] not in points:
         near = nearest(rest[0], points, 1)
-        what = f"{shown(rest[0])} is no point of the system; there are: {_few(points)} (stormproof list points)"
+        what = f"{quote(rest[0])} is no point of the system; there are: {_few(points)} (stormproof list points)"
         raise Mistake(what, (*before, *near, *rest[1:]) if near else None)
     if len(rest) > 1:
-        raise Mistake(f"nothing of the fault follows the point '{rest[0]}', got {shown(rest[1])}", (*before, rest[0]))
+        raise Mistake(f"nothing of the fault follows the point '{rest[0]}', got {quote(rest[1])}", (*before, rest[0]))
     return Trigger(rest[0], nth, moment)
 
 

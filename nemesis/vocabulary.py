@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import UsageError
 from harness.system import Declaration, NodeSpec
 
@@ -43,16 +43,16 @@ class Vocabulary:
         for place, name in enumerate(names):
             if name in RESERVED or not _NAME.fullmatch(name):
                 raise UsageError(
-                    f"{shown(name)} cannot be the name of a node, a group or a role: targets could not use it"
+                    f"{quote(name)} cannot be the name of a node, a group or a role: targets could not use it"
                 )
             if name in names[:place]:
-                raise UsageError(f"{shown(name)} is the name of two things among the system's nodes, groups and roles")
+                raise UsageError(f"{quote(name)} is the name of two things among the system's nodes, groups and roles")
         for point in self.points:
             if not _POINT.fullmatch(point):
-                raise UsageError(f"{shown(point)} cannot be the name of a point: it reads like alter-proposed")
+                raise UsageError(f"{quote(point)} cannot be the name of a point: it reads like alter-proposed")
         for act in self.acts:
             if not _POINT.fullmatch(act):
-                raise UsageError(f"{shown(act)} cannot be the name of an act: it reads like remake-groups")
+                raise UsageError(f"{quote(act)} cannot be the name of an act: it reads like remake-groups")
 
     def of_groups(self, groups: Iterable[str], roles: Iterable[str]) -> Vocabulary:
         """The part of it that tells of these; where no group is named, all of it."""
@@ -83,7 +83,7 @@ def vocabulary_of(system: Declaration, nodes: Sequence[NodeSpec]) -> Vocabulary:
         for group in node.groups:
             if group not in system.groups:
                 raise UsageError(
-                    f"node {node.name} belongs to the group {shown(group)}, which the system does not declare"
+                    f"node {node.name} belongs to the group {quote(group)}, which the system does not declare"
                 )
     groups = {group: tuple(sorted(node.name for node in nodes if group in node.groups)) for group in system.groups}
     everybody = tuple(sorted(node.name for node in nodes))

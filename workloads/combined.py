@@ -89,11 +89,11 @@ class _Combined:
 
         return self._side_by_side(reads, concurrency)
 
-    def _side_by_side(self, made: Callable[[Workload, int], Generator], concurrency: int) -> Generator:
+    def _side_by_side(self, make: Callable[[Workload, int], Generator], concurrency: int) -> Generator:
         threads_of = zip(self.strands, shares(concurrency, len(self.strands)), strict=True)
         return side_by_side(
             *(
-                Strand(strand.name, threads.start, len(threads), made(strand, len(threads)))
+                Strand(strand.name, threads.start, len(threads), make(strand, len(threads)))
                 for strand, threads in threads_of
             )
         )

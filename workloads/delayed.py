@@ -135,10 +135,10 @@ class TakingBack:
     share: float
     base: int
     number: int = 0
-    known: tuple[Dated, ...] = ()
+    candidates: tuple[Dated, ...] = ()
 
     def op(self, context: Context) -> Emission:
-        waiting = tuple(one for one in self.known if one.until_ns > context.time)
+        waiting = tuple(one for one in self.candidates if one.until_ns > context.time)
         draw = Draw.at(self.base, self.number)
         process = context.free_process()
         if process is not None and waiting and draw.uniform() < self.share:
@@ -146,7 +146,7 @@ class TakingBack:
             value = {**NOTHING, "value": chosen.value, "due_ms": chosen.due_ms}
             operation = invoke(TAKE_BACK, value, key=chosen.key)._replace(process=process, time=context.time)
             left = tuple(one for one in waiting if one is not chosen)
-            return operation, replace(self, number=self.number + 1, known=left)
+            return operation, replace(self, number=self.number + 1, candidates=left)
         emission = self.others.op(context)
         if emission is None:
             return None
@@ -162,7 +162,7 @@ class TakingBack:
         assert event.key is not None
         until_ns = event.time + value["delay_ms"] * 1_000_000
         dated = Dated(event.key, value["value"], value["due_ms"], until_ns)
-        return replace(this, known=(*this.known, dated)[-MOST_KNOWN:])
+        return replace(this, candidates=(*this.candidates, dated)[-MOST_KNOWN:])
 
 
 def generator(settings: DelayedSettings, seed: Seed, concurrency: int) -> Generator:

@@ -381,28 +381,28 @@ class Batches:
         kinds: npt.NDArray[np.int32],
         processes: Int64,
         fs: npt.NDArray[np.int32],
-        told: Followed,
+        followed: Followed,
         meant: _Meant,
     ) -> None:
         """Rows that are part of no operation get a name that no operation has; completions what they complete, and the
         reasons that they give, or what they took, for their values."""
         names, value = list(self._f_codes), recorded.fields["value"]
-        for row in told.passed:
+        for row in followed.passed:
             if kinds[row] == INFO:
                 self.passed.notes += 1
             else:
                 self.passed.functions[names[fs[row]]] += 1
-        for row in (*told.passed, *told.logged):
+        for row in (*followed.passed, *followed.logged):
             fs[row] = self._code(f"passed over: {names[fs[row]]}")
         is_nemesis = processes == NEMESIS
         if is_nemesis.any():
             for f in self._functions & {names[code] for code in np.unique(fs[is_nemesis]).tolist()}:
                 fs[is_nemesis & (fs == self._f_codes[f])] = self._code(f"nemesis {f}")
-        for row, f in told.fs.items():
+        for row, f in followed.fs.items():
             fs[row] = self._code(f)
-        for row in told.beside:
+        for row in followed.beside:
             meant.replace(row, Meaning(None, self._values.none, text(value.values[value.codes[row]])))
-        for row, taken in told.taken.items():
+        for row, taken in followed.taken.items():
             shown = self._values.taken(DRAIN, value.values[value.codes[row]], taken)
             meant.replace(row, Meaning(None, self._values.fields(DRAIN, shown), None))
 

@@ -158,11 +158,11 @@ def sequence(text: bytes) -> tuple[Any, ...]:
     try:
         found = cursor.items("]", 0)
     except _End:
-        raise BrokenText(0, f"{_shown(text)} ends too early") from None
+        raise BrokenText(0, f"{_quote(text)} ends too early") from None
     except BrokenText as broken:
-        raise BrokenText(0, f"{broken.reason} in {_shown(text)}") from None
+        raise BrokenText(0, f"{broken.reason} in {_quote(text)}") from None
     if cursor.at != len(cursor.text):
-        raise BrokenText(0, f"']' where nothing is open in {_shown(text)}")
+        raise BrokenText(0, f"']' where nothing is open in {_quote(text)}")
     return tuple(found)
 
 
@@ -312,11 +312,11 @@ class _Cursor:
         rest = self.text[self.at : self.at + LONGEST_SHOWN]
         if rest[:1] == b'"' or rest[:2] == b'#"':
             if self.text.count(b"\n", self.at) > STRING_LINES:
-                return BrokenText(self.at, f"a string does not end: {_shown(rest)}")
+                return BrokenText(self.at, f"a string does not end: {_quote(rest)}")
             return _End()
         if len(self.text) - self.at <= 1:
             return _End()
-        return BrokenText(self.at, f"nothing begins with {_shown(rest)}")
+        return BrokenText(self.at, f"nothing begins with {_quote(rest)}")
 
 
 class _DocumentCursor(_Cursor):
@@ -336,7 +336,7 @@ def _holds_map(key: Any) -> bool:
 LONGEST_SHOWN = 40
 
 
-def _shown(text: bytes) -> str:
+def _quote(text: bytes) -> str:
     return repr(text[:LONGEST_SHOWN].decode(errors="replace"))
 
 

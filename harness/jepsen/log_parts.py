@@ -168,7 +168,7 @@ class _Consumer:
     """Of one process."""
 
     def __init__(self) -> None:
-        self._known: set[str] = set()
+        self._continued: set[str] = set()
         """Queues that it goes on with where it was."""
         self._subscribes = False
         self.from_beginning: set[str] = set()
@@ -180,23 +180,23 @@ class _Consumer:
             return
         keys = {queue_named(key) for key in value} if isinstance(value, tuple | list) else set()
         self._subscribes = f == "subscribe" or (self._subscribes and not succeeded)
-        self._known &= keys if f == "assign" and succeeded and not to_beginning else set()
-        self.from_beginning &= self._known
+        self._continued &= keys if f == "assign" and succeeded and not to_beginning else set()
+        self.from_beginning &= self._continued
         if f == "assign" and succeeded and to_beginning:
             self.from_beginning = keys
 
     def lose_place(self) -> None:
         """After a poll that did not succeed."""
-        self._known = set()
+        self._continued = set()
         self.from_beginning = set()
 
     def forget(self, queues: set[str] | None) -> None:
-        self._known = set() if queues is None else self._known - queues
+        self._continued = set() if queues is None else self._continued - queues
         self.from_beginning = set() if queues is None else self.from_beginning - queues
 
     def is_moved_to(self, queue: str) -> bool:
         """Whether it polls the queue anew, rather than go on with it."""
-        is_known = queue in self._known
+        is_known = queue in self._continued
         if not self._subscribes:
-            self._known.add(queue)
+            self._continued.add(queue)
         return not is_known

@@ -143,10 +143,10 @@ def _row(deed: _Deed, kind: str, number: int, start: FaultRow | None, time_ns: i
         number=number,
         starts=start is None,
         kind=kind,
-        shape=deed.f if asked is None else f"{deed.f} {_shown(asked)}",
+        shape=deed.f if asked is None else f"{deed.f} {_render(asked)}",
         nodes=deed.nodes if start is None else start.nodes,
         happened=True,
-        evidence="" if deed.done is None else _shown(deed.done),
+        evidence="" if deed.done is None else _render(deed.done),
     )
 
 
@@ -163,6 +163,6 @@ def _is_grudge(value: Any) -> bool:
     return isinstance(value, dict) and bool(value) and all(_nodes_in(heard) for heard in value.values())
 
 
-def _shown(value: Any) -> str:
+def _render(value: Any) -> str:
     text = value if isinstance(value, str) and not isinstance(value, edn.Keyword) else edn.written(value)
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"

@@ -152,14 +152,14 @@ class Processes:
             return True
         return invoked.taken is not None and (kind, f) == (INVOKE, DRAIN)
 
-    def _note_beside(self, told: Followed, row: int, is_other: bool, invoked: _Open, content: Column) -> None:
+    def _note_beside(self, followed: Followed, row: int, is_other: bool, invoked: _Open, content: Column) -> None:
         """Where the value of what failed, or has an unknown outcome, is not that of its invocation."""
         code = content.codes[row]
         if content.values[code] is None or (invoked.of_batch and invoked.content == code and not is_other):
             return
         asked = content.values[invoked.content] if invoked.of_batch else invoked.content
         if is_other or content.values[code] != asked:
-            told.beside.append(row)
+            followed.beside.append(row)
 
 
 def _is_other(f: str, key: str | None, invoked: _Open) -> bool:

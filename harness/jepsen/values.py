@@ -118,10 +118,10 @@ class Values:
         if self.lifted is None and self._has_pairs:
             self.lifted = True
 
-    def taken(self, f: str, shown: Any, taken: list[Any]) -> Any:
+    def taken(self, f: str, drained: Any, taken: list[Any]) -> Any:
         """What a drain showed at its end and before it."""
         elements = [self.split(f, one)[1] if _is_pair(one) else one for one in taken]
-        last = self.split(f, shown)[1] if _is_pair(shown) else shown
+        last = self.split(f, drained)[1] if _is_pair(drained) else drained
         return (*(one for one in elements if one is not None), *(last if isinstance(last, tuple | list) else ()))
 
     def look_for_lists(self, f: str, value: Any) -> None:

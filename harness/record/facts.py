@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import UsageError
 
 
@@ -26,9 +26,9 @@ class Breach:
         try:
             name, nodes, time_ns, because = (data[key] for key in ("name", "nodes", "time_ns", "because"))
         except (TypeError, KeyError):
-            raise UsageError(f"facts: a breach has name, nodes, time_ns and because, not {shown(data)}") from None
+            raise UsageError(f"facts: a breach has name, nodes, time_ns and because, not {quote(data)}") from None
         if not (isinstance(time_ns, int) and all(isinstance(word, str) for word in (name, because, *nodes))):
-            raise UsageError(f"facts: a breach cannot be {shown(data)}")
+            raise UsageError(f"facts: a breach cannot be {quote(data)}")
         return cls(name=name, nodes=tuple(nodes), time_ns=time_ns, because=because)
 
 
@@ -64,7 +64,7 @@ class RunFacts:
         """Raises UsageError for what cannot be the facts of a run."""
         for name, kinds in _KINDS.items():
             if name in data and not isinstance(data[name], kinds):
-                raise UsageError(f"facts: {name} cannot be {shown(data[name])}")
+                raise UsageError(f"facts: {name} cannot be {quote(data[name])}")
         words = [*data.get("reasons", ()), *data.get("apart", ()), *data.get("panics", {}).values()]
         if not all(isinstance(word, str) for word in words):
             raise UsageError("facts: reasons, nodes apart and panics must be text")

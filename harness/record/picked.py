@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import UsageError
 
 MOST_NUMBER: Final = 10_000_000
@@ -25,7 +25,7 @@ def picked_numbers(text: str) -> frozenset[int]:
         if first > last or last > MOST_NUMBER:
             raise UsageError(
                 f"operations takes numbers and ranges of them up to {MOST_NUMBER}, such as '3, 17-20', "
-                f"got {shown(part.strip())}"
+                f"got {quote(part.strip())}"
             )
         numbers.update(range(first, last + 1))
     return frozenset(numbers)

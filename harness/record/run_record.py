@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import UsageError
 from harness.reading import json_kept
 from harness.record.facts import RunFacts
@@ -66,18 +66,18 @@ class RunRecord:
     def from_json(cls, data: Any) -> RunRecord:
         """Raises ValueError for what is no record, UsageError for one that is wrong in itself."""
         if not isinstance(data, dict):
-            raise ValueError(f"it must be an object, it is {shown(data)}")
+            raise ValueError(f"it must be an object, it is {quote(data)}")
         format_ = data.get("format", 1)
         if type(format_) is not int or format_ not in (1, FORMAT):
             raise UsageError(
-                f"format {shown(format_)} is not known here, only formats up to {FORMAT}: check this run with the "
+                f"format {quote(format_)} is not known here, only formats up to {FORMAT}: check this run with the "
                 f"version of stormproof that wrote it, or a later one"
             )
         for name, kind in {**_FIELDS, **_REPORTED}.items():
             if name in data and not isinstance(data[name], kind):
-                raise ValueError(f"{name} cannot be {shown(data[name])}")
+                raise ValueError(f"{name} cannot be {quote(data[name])}")
         if not all(type(value) in (int, float) for value in data.get("regime", {}).values()):
-            raise ValueError(f"regime cannot be {shown(data['regime'])}")
+            raise ValueError(f"regime cannot be {quote(data['regime'])}")
         scenario, reported = _of_format_1(data) if format_ == 1 else _of_format_2(data)
         return cls(
             scenario=Scenario.from_json(scenario),
@@ -97,7 +97,7 @@ def _of_format_1(data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 def _of_format_2(data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     if not isinstance(data.get("scenario"), dict):
-        raise ValueError(f"scenario cannot be {shown(data.get('scenario'))}")
+        raise ValueError(f"scenario cannot be {quote(data.get('scenario'))}")
     return data["scenario"], {
         name: value for name, value in data.items() if name not in ("format", "scenario", *_FIELDS)
     }

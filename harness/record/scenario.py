@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from harness.bounds import Bounds, bounds_of, fitting, shown
+from harness.bounds import Bounds, bounds_of, fitting, quote
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.record.picked import picked_numbers
@@ -96,13 +96,13 @@ class Scenario:
             _refuse_other_than_text(name, getattr(self, name))
         for name in ("real_clock", "capture"):
             if not isinstance(getattr(self, name), bool):
-                raise UsageError(f"{name} takes true or false, got {shown(getattr(self, name))}")
+                raise UsageError(f"{name} takes true or false, got {quote(getattr(self, name))}")
         if self.mutant is not None:
             _refuse_other_than_text("mutant", self.mutant)
         if not isinstance(self.nemesis, tuple):
-            raise UsageError(f"nemesis takes a list of kinds of faults, got {shown(self.nemesis)}")
+            raise UsageError(f"nemesis takes a list of kinds of faults, got {quote(self.nemesis)}")
         if not isinstance(self.settings, Mapping):
-            raise UsageError(f"settings takes a table of keys and values, got {shown(self.settings)}")
+            raise UsageError(f"settings takes a table of keys and values, got {quote(self.settings)}")
         for entries in (self.nemesis, self.settings):
             if len(entries) > MOST_ENTRIES:
                 raise UsageError(f"a scenario has at most {MOST_ENTRIES} faults and settings each, got {len(entries)}")
@@ -111,13 +111,13 @@ class Scenario:
         self._check_schedule()
         self._check_world()
         if not isinstance(self.operations, str):
-            raise UsageError(f"operations takes text, got {shown(self.operations)}")
+            raise UsageError(f"operations takes text, got {quote(self.operations)}")
         if self.operations:
             picked_numbers(self.operations)
         for key, value in self.settings.items():
             _refuse_other_than_text("the name of a setting", key)
             if not isinstance(value, (str, int, float)):
-                raise UsageError(f"setting {key} takes text, a number or true/false, got {shown(value)}")
+                raise UsageError(f"setting {key} takes text, a number or true/false, got {quote(value)}")
             if isinstance(value, str):
                 _refuse_other_than_text(f"setting {key}", value)
         if 0 < self.rate < SLOWEST_RATE:
@@ -130,7 +130,7 @@ class Scenario:
 
     def _check_schedule(self) -> None:
         if not isinstance(self.schedule, tuple):
-            raise UsageError(f"schedule takes a list of lines, got {shown(self.schedule)}")
+            raise UsageError(f"schedule takes a list of lines, got {quote(self.schedule)}")
         if len(self.schedule) > MOST_LINES:
             raise UsageError(f"a schedule has at most {MOST_LINES} lines, got {len(self.schedule)}")
         for number, line in enumerate(self.schedule, 1):
@@ -140,7 +140,7 @@ class Scenario:
 
     def _check_world(self) -> None:
         if self.world not in WORLDS:
-            raise UsageError(f"world takes one of {', '.join(WORLDS)}, got {shown(self.world)}")
+            raise UsageError(f"world takes one of {', '.join(WORLDS)}, got {quote(self.world)}")
         if self.world != DRAWN and self.environment != SIMULATED:
             raise UsageError(f"only the simulated environment makes a world that is {self.world}; leave world out")
 
@@ -178,11 +178,11 @@ class Scenario:
 
 def _refuse_other_than_text(name: str, value: Any) -> None:
     if not isinstance(value, str):
-        raise UsageError(f"{name} takes text, got {shown(value)}")
+        raise UsageError(f"{name} takes text, got {quote(value)}")
     if len(value) > LONGEST_TEXT:
-        raise UsageError(f"{name} takes at most {LONGEST_TEXT} characters, got {len(value)}: {shown(value)}")
+        raise UsageError(f"{name} takes at most {LONGEST_TEXT} characters, got {len(value)}: {quote(value)}")
     if not value.isprintable():
-        raise UsageError(f"{name} takes printable text, got {shown(value)}")
+        raise UsageError(f"{name} takes printable text, got {quote(value)}")
 
 
 BOUNDS: Mapping[str, Bounds] = bounds_of(Scenario)

@@ -91,7 +91,7 @@ def steady_spans(
 
     `struck`: the faults that had an effect. A span with several sets of healthy nodes comes once with each.
     """
-    holds = [_known(hold, nodes) for window in struck for hold in _holds(window)]
+    holds = [_mark_unsure(hold, nodes) for window in struck for hold in _holds(window)]
     bounds = {from_ns, until_ns}
     bounds |= {at for hold in holds for at in (hold.from_ns, hold.until_ns) if from_ns < at < until_ns}
     momentary = {hold.from_ns for hold in holds if hold.from_ns == hold.until_ns}
@@ -155,7 +155,7 @@ def _span(start_ns: int, end_ns: int, broken: _Broken, healthy: frozenset[str], 
     return SteadySpan(from_ns=start_ns, until_ns=end_ns, healthy=healthy, down=broken.down, reached=reached)
 
 
-def _known(hold: _Hold, nodes: Sequence[str]) -> _Hold:
+def _mark_unsure(hold: _Hold, nodes: Sequence[str]) -> _Hold:
     """What clients that are struck themselves are owed is not known."""
     named = hold.down.union(*hold.cut)
     return hold if named.issubset(nodes) else replace(hold, down=frozenset(), cut=frozenset(), is_unsure=True)

@@ -61,8 +61,8 @@ def _scrolled(things: Sequence[Thing], story: Story, named: str) -> str:
     return f'<div class="scrolled">{diagram(things, lines_of(things, story.lines), named=named)}</div>'
 
 
-def _rest(shown: Sequence[Thing], kept: Sequence[Thing], story: Story) -> str:
-    if len(kept) == len(shown):
+def _rest(visible: Sequence[Thing], kept: Sequence[Thing], story: Story) -> str:
+    if len(kept) == len(visible):
         return ""
     left = len(story.things) - len(kept)
     without = f", without the {left} that tell least" if left else ""
@@ -73,14 +73,14 @@ def _rest(shown: Sequence[Thing], kept: Sequence[Thing], story: Story) -> str:
 def _narrative(things: Sequence[Thing]) -> str:
     rows = "".join(
         f'<li><span class="at">{seconds(time_ns)} s</span> <b>{escape(line)}</b> {escape(sentence)}</li>'
-        for time_ns, line, sentence in sorted(_sentences(things), key=lambda told: told[0])
+        for time_ns, line, sentence in sorted(_sentences(things), key=lambda sentence: sentence[0])
     )
     return f'<ol class="narrative">{rows}</ol>'
 
 
-def _more(shown: Sequence[Thing], kept: Sequence[Thing]) -> str:
-    told, all_ = len(list(_sentences(shown))), len(list(_sentences(kept)))
-    if told == all_:
+def _more(visible: Sequence[Thing], kept: Sequence[Thing]) -> str:
+    visible_count, all_ = len(list(_sentences(visible))), len(list(_sentences(kept)))
+    if visible_count == all_:
         return ""
     return f"<details><summary>All {all_} sentences</summary>{_narrative(kept)}</details>"
 

@@ -52,7 +52,7 @@ def render(directory: Path, problems: list[str]) -> str:
     if measured is not None:
         found = _attempt(lambda: rows_at(path, _rows_shown(run)), "the witnesses could not be read", problems)
         names = names_of(path)
-        shown = {index: {**row, "value": names.shown(row.get("value"))} for index, row in (found or {}).items()}
+        shown = {index: {**row, "value": names.with_names(row.get("value"))} for index, row in (found or {}).items()}
         rows = ShownRows(by_index=shown, timed=measured.timed)
     sections = [
         head(run, measured),

@@ -103,38 +103,38 @@ class HistoryOptions:
         spec = spec.by_names(functions)
         return spec.by_time() if self.order == BY_TIME else spec
 
-    def as_recorded(self, given: GivenHistory, test: JepsenTest | None = None) -> HistoryOptions:
+    def as_recorded(self, source: GivenHistory, test: JepsenTest | None = None) -> HistoryOptions:
         """The same, with what the history itself says of what it is one of, and its test of what was demanded.
 
         Raises UsageError where that cannot be told, MalformedHistory, HarnessError.
         """
-        if given.notation:
-            return self._of_sessions(given)
-        if given.form is not Form.TEXT:
+        if source.notation:
+            return self._of_sessions(source)
+        if source.form is not Form.TEXT:
             if self.order is not None or self.functions:
                 raise UsageError(
-                    f"--order and --function are for histories in text, and {given.path} is one of ours, whose rows "
+                    f"--order and --function are for histories in text, and {source.path} is one of ours, whose rows "
                     "are in order and whose functions are the workload's: leave them out"
                 )
             return self
-        beside = functions_beside(given.path)
+        beside = functions_beside(source.path)
         self = replace(self, functions=(*(f"{name}={one}" for name, one in beside.items()), *self.functions))
         if self.model is not None or (self.workload or "log") != "log":
             return self
         functions = functions_of(self.functions)
         if self.workload is not None:
             says_how = any(setting.startswith("writes=") for setting in self.settings)
-            settings = () if says_how or not is_of_kafka(given.file, functions) else KAFKA
+            settings = () if says_how or not is_of_kafka(source.file, functions) else KAFKA
             return replace(self, settings=(*self.settings, *settings))
-        found = recognised(given.file, functions)
+        found = recognised(source.file, functions)
         if found.seen == NOTHING:
-            raise NothingHappened(f"nothing happened: {given.path} holds no operation of a client")
+            raise NothingHappened(f"nothing happened: {source.path} holds no operation of a client")
         if test is not None:
             found = found.of_test(f"{test.workload} {test.name}")
         if len(found.kinds) > 1 and found.shows_nothing and self.consistency_model is None:
-            raise NothingHappened(_either(given.path, found))
+            raise NothingHappened(_either(source.path, found))
         if len(found.kinds) != 1:
-            raise UsageError(_not_recognised(given.path, found))
+            raise UsageError(_not_recognised(source.path, found))
         (kind,) = found.kinds
         return replace(
             self,
@@ -145,9 +145,9 @@ class HistoryOptions:
             consistency_model=self.consistency_model or _demanded(test, kind),
         )
 
-    def _of_sessions(self, given: GivenHistory) -> HistoryOptions:
+    def _of_sessions(self, source: GivenHistory) -> HistoryOptions:
         """The same for a history of sessions without times. Raises UsageError."""
-        named = f"{given.path} is a history of transactions on registers in {given.notation}"
+        named = f"{source.path} is a history of transactions on registers in {source.notation}"
         if self.model is not None or self.workload not in (None, SESSIONS):
             raise UsageError(f"{named}, which is judged with --workload {SESSIONS}")
         demanded = self.consistency_model or WITHOUT_TIMES
@@ -163,11 +163,11 @@ class HistoryOptions:
 
     def require_no_run(self, path: Path) -> None:
         """Raises UsageError for a run directory if any of these options was given."""
-        if not self.given() or not RunDirectory(path).scenario.exists():
+        if not self.as_written() or not RunDirectory(path).scenario.exists():
             return
-        several = len(self.given()) > 1
+        several = len(self.as_written()) > 1
         raise UsageError(
-            f"{path} is a run directory, which is judged as its scenario says, so {' and '.join(self.given())} "
+            f"{path} is a run directory, which is judged as its scenario says, so {' and '.join(self.as_written())} "
             f"{'do' if several else 'does'} not apply: leave {'them' if several else 'it'} out, or name the history "
             f"in it ({RunDirectory(path).history}), which can be judged as any other"
         )
@@ -176,7 +176,7 @@ class HistoryOptions:
         """The name of the model or the workload; empty where neither was given."""
         return self.model or self.workload or ""
 
-    def given(self) -> tuple[str, ...]:
+    def as_written(self) -> tuple[str, ...]:
         """As they were written: `--workload bank`, `--set total=3`."""
         words = {
             "--workload": self.workload,
@@ -198,7 +198,7 @@ class HistoryOptions:
 
     def arguments(self) -> tuple[str, ...]:
         """The words of a command line that judges a history alike; whether it is certified changes no verdict."""
-        judged_as = [words for words in self.given() if not words.startswith("--certify ")]
+        judged_as = [words for words in self.as_written() if not words.startswith("--certify ")]
         return tuple(word for words in judged_as for word in words.split(" ", 1))
 
     def _refuse_contradictions(self, paths: int) -> None:

@@ -28,12 +28,19 @@ from stormproof.cli.console import Console, Output, Watching, remark, remarks_al
 from stormproof.cli.exit_code import ExitCode, combined, exit_code_of
 from stormproof.cli.options import Execution
 from stormproof.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
-from stormproof.cli.prefetch import Known, Prefetch
+from stormproof.cli.prefetch import EarlyVerdict, Prefetch
 from stormproof.session import engines
 from stormproof.session.check_spec import REGISTERS
 from stormproof.session.decide import CheckOptions
 from stormproof.session.early_findings import EarlyFindings
-from stormproof.session.foreign_history import OWN_SUFFIXES, Form, GivenHistory, given, given_directory, is_there
+from stormproof.session.foreign_history import (
+    OWN_SUFFIXES,
+    Form,
+    GivenHistory,
+    given_directory,
+    is_there,
+    locate_history,
+)
 from stormproof.session.judge import check_run
 from stormproof.session.judge_history import JudgedHistory, judge_history, keep_verdict, placed
 from stormproof.session.null_reads import NullReads
@@ -144,9 +151,9 @@ def check_all(
         reports = execution.runs / "checked" if len(paths) == len(found) == 1 and not found[0].is_within else None
         ahead = Prefetch([target.at for target in found], options, check_options, scratch, console.progress)
         for number, target in enumerate(found):
-            known = ahead.known(number)
-            begun = time.monotonic() - (known.seconds if known else 0.0)
-            checked = _check_target(target, known, options, check_options, console, scratch, reports)
+            early = ahead.take(number)
+            begun = time.monotonic() - (early.seconds if early else 0.0)
+            checked = _check_target(target, early, options, check_options, console, scratch, reports)
             seconds = time.monotonic() - begun
             for kept in scratch.iterdir():
                 kept.unlink()
@@ -166,7 +173,7 @@ def check_all(
 
 def _check_target(
     target: Target,
-    known: Known | None,
+    early: EarlyVerdict | None,
     options: HistoryOptions,
     check_options: CheckOptions,
     console: Console,
@@ -176,8 +183,8 @@ def _check_target(
     """One of many within a directory gets a line; any other is told of at length."""
     at_length = replace(console, says=not target.is_within)
     at_length.say(f"history   {target.named}")
-    if known:
-        checked = _told(known, options, at_length)
+    if early:
+        checked = _report_early(early, options, at_length)
     else:
         checked = _check(target.at, options, check_options, at_length, scratch, reports)
     if target.at != target.named:
@@ -216,7 +223,7 @@ def _check(
             console.say(f"test      {test.name}" + (f", workload {test.workload}" if test.workload else ""))
         if test is None and not is_there(path):
             raise UsageError(_not_there(path, options))
-        history = history or given(
+        history = history or locate_history(
             path if test is None else test.history,
             scratch,
             meanwhile=_early_findings(path, options, check_options, console),
@@ -314,7 +321,7 @@ def _checked(
 
 
 def _check_history(
-    given: GivenHistory,
+    source: GivenHistory,
     test: JepsenTest | None,
     options: HistoryOptions,
     check_options: CheckOptions,
@@ -322,21 +329,21 @@ def _check_history(
     scratch: Path,
     reports: Path | None,
 ) -> Checked:
-    said = options
-    options = said.as_recorded(given, test)
+    asked = options
+    options = asked.as_recorded(source, test)
     spec = options.spec(1)
     if spec is None:
-        raise _no_judgement(given.path)
-    recognised = _say_recognised(said, options, console)
-    if reports is None and given.form is Form.TEXT:
+        raise _no_judgement(source.path)
+    recognised = _say_recognised(asked, options, console)
+    if reports is None and source.form is Form.TEXT:
         # What clients did there is of few kinds, or it is refused: figures of it are never too many.
         spec = spec.without_figures()
     judged = judge_history(
-        given, spec, check_options, subject=options.subject(), scratch=scratch, progress=console.progress
+        source, spec, check_options, subject=options.subject(), scratch=scratch, progress=console.progress
     )
     if judged.certified:
         console.say(f"{judged.certified} in {spec.certificate}")
-    checked = _say_judged(judged, console)
+    checked = _report_history(judged, console)
     if reports is not None:
         kept, problem = keep_verdict(judged, check_options, reports, judged_as=options.arguments())
         checked = replace(checked, directory=kept.path)
@@ -346,7 +353,7 @@ def _check_history(
     comparison = None if test is None else compared(test, judged.verdict, judged.results)
     if comparison is not None and comparison.may_rest_on_null_reads and options.null_reads is None:
         comparison = comparison.resting_on_null_reads(
-            _is_valid_without_null_reads(given, options, check_options, scratch)
+            _is_valid_without_null_reads(source, options, check_options, scratch)
         )
     for line in () if comparison is None else comparison.lines():
         console.say(line)
@@ -354,7 +361,7 @@ def _check_history(
 
 
 def _is_valid_without_null_reads(
-    given: GivenHistory, options: HistoryOptions, check_options: CheckOptions, scratch: Path
+    source: GivenHistory, options: HistoryOptions, check_options: CheckOptions, scratch: Path
 ) -> bool:
     """Whether the history is valid once its reads of null say nothing."""
     if options.model not in REGISTERS:
@@ -363,31 +370,36 @@ def _is_valid_without_null_reads(
     if spec is None:
         return False
     again = judge_history(
-        given, spec.without_figures(), check_options, subject=options.subject(), scratch=scratch, progress=remarks_alone
+        source,
+        spec.without_figures(),
+        check_options,
+        subject=options.subject(),
+        scratch=scratch,
+        progress=remarks_alone,
     )
     return again.verdict is Verdict.VALID
 
 
-def _told(known: Known, said: HistoryOptions, console: Console) -> Checked:
+def _report_early(early: EarlyVerdict, asked: HistoryOptions, console: Console) -> Checked:
     """Of a history that was judged before its turn."""
-    recognised = _say_recognised(said, known.options, console)
-    return replace(_say_judged(known.judged, console), judged_as=recognised)
+    recognised = _say_recognised(asked, early.options, console)
+    return replace(_report_history(early.history, console), judged_as=recognised)
 
 
-def _say_recognised(said: HistoryOptions, options: HistoryOptions, console: Console) -> str:
+def _say_recognised(asked: HistoryOptions, options: HistoryOptions, console: Console) -> str:
     """What the history showed itself to be one of, as options; empty where that was said."""
-    if options.arguments() == said.arguments():
+    if options.arguments() == asked.arguments():
         return ""
     recognised = " ".join(options.arguments())
     console.say(f"judged as {recognised}")
     return recognised
 
 
-def _say_judged(judged: JudgedHistory, console: Console) -> Checked:
-    say_verdict(judged.verdict, judged.reasons, judged.results, console)
-    checked = judged.decided.chosen.words()
+def _report_history(outcome: JudgedHistory, console: Console) -> Checked:
+    say_verdict(outcome.verdict, outcome.reasons, outcome.results, console)
+    checked = outcome.decided.chosen.words()
     console.say(f"checked   {checked}")
-    passed_over = judged.passed_over
+    passed_over = outcome.passed_over
     if passed_over:
         console.say(f"passed over: {', '.join(passed_over)}")
-    return replace(_checked(judged.verdict, judged.reasons, judged.results, None, checked), passed_over=passed_over)
+    return replace(_checked(outcome.verdict, outcome.reasons, outcome.results, None, checked), passed_over=passed_over)

@@ -16,7 +16,7 @@ from stormproof.cli.console import remark
 from stormproof.cli.exit_code import ExitCode
 from stormproof.cli.options import example
 from stormproof.cli.usage import OneOf
-from stormproof.session.foreign_history import Form, given, is_there
+from stormproof.session.foreign_history import Form, is_there, locate_history
 from stormproof.session.output_file import STANDARD_OUTPUT, require_writable, write
 
 EXAMPLES = """
@@ -53,7 +53,7 @@ def command(path: Path, form: str, output: Path) -> int:
     """
     require_writable(output)
     with directory() as scratch:
-        source = given(history_in(path), scratch)
+        source = locate_history(history_in(path), scratch)
         if source.form is Form.TEXT:
             raise UsageError(f"{source.path} is no history of ours: neither Parquet nor an Arrow stream")
         try:

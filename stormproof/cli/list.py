@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.bounds import INT64, bounds_of, kind_of, shown
+from harness.bounds import INT64, bounds_of, kind_of, quote
 from harness.errors import UsageError
 from harness.reading import json_kept
 from harness.record.run_directory import SCENARIO, RunDirectory
@@ -83,7 +83,7 @@ def command(what: str | None, system: str | None, runs: Path, as_json: bool) -> 
     if system is not None:
         if what not in _OF_A_SYSTEM:
             known = ", ".join(_OF_A_SYSTEM)
-            raise UsageError(f"list {what} is not of one system, got {shown(system)}; these are: {known}")
+            raise UsageError(f"list {what} is not of one system, got {quote(system)}; these are: {known}")
         registry.require_known("systems", system)
     sources: Mapping[str, Callable[[], list[Entry]]] = {
         "systems": _systems,
@@ -167,10 +167,14 @@ def _mutants() -> list[Entry]:
 
 
 def _checks() -> list[Entry]:
-    return [_judged(registry.workload(entry["name"])) for entry in _plugins("workloads") if "problem" not in entry]
+    return [
+        _describe_workload(registry.workload(entry["name"]))
+        for entry in _plugins("workloads")
+        if "problem" not in entry
+    ]
 
 
-def _judged(workload: Workload) -> Entry:
+def _describe_workload(workload: Workload) -> Entry:
     settings = workload.settings_type
     return {
         "name": workload.name,
@@ -239,10 +243,10 @@ def _plugins(kind: registry.Kind) -> list[Entry]:
     return [_described(kind, name) for name in registry.names(kind)]
 
 
-def _described(kind: registry.Kind, name: str, shown: Callable[[Any], Any] = lambda loaded: loaded) -> Entry:
-    """One plug-in, as `shown` makes it of what its entry point names; a broken one is shown as such, and others too."""
+def _described(kind: registry.Kind, name: str, describe: Callable[[Any], Any] = lambda loaded: loaded) -> Entry:
+    """One plug-in, as `describe` makes it of what its entry point names; a broken one is shown as such, and others too."""
     try:
-        loaded = shown(registry.find(kind, name))
+        loaded = describe(registry.find(kind, name))
     except (ImportError, AttributeError) as error:
         return {"name": name, "problem": f"{type(error).__name__}: {error}"}
     entry: Entry = {"name": name}

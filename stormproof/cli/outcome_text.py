@@ -96,14 +96,14 @@ def verdict_lines(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[s
             legal = f" (legal here: {summary.legal})" if summary.legal else ""
             lines.append(f"          {checker}: {name} × {summary.count}{legal}")
             shown = () if summary.legal else summary.examples[:ANOMALIES_SHOWN]
-            lines += [f"            {line}" for anomaly in shown for line in _told(anomaly)]
+            lines += [f"            {line}" for anomaly in shown for line in _explain(anomaly)]
     standing = standing_of(results)
     if standing is not None:
         lines += _models(standing)
     return lines
 
 
-def _told(anomaly: Anomaly) -> Sequence[str]:
+def _explain(anomaly: Anomaly) -> Sequence[str]:
     """Step by step where that is how it is explained."""
     steps = anomaly.details.get("steps")
     return [str(step) for step in steps] if isinstance(steps, (list, tuple)) and steps else [anomaly.because]

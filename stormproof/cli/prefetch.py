@@ -22,15 +22,15 @@ from stormproof.session.batch_checking import (
 )
 from stormproof.session.check_spec import CheckSpec
 from stormproof.session.decide import CheckOptions
-from stormproof.session.foreign_history import given
+from stormproof.session.foreign_history import locate_history
 from stormproof.session.judge_history import JudgedHistory
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class EarlyVerdict:
     """What a history came to, and as what it was judged."""
 
-    judged: JudgedHistory
+    history: JudgedHistory
     options: HistoryOptions
     seconds: float
     """Its share of what those took that were judged together."""
@@ -46,13 +46,13 @@ class Prefetch:
     scratch: Path
     progress: Progress
     _pace: Pace = field(default_factory=Pace)
-    _known: dict[int, Known] = field(default_factory=dict)
+    _verdicts: dict[int, EarlyVerdict] = field(default_factory=dict)
     _until: int = 0
     _valid: int = 0
     reached: int = 0
     """How many of the paths were judged when the one is told of that was asked for last."""
 
-    def known(self, number: int) -> Known | None:
+    def take(self, number: int) -> EarlyVerdict | None:
         """Of the path of that number, which comes next; None if it is to be judged by itself."""
         if number == self._until:
             if number:
@@ -62,7 +62,7 @@ class Prefetch:
                 self._look(range(number, self._until))
                 self.reached = self._until
         self.reached = max(self.reached, number + 1)
-        return self._known.pop(number, None)
+        return self._verdicts.pop(number, None)
 
     def was_valid(self) -> None:
         """The path that was asked for last."""
@@ -77,7 +77,7 @@ class Prefetch:
         share = (time.monotonic() - begun) / len(numbers)
         for (number, (_, options)), one in zip(short.items(), judged, strict=True):
             if one is not None:
-                self._known[number] = Known(judged=one, options=options, seconds=share)
+                self._verdicts[number] = EarlyVerdict(history=one, options=options, seconds=share)
 
     def _read(self, path: Path) -> tuple[ShortHistory, HistoryOptions] | None:
         """None also for what cannot be read: that is told when it is its turn."""
@@ -85,7 +85,7 @@ class Prefetch:
         try:
             if not path.is_file() or is_stream(path):
                 return None
-            history = given(path, self.scratch)
+            history = locate_history(path, self.scratch)
             options = self.options.as_recorded(history)
             spec = _spec(options)
             short = short_history(history, spec, subject=options.subject()) if spec else None

@@ -273,10 +273,10 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     return exit_code_of(outcome.verdict)
 
 
-def settings_of(system: str, given: tuple[str, ...], nodes: int | None) -> dict[str, SettingValue]:
+def settings_of(system: str, options: tuple[str, ...], nodes: int | None) -> dict[str, SettingValue]:
     """`--set` and `--nodes` as settings. Raises UsageError for a key given twice."""
     settings: dict[str, SettingValue] = {}
-    pairs = [registry.parse_setting(text) for text in given]
+    pairs = [registry.parse_setting(text) for text in options]
     if nodes is not None:
         pairs.append((_node_count(system), nodes))
     for key, value in pairs:

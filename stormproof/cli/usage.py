@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.nearest import did_you_mean, unknown
 
 _NOTHING_IS_CALLED: Mapping[str, str] = {
@@ -27,7 +27,7 @@ def refuse_empty(arguments: Sequence[str]) -> None:
     before = "stormproof"
     for argument in arguments:
         if "\0" in argument:
-            raise click.UsageError(f"no value holds a NUL character, got {shown(argument)}")
+            raise click.UsageError(f"no value holds a NUL character, got {quote(argument)}")
         option, equals, value = argument.partition("=")
         if option.startswith("--") and equals and not value.strip():
             before, argument = option, ""
@@ -44,7 +44,7 @@ def in_words(error: click.UsageError) -> str:
     words = error.format_message()
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         known = [name for param in error.ctx.command.get_params(error.ctx) for name in option_names(param)]
-        words = f"No such option {shown(error.option_name)}{did_you_mean(error.option_name, known)}"
+        words = f"No such option {quote(error.option_name)}{did_you_mean(error.option_name, known)}"
     asked = error.ctx.command_path if error.ctx else "stormproof"
     return f"{' '.join(words.split())} (see: {asked} --help)"
 
@@ -66,7 +66,7 @@ class SparkMaster(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not self._FORMS.fullmatch(str(value)):
             raise click.UsageError(
-                f"--master takes local[2], local[*], spark://host:7077, yarn or k8s://…, got {shown(str(value))}", ctx
+                f"--master takes local[2], local[*], spark://host:7077, yarn or k8s://…, got {quote(str(value))}", ctx
             )
         return str(value)
 

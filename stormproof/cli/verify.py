@@ -30,7 +30,7 @@ from stormproof.cli.export import history_in
 from stormproof.cli.options import console_of, example
 from stormproof.cli.usage import OneOf
 from stormproof.session.check_spec import CheckSpec, converted, of_model, of_workload, transactional
-from stormproof.session.foreign_history import Form, GivenHistory, given
+from stormproof.session.foreign_history import Form, GivenHistory, locate_history
 
 ORDERS, TRANSACTIONS = "checkers.linearizable.replay", "checkers.transactions.verify"
 """The programs, by what they verify."""
@@ -103,7 +103,7 @@ def command(
     console.say(f"certificate  {claim.about}")
     console.say(f"history      {history}")
     with directory() as scratch:
-        source = given(history_in(history), scratch)
+        source = locate_history(history_in(history), scratch)
         try:
             parquet = _as_parquet(source, _spec(claim, source), scratch / HISTORY)
         except MalformedHistory as error:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import HarnessError, UsageError
 
 
@@ -31,7 +31,7 @@ class Checkout:
         """Its full hash. Raises UsageError."""
         ran = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         if ran.returncode or not revision.strip():
-            raise UsageError(f"{self.root} has no revision {shown(revision)}; name a commit, a branch or a tag")
+            raise UsageError(f"{self.root} has no revision {quote(revision)}; name a commit, a branch or a tag")
         return ran.stdout.decode().strip()
 
     def between(self, good: str, bad: str) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def chased(search: Search, most_processor_s: float | None) -> Chase:
         mutant=search.space.mutant,
         root=search.root,
         is_guided=search.is_guided,
-        given=search.space.given,
+        given=search.space.fixed_settings,
         is_caught=trier.catch is not None,
         storms=trier.storms,
         processor_s=round(trier.processor_s, 3),

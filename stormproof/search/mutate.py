@@ -53,29 +53,34 @@ IDLE_SHARE = 0.3
 MOST_CHANGES = 4
 
 
-def mutated(parent: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
-    """The parent with a few changes; `other` is a storm whose end may follow on the parent's beginning, `known` says
+def mutated(parent: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
+    """The parent with a few changes; `other` is a storm whose end may follow on the parent's beginning, `points` says
     which points were reached in the parent."""
-    scenario = without_idle(parent, space, known, draw)
+    scenario = without_idle(parent, space, points, draw)
     for _ in range(min(MOST_CHANGES, 1 + int(draw.expovariate(1.0)))):
         change = draw.choices(CHANGES, weights=CHANGE_WEIGHTS)[0]
-        scenario = change(scenario, other, space, known, draw)
+        scenario = change(scenario, other, space, points, draw)
     if draw.random() < NEW_WORLD_SHARE:
         scenario = replace(scenario, seed=draw.getrandbits(62))
     storm_s = scenario.time_limit_s - scenario.liveness_s
     entries = entries_in(scenario)
-    return with_entries(scenario, with_one_that_strikes(entries, faults_for(scenario, space), storm_s, draw, known))
+    return with_entries(scenario, with_one_that_strikes(entries, faults_for(scenario, space), storm_s, draw, points))
 
 
-def without_idle(parent: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+def without_idle(parent: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     """Some of the faults that waited in vain wait for another point, or are left out."""
     faults, entries = faults_for(parent, space), []
     for entry in entries_in(parent):
         at_s = entry.at_ns / SECOND_NS
-        if not known.seconds or entry.trigger is None or known.comes(entry.trigger, at_s) or draw.random() < IDLE_SHARE:
+        if (
+            not points.seconds
+            or entry.trigger is None
+            or points.comes(entry.trigger, at_s)
+            or draw.random() < IDLE_SHARE
+        ):
             entries.append(entry)
         elif draw.random() < 0.5:
-            entries.append(replace(entry, trigger=known.trigger(faults.points, entry.package, at_s, draw)))
+            entries.append(replace(entry, trigger=points.trigger(faults.points, entry.package, at_s, draw)))
     return with_entries(parent, entries)
 
 
@@ -105,7 +110,7 @@ def _one_changed(
     return with_entries(scenario, entries)
 
 
-def retargeted(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+def retargeted(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     def change(entry: Entry, faults: Faults) -> Entry:
         if is_aimable(entry.shape):
             targets = faults.targets if entry.trigger is None else (*faults.targets, THE_NODE)
@@ -116,7 +121,7 @@ def retargeted(scenario: Scenario, other: Scenario, space: Space, known: Points,
     return _one_changed(scenario, space, draw, change)
 
 
-def shifted(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+def shifted(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     """Earlier or later, by a little or a lot."""
     storm_s = scenario.time_limit_s - scenario.liveness_s
 
@@ -130,7 +135,7 @@ def shifted(scenario: Scenario, other: Scenario, space: Space, known: Points, dr
     return _one_changed(scenario, space, draw, change)
 
 
-def stretched(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+def stretched(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     """Longer or shorter."""
     storm_s = scenario.time_limit_s - scenario.liveness_s
 
@@ -142,7 +147,7 @@ def stretched(scenario: Scenario, other: Scenario, space: Space, known: Points, 
     return _one_changed(scenario, space, draw, change)
 
 
-def resized(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+def resized(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     """An impairment of another strength, from a little more or less to anything."""
 
     def change(entry: Entry, faults: Faults) -> Entry:
@@ -165,7 +170,7 @@ def with_changed_amount(shape: Shape, draw: random.Random) -> Shape:
     return replace(shape, amounts=tuple(values))
 
 
-def at_a_point(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+def at_a_point(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     """When a node reaches a point, instead of at a time or at another point; or at a time again."""
 
     def change(entry: Entry, faults: Faults) -> Entry:
@@ -174,12 +179,12 @@ def at_a_point(scenario: Scenario, other: Scenario, space: Space, known: Points,
             return replace(entry, trigger=replace(entry.trigger, nth=later))
         if not faults.points or (entry.trigger is not None and not aims_at_it(entry.shape) and draw.random() < 0.3):
             return replace(entry, trigger=None)
-        return with_trigger(entry, known.trigger(faults.points, entry.package, entry.at_ns / SECOND_NS, draw), draw)
+        return with_trigger(entry, points.trigger(faults.points, entry.package, entry.at_ns / SECOND_NS, draw), draw)
 
     return _one_changed(scenario, space, draw, change, lambda entry: entry.shape.kind not in ASKING)
 
 
-def shortened(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+def shortened(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     """One fault less."""
     entries = list(entries_in(scenario))
     if len(entries) < 2:
@@ -188,16 +193,16 @@ def shortened(scenario: Scenario, other: Scenario, space: Space, known: Points, 
     return with_entries(scenario, entries)
 
 
-def lengthened(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+def lengthened(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     """A motif more."""
     entries = entries_in(scenario)
     motif = draw.choices(MOTIFS, weights=WEIGHTS)[0]
     faults = faults_for(scenario, space, draw if draw.random() < 0.5 else None)
     more = motif(faults, scenario.time_limit_s - scenario.liveness_s, unused_number(entries), draw)
-    return with_entries(scenario, (*entries, *triggered(more, faults, draw, known)))
+    return with_entries(scenario, (*entries, *triggered(more, faults, draw, points)))
 
 
-def spliced(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+def spliced(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     """Up to some moment the one, from then on the other."""
     entries, others = entries_in(scenario), entries_in(scenario, lines=other.schedule)
     if not others:
@@ -208,7 +213,7 @@ def spliced(scenario: Scenario, other: Scenario, space: Space, known: Points, dr
     return with_entries(scenario, (*(entry for entry in entries if entry.at_ns < moment_ns), *rest))
 
 
-def reset(scenario: Scenario, other: Scenario, space: Space, known: Points, draw: random.Random) -> Scenario:
+def reset(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     """One setting drawn anew, or, where it cannot be without others, all within the deployment; or the load."""
     if draw.random() < 0.4:
         storm_s = scenario.time_limit_s - scenario.liveness_s

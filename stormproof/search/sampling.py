@@ -157,11 +157,11 @@ def _declaration(scenario: Scenario) -> Declaration:
 
 
 def with_one_that_strikes(
-    entries: Sequence[Entry], faults: Faults, storm_s: float, draw: random.Random, known: Points = NOTHING_KNOWN
+    entries: Sequence[Entry], faults: Faults, storm_s: float, draw: random.Random, points: Points = NOTHING_KNOWN
 ) -> tuple[Entry, ...]:
     """Where all faults wait for points of which nobody knows that they come, one more that waits for none: a storm in
     which nothing strikes proves nothing."""
-    strikes = (entry.trigger is None or known.comes(entry.trigger, entry.at_ns / SECOND_NS) for entry in entries)
+    strikes = (entry.trigger is None or points.comes(entry.trigger, entry.at_ns / SECOND_NS) for entry in entries)
     return tuple(entries) if any(strikes) else (*entries, *single(faults, storm_s, unused_number(entries), draw))
 
 
@@ -171,18 +171,18 @@ def unused_number(entries: Sequence[Entry]) -> int:
 
 
 def triggered(
-    entries: Sequence[Entry], faults: Faults, draw: random.Random, known: Points = NOTHING_KNOWN
+    entries: Sequence[Entry], faults: Faults, draw: random.Random, points: Points = NOTHING_KNOWN
 ) -> list[Entry]:
     """Some motifs strike not at a time, but when a node reaches a point; often it is that node which is struck.
 
     They are armed the earlier, so that it is likelier to come.
     """
-    share = KNOWN_TRIGGER_SHARE if known.seconds else TRIGGER_SHARE
+    share = KNOWN_TRIGGER_SHARE if points.seconds else TRIGGER_SHARE
     if not entries or not faults.points or draw.random() >= share:
         return list(entries)
     by_ns = round(draw.random() * min(entry.at_ns for entry in entries))
     armed = [replace(entry, at_ns=entry.at_ns - by_ns, until_ns=entry.until_ns - by_ns) for entry in entries]
-    trigger = known.trigger(faults.points, armed[0].package, armed[0].at_ns / SECOND_NS, draw)
+    trigger = points.trigger(faults.points, armed[0].package, armed[0].at_ns / SECOND_NS, draw)
     return [with_trigger(entry, replace(trigger, nth=trigger.nth + place), draw) for place, entry in enumerate(armed)]
 
 

@@ -36,7 +36,7 @@ from nemesis.vocabulary import IT
 from stormproof.search.delta_debugging import fewest, least
 from stormproof.search.mutate import entries_in
 from stormproof.search.sampling import with_entries
-from stormproof.search.storm import Judged, blown_and_judged
+from stormproof.search.storm import StormOutcome, blown_and_judged
 from stormproof.session import registry
 from stormproof.session.execute import entries_of
 
@@ -65,7 +65,7 @@ class Shrunk:
     """The smallest storm that was found to show the anomaly, and what it took to find it."""
 
     scenario: Scenario
-    judged: Judged
+    outcome: StormOutcome
     anomaly: str
     storms: int
     processor_s: float
@@ -78,7 +78,7 @@ class Shrunk:
     @property
     def operations(self) -> int:
         """Those of clients, before the final reads."""
-        return len(storm_operations(self.judged))
+        return len(storm_operations(self.outcome))
 
 
 def shrunk(
@@ -108,7 +108,7 @@ def shrunk(
         progress("shrinking ends: as many storms were tried as it may take")
     return Shrunk(
         scenario=trials.best,
-        judged=trials.judged,
+        outcome=trials.outcome,
         anomaly=anomaly,
         storms=trials.storms,
         processor_s=trials.processor_s,
@@ -140,7 +140,7 @@ class Trials:
     turn: int = 0
     storms: int = 0
     processor_s: float = 0.0
-    _best: tuple[Scenario, Judged] | None = None
+    _best: tuple[Scenario, StormOutcome] | None = None
     _tried: dict[str, bool] = field(default_factory=dict)
 
     @property
@@ -149,7 +149,7 @@ class Trials:
         return self._best[0]
 
     @property
-    def judged(self) -> Judged:
+    def outcome(self) -> StormOutcome:
         assert self._best is not None
         return self._best[1]
 
@@ -162,7 +162,7 @@ class Trials:
             return False  # what showed it was the best at once, and everything since is simpler
         if self.storms >= self.most_storms or (self.most_seconds or self.processor_s + 1) <= self.processor_s:
             raise _Spent
-        judged = self._judged(candidate)
+        judged = self._judge(candidate)
         self._tried[key] = judged is not None and self.anomaly in judged.anomalies
         if judged is None or not self._tried[key]:
             return False
@@ -177,7 +177,7 @@ class Trials:
         except UsageError:
             return False
 
-    def _judged(self, candidate: Scenario) -> Judged | None:
+    def _judge(self, candidate: Scenario) -> StormOutcome | None:
         """None for what cannot be run."""
         began = time.process_time()
         try:
@@ -194,13 +194,13 @@ class Trials:
     def tell(self, name: str) -> None:
         self.progress(
             f"{self.anomaly}: {self.storms} storms tried; {name}: {len(self.best.schedule)} faults, "
-            f"{len(storm_operations(self.judged))} operations, {self.best.time_limit_s:g} s"
+            f"{len(storm_operations(self.outcome))} operations, {self.best.time_limit_s:g} s"
         )
 
 
-def storm_operations(judged: Judged) -> list[dict[str, Any]]:
+def storm_operations(outcome: StormOutcome) -> list[dict[str, Any]]:
     """The invocations of clients before the final reads, in order; the n-th is the n-th that the scenario picks."""
-    blown = judged.blown
+    blown = outcome.blown
     final_ns = blown.facts.final_from_ns
     rows = blown.history.select(["index", "process", "type", "f", "key", "time"]).to_pylist()
     return [
@@ -210,21 +210,21 @@ def storm_operations(judged: Judged) -> list[dict[str, Any]]:
     ]
 
 
-def witnesses(judged: Judged, anomaly: str) -> tuple[int, ...]:
+def witnesses(outcome: StormOutcome, anomaly: str) -> tuple[int, ...]:
     """The rows of the history that the anomaly's examples name, those of the first example first."""
-    return tuple(dict.fromkeys(index for example in examples(judged, anomaly) for index in example.operations))
+    return tuple(dict.fromkeys(index for example in examples(outcome, anomaly) for index in example.operations))
 
 
-def examples(judged: Judged, anomaly: str) -> tuple[Anomaly, ...]:
-    found = (result.anomalies[anomaly] for result in judged.results.values() if anomaly in result.anomalies)
+def examples(outcome: StormOutcome, anomaly: str) -> tuple[Anomaly, ...]:
+    found = (result.anomalies[anomaly] for result in outcome.results.values() if anomaly in result.anomalies)
     return tuple(example for summary in found for example in summary.examples)
 
 
-def moments_ns(judged: Judged, anomaly: str) -> tuple[int, ...]:
+def moments_ns(outcome: StormOutcome, anomaly: str) -> tuple[int, ...]:
     """When it showed, as far as nodes or who watched them told."""
-    details = [example.details for example in examples(judged, anomaly)]
-    told = {time_ns for one in details for time_ns in one.get("times_ns", ())}
-    return tuple(sorted(told | {one["time_ns"] for one in details if "time_ns" in one}))
+    details = [example.details for example in examples(outcome, anomaly)]
+    times_ns = {time_ns for one in details for time_ns in one.get("times_ns", ())}
+    return tuple(sorted(times_ns | {one["time_ns"] for one in details if "time_ns" in one}))
 
 
 # What is taken away -------------------------------------------------------------------------------------------------
@@ -246,8 +246,8 @@ def calm(trials: Trials) -> None:
 def cut_behind(trials: Trials) -> None:
     """The storm as short as it can be, in whole seconds; at first up to when the anomaly showed."""
     liveness_s = trials.best.liveness_s
-    from_ns = trials.judged.blown.facts.storm_from_ns or 0
-    for moment_ns in moments_ns(trials.judged, trials.anomaly)[:1]:
+    from_ns = trials.outcome.blown.facts.storm_from_ns or 0
+    for moment_ns in moments_ns(trials.outcome, trials.anomaly)[:1]:
         end_s = max(1, (moment_ns - from_ns) // SECOND_NS + 1)
         if end_s + liveness_s < trials.best.time_limit_s:
             trials.changes(time_limit_s=end_s + liveness_s)
@@ -273,7 +273,7 @@ def fewer_faults(trials: Trials) -> None:
 
 def fewer_operations(trials: Trials) -> None:
     scenario = trials.best
-    count = len(storm_operations(trials.judged))
+    count = len(storm_operations(trials.outcome))
     numbers = _numbers(scenario, count)
 
     def shows(kept: tuple[int, ...]) -> bool:
@@ -312,10 +312,10 @@ def _numbers(scenario: Scenario, count: int) -> tuple[int, ...]:
 def _guesses(trials: Trials, numbers: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Few operations that may be enough: the witnesses and those begun last before what nodes reported, with more and
     more of those around them; every so-manieth."""
-    invoked = storm_operations(trials.judged)
-    named = set(witnesses(trials.judged, trials.anomaly))
+    invoked = storm_operations(trials.outcome)
+    named = set(witnesses(trials.outcome, trials.anomaly))
     open_: dict[int, int] = {}
-    rows = trials.judged.blown.history.select(["index", "process", "type"]).to_pylist()
+    rows = trials.outcome.blown.history.select(["index", "process", "type"]).to_pylist()
     place_of = {row["index"]: place for place, row in enumerate(invoked)}
     marked: set[int] = set()
     for row in rows:
@@ -324,7 +324,7 @@ def _guesses(trials: Trials, numbers: tuple[int, ...]) -> Iterator[tuple[int, ..
         place = place_of.get(open_.get(row["process"], -1))
         if row["index"] in named and place is not None:
             marked.add(place)
-    for time_ns in moments_ns(trials.judged, trials.anomaly):
+    for time_ns in moments_ns(trials.outcome, trials.anomaly):
         marked.add(sum(row["time"] <= time_ns for row in invoked) - 1)
     for around in (0, 2, 8, 32):
         near = {other for place in marked for other in range(place - around, place + around + 1)}
@@ -402,14 +402,14 @@ def plain_times(trials: Trials) -> None:
 def _window_of(trials: Trials, entry: Entry) -> FaultWindow | None:
     """How it struck in the best storm."""
     windows = (
-        one for one in trials.judged.blown.faults.struck if (one.package, one.shape) == (entry.package, entry.what)
+        one for one in trials.outcome.blown.faults.struck if (one.package, one.shape) == (entry.package, entry.what)
     )
     return next(windows, None)
 
 
 def _struck_at(trials: Trials, window: FaultWindow, entry: Entry) -> Entry:
     """At the nodes that it struck, where it was aimed at whoever reached the point."""
-    from_ns = trials.judged.blown.facts.storm_from_ns or 0
+    from_ns = trials.outcome.blown.facts.storm_from_ns or 0
     nodes = "+".join(window.aimed_at)
     words = tuple(nodes if word == IT else word for word in str(entry.shape).split())
     at_ns = window.start_ns - from_ns
@@ -469,11 +469,11 @@ def _with_amount(entry: Entry, number: int, value: float) -> Entry:
 def sooner(trials: Trials) -> None:
     """No long quiet before the first thing that matters."""
     scenario, entries = trials.best, entries_in(trials.best)
-    from_ns = trials.judged.blown.facts.storm_from_ns
+    from_ns = trials.outcome.blown.facts.storm_from_ns
     if not entries or from_ns is None or not scenario.operations or not scenario.rate:
         return
     first_s = min(entry.at_ns for entry in entries) / SECOND_NS
-    invoked = storm_operations(trials.judged)
+    invoked = storm_operations(trials.outcome)
     if invoked:
         first_s = min(first_s, (invoked[0]["time"] - from_ns) / SECOND_NS)
     for by_s in (int(first_s - LEAD_S), int(first_s / 2)):

@@ -113,7 +113,7 @@ class Space:
         return self.environment == SIMULATED
 
     @property
-    def given(self) -> dict[str, SettingValue]:
+    def fixed_settings(self) -> dict[str, SettingValue]:
         """Settings that are the same in every storm, the workload among them; without the planted bug and packages of
         faults."""
         workload = {} if self.workload is None else {"workload": self.workload}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-Made = Callable[[Any], dict[str, Any]]
+MakeRow = Callable[[Any], dict[str, Any]]
 TEXTS = pa.schema([pa.field("text", pa.string(), nullable=False)])
 
 
@@ -47,11 +47,11 @@ class OnSpark:
         rows: list[dict[str, Any]] = self._each(findings, shrunk_row, SHRUNK).sort_by("number").to_pylist()
         return rows
 
-    def as_done(self, make: Made, given: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    def as_done(self, make: MakeRow, values: Sequence[Any]) -> Iterator[dict[str, Any]]:
         """`Each`: a job for each value, as many at once as there are processors."""
         with self._jobs(self.session.sparkContext.defaultParallelism) as jobs:
-            made = [jobs.submit(self._each, [one], partial(_text, make), TEXTS) for one in given]
-            for one in as_completed(made):
+            jobs_done = [jobs.submit(self._each, [one], partial(_text, make), TEXTS) for one in values]
+            for one in as_completed(jobs_done):
                 yield json.loads(one.result().column("text")[0].as_py())
 
     @contextmanager
@@ -64,25 +64,29 @@ class OnSpark:
             threads.shutdown(wait=False, cancel_futures=True)
             self.session.sparkContext.cancelAllJobs()
 
-    def _each(self, given: list[Any], make: Made, schema: pa.Schema) -> pa.Table:
+    def _each(self, values: list[Any], make: MakeRow, schema: pa.Schema) -> pa.Table:
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        places = self.session.range(0, len(given), 1, len(given))
-        return places.mapInArrow(partial(_made, given, make, schema), from_arrow_schema(schema)).toArrow().cast(schema)
+        places = self.session.range(0, len(values), 1, len(values))
+        return (
+            places.mapInArrow(partial(_make_rows, values, make, schema), from_arrow_schema(schema))
+            .toArrow()
+            .cast(schema)
+        )
 
 
 def _tried(row: dict[str, Any]) -> dict[str, Any]:
     return tried(Task.of_row(row))
 
 
-def _text(make: Made, one: Any) -> dict[str, Any]:
+def _text(make: MakeRow, one: Any) -> dict[str, Any]:
     return {"text": json.dumps(make(one))}
 
 
-def _made(
-    given: list[Any], make: Made, schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+def _make_rows(
+    values: list[Any], make: MakeRow, schema: pa.Schema, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Places among what is given in, rows out."""
     for batch in batches:
         for place in batch.column(0).to_pylist():
-            yield pa.RecordBatch.from_pylist([make(given[place])], schema=schema)
+            yield pa.RecordBatch.from_pylist([make(values[place])], schema=schema)

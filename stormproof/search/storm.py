@@ -56,7 +56,7 @@ class Blown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class StormOutcome:
     """What a storm came to."""
 
     blown: Blown
@@ -118,7 +118,7 @@ def blow(scenario: Scenario, parts: Parts, coverage: Coverage | None = None, tra
 
 def blown_and_judged(
     scenario: Scenario, parts: Parts, coverage: Coverage | None = None, trace: Trace | None = None
-) -> Judged:
+) -> StormOutcome:
     """Carry a storm out and judge it as `stormproof run` does."""
     began = time.process_time()
     blown = blow(scenario, parts, coverage, trace)
@@ -133,7 +133,7 @@ def blown_and_judged(
         doubts=blown.facts.reasons,
     )
     judged = judged_run(run, CheckOptions(engine=IN_PROCESS), shows=Shows.VERDICT)
-    return Judged(
+    return StormOutcome(
         blown=blown,
         verdict=judged.verdict,
         anomalies=broken(judged.results),

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import toml_file
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.reading import read_given
@@ -61,9 +61,9 @@ class StormFile:
 
     def __post_init__(self) -> None:
         if not isinstance(self.anomaly, str) or not self.anomaly.strip() or not self.anomaly.isprintable():
-            raise UsageError(f"anomaly takes the name of one, such as 'lost-write', got {shown(self.anomaly)}")
+            raise UsageError(f"anomaly takes the name of one, such as 'lost-write', got {quote(self.anomaly)}")
         if not isinstance(self.trace, str) or not _TRACE.fullmatch(self.trace):
-            raise UsageError(f"trace takes the hash of a trace, 32 digits from 0 to f, got {shown(self.trace)}")
+            raise UsageError(f"trace takes the hash of a trace, 32 digits from 0 to f, got {quote(self.trace)}")
 
 
 def storm_text(storm: StormFile, says: Sequence[str] = ()) -> str:

@@ -22,7 +22,7 @@ from results.lamport.story import NEEDED, Band, Message, Moment, Story, Thing
 from results.report.figure import fault_colour
 from stormproof.search.messages import Sent, Traffic, TrafficTrace
 from stormproof.search.shrink import examples, witnesses
-from stormproof.search.storm import Judged, blown_and_judged
+from stormproof.search.storm import StormOutcome, blown_and_judged
 from stormproof.search.storm_file import StormFile
 from stormproof.session.registry import Parts
 
@@ -48,25 +48,25 @@ def page_beside(file: Path) -> Path:
     return file.with_suffix(".html")
 
 
-def story_of(judged: Judged, traffic: Traffic, anomaly: str, parts: Parts, *, file: Path) -> Story:
-    operations = _operations(judged, anomaly)
+def story_of(outcome: StormOutcome, traffic: Traffic, anomaly: str, parts: Parts, *, file: Path) -> Story:
+    operations = _operations(outcome, anomaly)
     needed = [operation for operation in operations if operation.is_witness]
     things: list[Thing] = [
-        *_faults(judged),
+        *_faults(outcome),
         *(operation.band() for operation in operations),
-        *_said(judged, anomaly, parts),
+        *_narrate(outcome, anomaly, parts),
         *_messages(traffic, needed),
         *_writes(traffic, needed),
     ]
-    nodes = tuple(sorted(judged.blown.events))
+    nodes = tuple(sorted(outcome.blown.events))
     clients = sorted({operation.client for operation in operations})
     others = sorted({line for thing in things for line in thing.lines} - {*nodes, *clients})
-    found = judged.anomalies.get(anomaly, 0)
-    scenario = judged.blown.scenario
+    found = outcome.anomalies.get(anomaly, 0)
+    scenario = outcome.blown.scenario
     return Story(
         title=f"{anomaly}: {found} found in {scenario.system}"
         + (f" with {scenario.mutant}" if scenario.mutant else ""),
-        because=_because(judged, anomaly),
+        because=_because(outcome, anomaly),
         command=shlex.join(["stormproof", "replay", file.name]),
         schedule=scenario.schedule,
         lines=(*clients, *nodes, *others),
@@ -74,18 +74,18 @@ def story_of(judged: Judged, traffic: Traffic, anomaly: str, parts: Parts, *, fi
     )
 
 
-def _because(judged: Judged, anomaly: str) -> tuple[str, ...]:
+def _because(outcome: StormOutcome, anomaly: str) -> tuple[str, ...]:
     """The anomaly first, then the others that are not legal."""
-    names = [anomaly, *sorted(judged.anomalies.keys() - {anomaly})]
-    sentences = [f"{name}: {example.because}" for name in names for example in examples(judged, name)[:2]]
+    names = [anomaly, *sorted(outcome.anomalies.keys() - {anomaly})]
+    sentences = [f"{name}: {example.because}" for name in names for example in examples(outcome, name)[:2]]
     return tuple(sentences[:SENTENCES])
 
 
 # Faults -------------------------------------------------------------------------------------------------------------
 
 
-def _faults(judged: Judged) -> Iterator[Thing]:
-    for window in judged.blown.faults.struck:
+def _faults(outcome: StormOutcome) -> Iterator[Thing]:
+    for window in outcome.blown.faults.struck:
         for node in window.aimed_at or window.nodes:
             yield Band(
                 line=node,
@@ -142,10 +142,10 @@ class _Operation:
         )
 
 
-def _operations(judged: Judged, anomaly: str) -> list[_Operation]:
-    named = set(witnesses(judged, anomaly)[:WITNESSES])
-    rows = judged.blown.history.to_pylist()
-    clients = judged.blown.scenario.concurrency
+def _operations(outcome: StormOutcome, anomaly: str) -> list[_Operation]:
+    named = set(witnesses(outcome, anomaly)[:WITNESSES])
+    rows = outcome.blown.history.to_pylist()
+    clients = outcome.blown.scenario.concurrency
     open_: dict[int, Mapping[str, Any]] = {}
     operations = []
     for row in rows:
@@ -181,23 +181,23 @@ def _value(value: Any) -> str:
 # Nodes --------------------------------------------------------------------------------------------------------------
 
 
-def _said(judged: Judged, anomaly: str, parts: Parts) -> Iterator[Thing]:
+def _narrate(outcome: StormOutcome, anomaly: str, parts: Parts) -> Iterator[Thing]:
     """What nodes reported, in words; what the anomaly names is needed, what came before the storm tells little."""
     narrator = narrator_of(parts.system, parts.system_settings)
     named = {
         (node, time_ns)
-        for example in examples(judged, anomaly)[:2]
+        for example in examples(outcome, anomaly)[:2]
         for node, time_ns in zip(example.details.get("nodes", ()), example.details.get("times_ns", ()), strict=False)
     }
-    from_ns, final_ns = judged.blown.facts.storm_from_ns or 0, judged.blown.facts.final_from_ns
+    from_ns, final_ns = outcome.blown.facts.storm_from_ns or 0, outcome.blown.facts.final_from_ns
     reported = sorted(
         (event["time"], node, place, event)
-        for node, lines in judged.blown.events.items()
+        for node, lines in outcome.blown.events.items()
         for place, event in enumerate(map(json.loads, lines))
     )
     for time_ns, node, _, event in reported:
         fields = {name: value for name, value in event.items() if name not in PASSED_OVER}
-        said = narrator.said(node, event["event"], fields)
+        said = narrator.narrate(node, event["event"], fields)
         if said is None:
             continue
         is_within = time_ns >= from_ns and (final_ns is None or time_ns < final_ns)

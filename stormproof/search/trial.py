@@ -17,7 +17,7 @@ from harness.record.scenario import Scenario
 from stormproof.search.coverage import Coverage
 from stormproof.search.points import strike
 from stormproof.search.processor_time import processor_time_limit
-from stormproof.search.storm import Judged, blown_and_judged
+from stormproof.search.storm import StormOutcome, blown_and_judged
 from stormproof.session import registry
 
 RANDOM, GUIDED = "random", "guided"
@@ -126,13 +126,13 @@ def untold(processor_s: float) -> dict[str, Any]:
     }
 
 
-def _row(judged: Judged, coverage: Coverage) -> dict[str, Any]:
-    blown = judged.blown
+def _row(outcome: StormOutcome, coverage: Coverage) -> dict[str, Any]:
+    blown = outcome.blown
     struck = sorted({strike(window.package, window.point) for window in blown.faults.struck if window.point})
     return {
-        "verdict": judged.verdict.value,
-        "anomalies": sorted(judged.anomalies),
-        "words": "" if judged.verdict is Verdict.VALID else judged.words(),
+        "verdict": outcome.verdict.value,
+        "anomalies": sorted(outcome.anomalies),
+        "words": "" if outcome.verdict is Verdict.VALID else outcome.words(),
         "regime": json.dumps(blown.regime, sort_keys=True),
         "faults": list(kinds_of(blown.faults.struck)),
         "strikes": struck,
@@ -144,5 +144,5 @@ def _row(judged: Judged, coverage: Coverage) -> dict[str, Any]:
         "operations": blown.history.num_rows,
         "simulated_s": round(blown.simulated_s, 6),
         "trace_hash": blown.trace_hash,
-        "processor_s": judged.processor_s,
+        "processor_s": outcome.processor_s,
     }

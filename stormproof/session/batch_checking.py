@@ -35,7 +35,7 @@ MOST_BYTES = 1 << 17
 class ShortHistory:
     """One that can be judged together with others of its judgement."""
 
-    given: GivenHistory
+    source: GivenHistory
     rows: pa.Table
     spec: CheckSpec
     subject: str
@@ -43,19 +43,19 @@ class ShortHistory:
     beside: Beside
 
 
-def short_history(given: GivenHistory, spec: CheckSpec, *, subject: str) -> ShortHistory | None:
+def short_history(source: GivenHistory, spec: CheckSpec, *, subject: str) -> ShortHistory | None:
     """None if it is not short, or cannot be judged together with others.
 
     Raises OSError, MalformedHistory, HarnessError: whoever judges it by itself does so, too.
     """
-    if given.form is not Form.TEXT or given.file.stat().st_size > MOST_BYTES or not is_short(given.file):
+    if source.form is not Form.TEXT or source.file.stat().st_size > MOST_BYTES or not is_short(source.file):
         return None
     if not are_composable(spec.checkers.values()) or spec.null_reads is not NullReads.EMPTY:
         return None
-    rows, spec, beside = in_memory(given.file, spec)
+    rows, spec, beside = in_memory(source.file, spec)
     if not rows.num_rows:
         return None
-    return ShortHistory(given=given, rows=rows, spec=spec, subject=subject, beside=beside)
+    return ShortHistory(source=source, rows=rows, spec=spec, subject=subject, beside=beside)
 
 
 def judged_together(histories: Sequence[ShortHistory], check_options: CheckOptions) -> list[JudgedHistory | None]:
@@ -84,7 +84,7 @@ def _alike(histories: Sequence[ShortHistory], check_options: CheckOptions) -> li
     together = judge_together(rows, spec.checkers, spec.repeats, engine)
     return [
         JudgedHistory(
-            given=history.given,
+            source=history.source,
             history=history.rows,
             verdict=Verdict.VALID,
             reasons=(),

@@ -60,8 +60,8 @@ class CheckOptions:
             with heard_by(doing.hears):
                 results = check_history(request, checkers, engine, begins=doing.begins)
         except MalformedHistory as error:
-            raise error.in_words(names.shown) from None
-        results = in_words(results, lambda value: shortened(names.shown(value)))
+            raise error.in_words(names.with_names) from None
+        results = in_words(results, lambda value: shortened(names.with_names(value)))
         progress(f"checked in {time.monotonic() - begun:.1f} s")
         return CheckOutcome(results=judged_as(results, self.vacuous), chosen=chosen, engine=engine)
 

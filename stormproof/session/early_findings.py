@@ -33,7 +33,7 @@ from harness.record.history import MalformedHistory
 from stormproof.session import engines
 from stormproof.session.check_spec import CheckSpec
 from stormproof.session.decide import CheckOptions
-from stormproof.session.foreign_history import Form, GivenHistory, given
+from stormproof.session.foreign_history import Form, GivenHistory, locate_history
 from stormproof.session.judge_history import JudgedHistory, judge_history
 
 PAUSE_S = 1.0
@@ -105,7 +105,7 @@ def _prefix(file: Path, path: Path, scratch: Path) -> GivenHistory | None:
             newline = block.rfind(b"\n")
             line_end = at + newline + 1 if newline >= 0 else line_end
             at += len(block)
-    history = given(kept, scratch)
+    history = locate_history(kept, scratch)
     if history.form is Form.PARQUET or history.notation:
         return None
     if history.form is Form.TEXT and line_end:
@@ -124,9 +124,9 @@ class Reported:
     keys: set[tuple[str, str, str | None]] = field(default_factory=set)
     examples: set[tuple[str, str, str | None, tuple[int, ...]]] = field(default_factory=set)
 
-    def new(self, judged: JudgedHistory, checkers: Mapping[str, object]) -> Iterator[tuple[str, Anomaly]]:
+    def new(self, outcome: JudgedHistory, checkers: Mapping[str, object]) -> Iterator[tuple[str, Anomaly]]:
         """Those that were found for the first time."""
-        for checker, name, summary in certain(judged.results, checkers):
+        for checker, name, summary in certain(outcome.results, checkers):
             yield from ((name, one) for one in self._new(checker, name, summary))
 
     def _new(self, checker: str, name: str, summary: AnomalySummary) -> list[Anomaly]:

@@ -61,7 +61,7 @@ def is_there(path: Path) -> bool:
         raise _unreadable(path, error) from None
 
 
-def given(path: Path, scratch: Path, *, meanwhile: Meanwhile | None = None) -> GivenHistory:
+def locate_history(path: Path, scratch: Path, *, meanwhile: Meanwhile | None = None) -> GivenHistory:
     """The history, and where it can be read: in `scratch`, a folder, if it is a stream; then `meanwhile` is called now
     and then, until that has ended, with the file and how many bytes have come.
 

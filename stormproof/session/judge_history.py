@@ -46,7 +46,7 @@ MOST_AT_ONCE = 1_000
 class JudgedHistory:
     """What a history came to."""
 
-    given: GivenHistory
+    source: GivenHistory
     history: Source
     """What was checked: the file itself, or the rows that were read of it."""
     verdict: Verdict
@@ -67,7 +67,7 @@ class JudgedHistory:
 
 
 def judge_history(
-    given: GivenHistory,
+    source: GivenHistory,
     spec: CheckSpec,
     check_options: CheckOptions,
     *,
@@ -79,8 +79,8 @@ def judge_history(
 
     Raises MalformedHistory, TooLargeToCertify, UsageError, HarnessError.
     """
-    history, spec, doubts, beside = _rows(given, spec, scratch, progress)
-    if given.form is not Form.TEXT:
+    history, spec, doubts, beside = _rows(source, spec, scratch, progress)
+    if source.form is not Form.TEXT:
         spec.require_values(history)
     if spec.null_reads is NullReads.UNKNOWN:
         history = taken_for_nothing(history, scratch / f"null-reads-{HISTORY}")
@@ -89,7 +89,7 @@ def judge_history(
     request = CheckRequest(history=history, repeats=spec.repeats)
     try:
         decided = check_options.decide(
-            request, spec.checkers, subject=subject, named=str(given.path), progress=progress
+            request, spec.checkers, subject=subject, named=str(source.path), progress=progress
         )
     except MalformedHistory as error:
         if spec.shape.by_time and error.position is not None:
@@ -100,42 +100,42 @@ def judge_history(
         raise
     verdict, reasons = verdict_of(decided.results, doubts)
     return JudgedHistory(
-        given=given,
+        source=source,
         history=history,
         verdict=verdict,
         reasons=reasons,
         decided=decided,
-        certified=_certified(given, spec, request, decided),
+        certified=_certified(source, spec, request, decided),
         beside=beside,
     )
 
 
 def _rows(
-    given: GivenHistory, spec: CheckSpec, scratch: Path, progress: Progress
+    source: GivenHistory, spec: CheckSpec, scratch: Path, progress: Progress
 ) -> tuple[Source, CheckSpec, tuple[str, ...], Beside]:
     """The history, what it turned out to be judged by, why a verdict of VALID could not be trusted, and what else the
     history holds."""
     kept = scratch / HISTORY
-    if given.form is Form.STREAM:
-        recovered = close_torn(given.file, kept)
+    if source.form is Form.STREAM:
+        recovered = close_torn(source.file, kept)
         doubts = (f"a torn history: {recovered}",) if recovered.dropped_bytes else ()
         return recovered.parquet, spec, doubts, Beside()
-    if given.form is Form.TEXT:
-        progress(f"reading {given.path}")
-        progress(Moment(f"reading {given.path.name}"))
-        rows, spec, beside = read(given.file, kept, spec)
+    if source.form is Form.TEXT:
+        progress(f"reading {source.path}")
+        progress(Moment(f"reading {source.path.name}"))
+        rows, spec, beside = read(source.file, kept, spec)
         return rows, spec, (), beside
-    return given.file, spec, (), Beside()
+    return source.file, spec, (), Beside()
 
 
-def _certified(given: GivenHistory, spec: CheckSpec, request: CheckRequest, decided: CheckOutcome) -> str:
+def _certified(source: GivenHistory, spec: CheckSpec, request: CheckRequest, decided: CheckOutcome) -> str:
     """If a certificate was asked for."""
     certifier, certificate = spec.certifier, spec.certificate
     if certifier is None or certificate is None:
         return ""
     history = CertifiedHistory(
-        name=str(given.path),
-        sha256=fingerprint(given.file),
+        name=str(source.path),
+        sha256=fingerprint(source.file),
         functions=dict(spec.shape.renamed),
         by_time=spec.shape.by_time,
     )
@@ -147,50 +147,50 @@ def _certified(given: GivenHistory, spec: CheckSpec, request: CheckRequest, deci
         return "no proof  the time of --give-up-after was up, nothing"
 
 
-def placed(error: MalformedHistory, path: Path, given: GivenHistory | None) -> MalformedHistory:
+def placed(error: MalformedHistory, path: Path, source: GivenHistory | None) -> MalformedHistory:
     """The same with the name that the user gave, and of a text with its line."""
-    if given is None:
+    if source is None:
         path = error.path or path
-    elif given.form is Form.TEXT and error.line is None:
-        error = located(given.file, error)
+    elif source.form is Form.TEXT and error.line is None:
+        error = located(source.file, error)
     return error.of(path)
 
 
 def keep_verdict(
-    judged: JudgedHistory, check_options: CheckOptions, reports: Path, *, judged_as: tuple[str, ...]
+    outcome: JudgedHistory, check_options: CheckOptions, reports: Path, *, judged_as: tuple[str, ...]
 ) -> tuple[RunDirectory, str | None]:
     """The verdict as data and as a page, in a fresh folder under `reports`, and what of the page failed, in words.
 
     Beside them lies the history: a link to a file of ours, or what another one became; and what its nemesis did.
     `judged_as`: the words of a command line that judges it alike. Raises UsageError, HarnessError, OSError.
     """
-    given, engine = judged.given, judged.decided.engine.name
-    directory = _folder_for(given.name, reports)
-    faults = fault_rows(judged.beside.acts)
-    again = given.path if given.file == given.path else directory.history  # a pipe cannot be read again
+    source, engine = outcome.source, outcome.decided.engine.name
+    directory = _folder_for(source.name, reports)
+    faults = fault_rows(outcome.beside.acts)
+    again = source.path if source.file == source.path else directory.history  # a pipe cannot be read again
     content = VerdictFile(
-        verdict=judged.verdict,
-        reasons=judged.reasons,
-        checkers=judged.results,
-        operations=operations_of(judged.results),
+        verdict=outcome.verdict,
+        reasons=outcome.reasons,
+        checkers=outcome.results,
+        operations=operations_of(outcome.results),
         faults=FaultLog.of(faults).counts,
         versions=versions(),
-        passed_over=judged.passed_over,
+        passed_over=outcome.passed_over,
         checking=Checking(
             history=str(again.resolve()),
             judged_as=shlex.join(judged_as),
             engine=engine,
-            engine_because=judged.decided.chosen.because,
+            engine_because=outcome.decided.chosen.because,
             command=check_line(again, *judged_as, *vacuity_arguments(check_options.vacuous), "--engine", engine),
         ),
     )
-    if isinstance(judged.history, pa.Table):
-        with parquet_file(directory.history, judged.history.schema) as writer:
-            writer.write_table(judged.history)
-    elif judged.history == given.path:
-        directory.history.symlink_to(judged.history.resolve())
+    if isinstance(outcome.history, pa.Table):
+        with parquet_file(directory.history, outcome.history.schema) as writer:
+            writer.write_table(outcome.history)
+    elif outcome.history == source.path:
+        directory.history.symlink_to(outcome.history.resolve())
     else:
-        shutil.move(judged.history, directory.history)
+        shutil.move(outcome.history, directory.history)
     if faults:
         write(directory.faults, (f"{json.dumps(row.to_json())}\n" for row in faults))
     write_verdict(directory.path, content)

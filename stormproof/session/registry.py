@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from harness.abilities import Advising, Outfitted, Particular, Preferring, Shared
 from harness.administration import ADMINISTER
-from harness.bounds import fitting, shown
+from harness.bounds import fitting, quote
 from harness.environments.impairment import INSTEAD
 from harness.errors import UsageError
 from harness.nearest import unknown
@@ -264,9 +264,9 @@ def parse_setting(text: str) -> tuple[str, SettingValue]:
     """`key=value`, the value read as true/false, a whole number, a number, or text. Raises UsageError."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise UsageError(f"a setting reads key=value, got {shown(text)}")
+        raise UsageError(f"a setting reads key=value, got {quote(text)}")
     if not value.strip():
-        raise UsageError(f"a setting reads key=value, the value of {shown(key.strip())} is empty")
+        raise UsageError(f"a setting reads key=value, the value of {quote(key.strip())} is empty")
     return key.strip(), _value(value.strip())
 
 
@@ -395,11 +395,11 @@ def _require_nemeses(nemeses: Sequence[str]) -> None:
     named = ",".join(nemeses)
     if not all(name.strip() for name in nemeses):
         raise UsageError(
-            f"empty nemesis in {shown(named)}: name faults (stormproof list nemeses); for a run without faults "
+            f"empty nemesis in {quote(named)}: name faults (stormproof list nemeses); for a run without faults "
             f"say {NONE}"
         )
     if NONE in nemeses and len(nemeses) > 1:
-        raise UsageError(f"{NONE} means no faults and stands alone, got {shown(named)}; leave it or the others out")
+        raise UsageError(f"{NONE} means no faults and stands alone, got {quote(named)}; leave it or the others out")
     for name in nemeses:
         if name != NONE and not _is_sentence(name):
             require_known("nemeses", name)
@@ -417,7 +417,7 @@ def _packages(nemeses: Sequence[str], declaration: Declaration, words: Vocabular
     for position, package in enumerate(packages):
         if package.name in (earlier.name for earlier in packages[:position]):
             named = ",".join(nemeses)
-            raise UsageError(f"nemesis {package.name} is named twice in {shown(named)}; name each once")
+            raise UsageError(f"nemesis {package.name} is named twice in {quote(named)}; name each once")
     return packages
 
 
@@ -430,12 +430,12 @@ def _schedule(scenario: Scenario, words: Vocabulary) -> tuple[Written, ...]:
     return (read_schedule(scenario.schedule, words, scenario.time_limit_s - scenario.liveness_s),)
 
 
-def typed_settings(type_: type, given: Mapping[str, SettingValue]) -> Any:
+def typed_settings(type_: type, pairs: Mapping[str, SettingValue]) -> Any:
     """An instance of a settings dataclass from those of the pairs that it declares. Raises UsageError."""
     values = {
-        field.name: fitting(type_, field.name, given[field.name], what=f"setting {field.name}")
+        field.name: fitting(type_, field.name, pairs[field.name], what=f"setting {field.name}")
         for field in dataclasses.fields(type_)
-        if field.name in given
+        if field.name in pairs
     }
     try:
         return type_(**values)

@@ -16,7 +16,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import HarnessError, UsageError
 from stormproof.session import registry
 
@@ -63,7 +63,7 @@ def checked(name: str) -> str:
     """The name itself. Raises UsageError where it cannot be that of a new system and of its package."""
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         raise UsageError(
-            f"{shown(name)} cannot be the name of a system: it takes small letters and digits, and - between them, "
+            f"{quote(name)} cannot be the name of a system: it takes small letters and digits, and - between them, "
             f"at most {LONGEST_NAME} characters, as in my-store"
         )
     if name in registry.names("systems"):

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import path_name, toml_file
-from harness.bounds import shown
+from harness.bounds import quote
 from harness.errors import UsageError
 from harness.nearest import did_you_mean, unknown
 from harness.reading import read_given
@@ -105,7 +105,7 @@ def parse_suite(text: str, where: str) -> Suite:
     _refuse_unknown(data, ("name", "defaults", "matrix"), where, "the suite")
     name = data.get("name", path_name.made_of(Path(where).stem, otherwise="suite"))
     if not isinstance(name, str) or not name.strip():
-        raise UsageError(f"{where}: name must be text, got {shown(name)}")
+        raise UsageError(f"{where}: name must be text, got {quote(name)}")
     try:
         path_name.checked(name, "a suite")
     except UsageError as error:
@@ -134,13 +134,13 @@ def _expectation(matrix: Mapping[str, Any], where: str, place: str) -> Expectati
         if key not in matrix:
             raise UsageError(f"{where}: {place} has {given[0]!r}, but not {key!r}: say what is expected, and why")
     if matrix["expect"] not in list(EXPECTED):
-        raise UsageError(f"{where}: {place}: expect takes one of {', '.join(EXPECTED)}, got {shown(matrix['expect'])}")
+        raise UsageError(f"{where}: {place}: expect takes one of {', '.join(EXPECTED)}, got {quote(matrix['expect'])}")
     because, anomalies = matrix["because"], matrix.get("anomalies", ["any"])
     if not _says(because):
-        raise UsageError(f"{where}: {place}: because takes a reason in words, got {shown(because)}")
+        raise UsageError(f"{where}: {place}: because takes a reason in words, got {quote(because)}")
     if not isinstance(anomalies, list) or not anomalies or not all(map(_says, anomalies)):
         raise UsageError(
-            f"{where}: {place}: anomalies takes a list of names, got {shown(anomalies)}; leave it out for any"
+            f"{where}: {place}: anomalies takes a list of names, got {quote(anomalies)}; leave it out for any"
         )
     return Expectation(name=matrix["expect"], because=because.strip(), anomalies=tuple(matrix.get("anomalies", ())))
 
@@ -195,7 +195,7 @@ def _seeds(value: Any, where: str, key: str) -> list[int]:
         first, count = value.get("from", 1), value.get("count", 1)
         for part in (first, count):
             if type(part) is not int or part < 0:
-                raise UsageError(f"{where}: {key} takes {{ from = 1, count = 20 }}, got {shown(value)}")
+                raise UsageError(f"{where}: {key} takes {{ from = 1, count = 20 }}, got {quote(value)}")
         if count > MOST_SCENARIOS:
             raise UsageError(f"{where}: {key} takes a count of at most {MOST_SCENARIOS}, got {count}")
         return list(range(first, first + count))
@@ -237,7 +237,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], where: str, place: str) -> None:
+def _refuse_unknown(table: Mapping[str, Any], names: tuple[str, ...], where: str, place: str) -> None:
     for key in table:
-        if key not in known:
-            raise UsageError(f"{where}: {unknown('key', key, known, of=f' of {place}')}")
+        if key not in names:
+            raise UsageError(f"{where}: {unknown('key', key, names, of=f' of {place}')}")

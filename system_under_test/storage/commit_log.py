@@ -339,8 +339,8 @@ class CommitLog:
 
     # recovery
 
-    def load(self, known: tuple[int, int] | None) -> None:
-        """Open the segments. `known`: how often the log had begun anew, and its least offset, when a checkpoint was
+    def load(self, checkpoint: tuple[int, int] | None) -> None:
+        """Open the segments. `checkpoint`: how often the log had begun anew, and its least offset, when a checkpoint was
         last written; None: there is no checkpoint, and whatever is there is taken for the log.
 
         The first segment has to be the one that is expected: with a loss of power it may go while a later one stays,
@@ -349,14 +349,14 @@ class CommitLog:
         starts = [int(path.rsplit("/", 1)[-1]) for path in self._disk.list(self._directory)]
         beginning = self._read_beginning()
         if beginning is None:
-            self.beginnings = 0 if known is None else known[0]
+            self.beginnings = 0 if checkpoint is None else checkpoint[0]
             self._write_beginning(0)
             return
         self.beginnings, self.min_offset = beginning
-        if known is None:
+        if checkpoint is None:
             self.min_offset = min(starts, default=0)
-        elif known[0] == self.beginnings:
-            self.min_offset = known[1]
+        elif checkpoint[0] == self.beginnings:
+            self.min_offset = checkpoint[1]
         self._boundary = self.max_offset = self.min_offset
         while self.max_offset in starts:
             self._segments.append(self._open_segment(self.max_offset))

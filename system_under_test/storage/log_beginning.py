@@ -44,26 +44,26 @@ class LogBeginningFile:
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._record = RecordFile(disk, path)
-        self.known: LogBeginning | None = None
+        self.current: LogBeginning | None = None
 
     def load(self) -> None:
         """Raises StorageCorrupt: without it a queue offset might be given twice."""
         record = self._record.read()
         if record is not None:
             try:
-                self.known = _decoded(json.loads(record))
+                self.current = _decoded(json.loads(record))
             except (ValueError, KeyError, TypeError) as error:
                 raise StorageCorrupt(f"beginning of the log: {error!r}") from error
 
     def of(self, beginnings: int) -> LogBeginning | None:
         """What is known of the log that has begun anew so often."""
-        return self.known if self.known is not None and self.known.beginnings == beginnings else None
+        return self.current if self.current is not None and self.current.beginnings == beginnings else None
 
     async def replace(self, beginning: LogBeginning | None) -> None:
         """Durable on return. Raises StorageFailed, DiskFull."""
-        if beginning != self.known:
+        if beginning != self.current:
             await self._record.write(_encoded(beginning))
-            self.known = beginning
+            self.current = beginning
 
 
 def _encoded(beginning: LogBeginning | None) -> bytes:

@@ -106,7 +106,7 @@ class MessageStore:
         known = self._durable_checkpoint = self._checkpoint_file.load()
         self._beginning.load()
         self._ages.load()
-        begun = known or self._beginning.known
+        begun = known or self._beginning.current
         self._log.load(None if begun is None else begun.place)
         checkpoint = known if known and known.beginnings == self._log.beginnings else Checkpoint()
         await self._log.recover(checkpoint.checked_offset)

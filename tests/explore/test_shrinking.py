@@ -23,7 +23,7 @@ from stormproof.search import shrink
 from stormproof.search.delta_debugging import fewest, least
 from stormproof.search.mutate import entries_in
 from stormproof.search.shrink import Shrunk, Trials, scheduled, shrunk, smaller_amounts
-from stormproof.search.storm import Blown, Judged, blown_and_judged
+from stormproof.search.storm import Blown, StormOutcome, blown_and_judged
 from stormproof.session import registry
 from stormproof.session.registry import resolve
 from workloads.log import WORKLOAD as LOG
@@ -87,7 +87,7 @@ def imagined(monkeypatch: pytest.MonkeyPatch) -> Callable[[Shows], list[Scenario
     def world(shows: Shows) -> list[Scenario]:
         tried: list[Scenario] = []
 
-        def judged(scenario: Scenario, parts: object) -> Judged:
+        def judged(scenario: Scenario, parts: object) -> StormOutcome:
             tried.append(scenario)
             return judged_as(scenario, shows(scenario))
 
@@ -97,7 +97,7 @@ def imagined(monkeypatch: pytest.MonkeyPatch) -> Callable[[Shows], list[Scenario
     return world
 
 
-def judged_as(scenario: Scenario, is_lost: bool) -> Judged:
+def judged_as(scenario: Scenario, is_lost: bool) -> StormOutcome:
     count = round(scenario.time_limit_s * scenario.rate)
     if scenario.operations:
         count = len([number for number in picked_numbers(scenario.operations) if number < count])
@@ -115,7 +115,7 @@ def judged_as(scenario: Scenario, is_lost: bool) -> Judged:
         simulated_s=0.0,
         processor_s=0.0,
     )
-    return Judged(blown=blown, verdict=Verdict.UNKNOWN, anomalies={"lost": 3} if is_lost else {"unseen": 1})
+    return StormOutcome(blown=blown, verdict=Verdict.UNKNOWN, anomalies={"lost": 3} if is_lost else {"unseen": 1})
 
 
 def _events(count: int) -> list[tuple[int, int, str]]:
@@ -162,7 +162,7 @@ def test_what_is_needed_stays_as_it_is(imagined: Callable[[Shows], list[Scenario
     small = shrunk(STORM, "lost", most_storms=60)
     assert small.scenario == STORM
     assert small == Shrunk(
-        scenario=STORM, judged=small.judged, anomaly="lost", storms=small.storms, processor_s=small.processor_s
+        scenario=STORM, outcome=small.outcome, anomaly="lost", storms=small.storms, processor_s=small.processor_s
     )
 
 
@@ -256,5 +256,5 @@ def test_a_planted_bug_is_shown_by_one_fault_and_one_operation() -> None:
     assert small.faults == 1
     assert small.operations <= 2
     again = blown_and_judged(small.scenario, resolve(small.scenario))
-    assert (again.anomalies, again.blown.trace_hash) == (small.judged.anomalies, small.judged.blown.trace_hash)
+    assert (again.anomalies, again.blown.trace_hash) == (small.outcome.anomalies, small.outcome.blown.trace_hash)
     assert shrunk(LOSES, "lost").scenario == small.scenario

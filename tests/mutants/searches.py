@@ -110,7 +110,7 @@ def left(searches: Sequence[Search], chases: Sequence[Chase], most_processor_s: 
 
     def is_done(search: Search) -> bool:
         chase = ended.get((search.space.mutant, search.root, search.is_guided))
-        if chase is None or chase.given != search.space.given:
+        if chase is None or chase.given != search.space.fixed_settings:
             return False
         if chase.is_caught:
             return True

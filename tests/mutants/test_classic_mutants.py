@@ -8,7 +8,7 @@ import pytest
 
 from checkers.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
-from stormproof.search.storm import Judged, blown_and_judged
+from stormproof.search.storm import StormOutcome, blown_and_judged
 from stormproof.session import registry
 
 Settings = Mapping[str, SettingValue]
@@ -30,7 +30,7 @@ STORMS: Mapping[str, tuple[Settings, tuple[str, ...], int, str]] = {
 """Mutant -> settings, faults, seed of the storm, and what shows it."""
 
 
-def judged(mutant: str, *, is_planted: bool) -> Judged:
+def judged(mutant: str, *, is_planted: bool) -> StormOutcome:
     settings, nemesis, seed, _ = STORMS[mutant]
     scenario = Scenario(
         system="rocketmq",

@@ -213,7 +213,7 @@ def test_a_search_that_is_given_something_else_is_made_again() -> None:
     tried = chase(EASY, 40)
     (search, *_) = searches_for([Space(system="rocketmq", workload="log", mutant=EASY, settings={})], 1, 40)
     assert left([search], [tried], None) == [search]
-    assert left([search], [replace(tried, given=search.space.given)], None) == []
+    assert left([search], [replace(tried, given=search.space.fixed_settings)], None) == []
 
 
 @pytest.mark.parametrize("mutant", sorted({*SETTINGS, *(name for names in WORKLOADS.values() for name in names)}))

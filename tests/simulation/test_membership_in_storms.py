@@ -9,11 +9,11 @@ import pytest
 from checkers.verdict import Verdict
 from harness.membership import SHRINK, WIPE
 from harness.record.scenario import Scenario
-from stormproof.search.storm import Judged, blown_and_judged
+from stormproof.search.storm import StormOutcome, blown_and_judged
 from stormproof.session import registry
 
 
-def storm(seed: int, *nemesis: str, workload: str = "register", mutant: str | None = None) -> Judged:
+def storm(seed: int, *nemesis: str, workload: str = "register", mutant: str | None = None) -> StormOutcome:
     scenario = Scenario(
         system="rocketmq", workload=workload, nemesis=nemesis, mutant=mutant, rate=100, time_limit_s=40, seed=seed
     )

@@ -12,14 +12,14 @@ from harness.environments.environment import Effect
 from harness.record.scenario import Scenario
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import Entry
-from stormproof.search.storm import Judged, blown_and_judged
+from stormproof.search.storm import StormOutcome, blown_and_judged
 from stormproof.session import registry
 from system_under_test.rocketmq.broker.ha.following import Following
 
 BY_TIMES = "kill b3 every 4 for 1"
 
 
-def judged(nemesis: str) -> Judged:
+def judged(nemesis: str) -> StormOutcome:
     scenario = Scenario(system="rocketmq", workload="log", nemesis=(nemesis,), rate=40, time_limit_s=10, seed=3)
     return blown_and_judged(scenario, registry.resolve(scenario))
 

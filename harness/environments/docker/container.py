@@ -107,7 +107,7 @@ class Container:
         for _ in range(PORT_TRIES):
             ports = dict(zip(self.ports, free_ports(len(self.ports)), strict=True))
             with speaking(f"starting container {self.name}"):
-                self.container = self._made(ports)
+                self.container = self._create(ports)
                 try:
                     self.container.start()
                 except docker.errors.APIError as error:
@@ -132,7 +132,7 @@ class Container:
         """Where the container's own layers are too slow to write, but for what a disk is bound to."""
         return [place for place in (agent.LOGS, agent.NODE) if self.disk is None or self.disk.seen_at != place]
 
-    def _made(self, ports: Mapping[int, int]) -> Any:
+    def _create(self, ports: Mapping[int, int]) -> Any:
         api, setup, name = self.client.api, self.setup, self.name
         made = api.create_container(
             self.image,

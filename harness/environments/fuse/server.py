@@ -105,7 +105,7 @@ class Server:
         return None
 
     def get_attributes(self, request: Request) -> Answer:
-        return _shown(self._node(request))
+        return _encode_attributes(self._node(request))
 
     def set_attributes(self, request: Request) -> Answer:
         node = self._node(request)
@@ -126,7 +126,7 @@ class Server:
         if valid & (WRITE_TIME | WRITE_NOW):
             node.modified_ns = now_ns if valid & WRITE_NOW else write_ns
         node.changed_ns = now_ns
-        return _shown(node)
+        return _encode_attributes(node)
 
     def read_link(self, request: Request) -> Answer:
         return self._node(request).target
@@ -306,7 +306,7 @@ def _name(body: memoryview) -> bytes:
     return bytes(body).partition(b"\0")[0]
 
 
-def _shown(node: Node) -> bytes:
+def _encode_attributes(node: Node) -> bytes:
     return SHOWN.pack(KEPT_FOR_S, 0, 0) + attributes(node)
 
 

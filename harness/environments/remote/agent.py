@@ -298,16 +298,16 @@ def strike_processes(arguments: Answer) -> Answer:
 
     if struck and not _until(done):
         raise SystemExit(f"processes called {arguments['name']} were still running after {PATIENCE_S:g} s")
-    return _told(struck, running)
+    return _describe_processes(struck, running)
 
 
 def called(arguments: Answer) -> Answer:
     """As `strike_processes` answers, but nothing is done to them."""
     running = _named_processes()
-    return _told(_called(arguments["name"], running), running)
+    return _describe_processes(_called(arguments["name"], running), running)
 
 
-def _told(struck: Named, running: Named) -> Answer:
+def _describe_processes(struck: Named, running: Named) -> Answer:
     return {
         "struck": [[pid, started, names[0]] for pid, (started, names) in sorted(struck.items())],
         "running": sorted({names[0] for _, names in running.values()}),
@@ -417,8 +417,8 @@ def _last_words() -> str:
 # Packets
 
 
-def _tool(*arguments: str, given: str | None = None) -> str:
-    tool = subprocess.run(arguments, input=given, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+def _tool(*arguments: str, stdin: str | None = None) -> str:
+    tool = subprocess.run(arguments, input=stdin, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     if tool.returncode:
         raise SystemExit(f"{' '.join(arguments)}: {tool.stderr.strip()}")
     return tool.stdout
@@ -486,7 +486,7 @@ def filter_packets(arguments: Answer) -> Answer:
         for address in arguments["relayed"]
     ]
     given = "\n".join(["*filter", f":{CHAIN} - [0:0]", *rules, "COMMIT", ""])
-    _tool(f"{family}-restore", "-w", "--noflush", given=given)
+    _tool(f"{family}-restore", "-w", "--noflush", stdin=given)
     now = [line.split() for line in _tool(family, "-w", "-S", CHAIN).splitlines()]
     from_whom = {"DROP": "dropped", "NFQUEUE": "relayed"}
     done: dict[str, list[str]] = {"dropped": [], "relayed": []}

@@ -216,7 +216,7 @@ class RemoteEnvironment:
         return await self._apply(nodes, RemoteNode.kill, "killed", "no process that was running")
 
     async def power_off(self, nodes: Sequence[str]) -> Effect:
-        self._known(nodes)
+        self._require_nodes(nodes)
         for name in nodes:
             self.machines.disk(name)  # before anything is killed
         killed = await self._on(nodes, RemoteNode.power_off)
@@ -268,12 +268,12 @@ class RemoteEnvironment:
         return _effect(f"no longer {impairment.kind}: {words}" if words else "", f"no link with {impairment}")
 
     async def impair(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
-        self._known(nodes)
+        self._require_nodes(nodes)
         self._require_treated(impairment)
         return Effect(*await self._impaired.impair(nodes, impairment))
 
     async def relieve(self, nodes: Sequence[str], impairment: NodeImpairment) -> Effect:
-        self._known(nodes)
+        self._require_nodes(nodes)
         self._require_treated(impairment)
         words = await self._impaired.relieve(nodes, impairment)
         return _effect(f"end of {impairment.kind}: {words}" if words else "", "no node had it")
@@ -302,7 +302,7 @@ class RemoteEnvironment:
         return await self._on(nodes, lambda node: self.machines.squeeze_memory(node, left_bytes))
 
     async def _on_disks(self, nodes: Sequence[str], act: OnDisk) -> dict[str, str]:
-        self._known(nodes)
+        self._require_nodes(nodes)
         disks = {name: self.machines.disk(name) for name in nodes}
         return await self._on(nodes, lambda node: act(node, disks[node.name]))
 
@@ -314,7 +314,7 @@ class RemoteEnvironment:
 
     async def _on(self, names: Sequence[str], verb: Callable[[RemoteNode], T]) -> dict[str, T]:
         """Carry a verb out on several nodes at once; all are waited for, then the first failure is raised."""
-        self._known(names)
+        self._require_nodes(names)
         self.machines.require_kept()
         results = await self._together([partial(verb, self._nodes[name]) for name in names])
         return dict(zip(names, results, strict=True))
@@ -331,9 +331,9 @@ class RemoteEnvironment:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def _known_ends(self, links: Sequence[Link]) -> None:
-        self._known(name for link in links for name in (link.source, link.target))
+        self._require_nodes(name for link in links for name in (link.source, link.target))
 
-    def _known(self, names: Any) -> None:
+    def _require_nodes(self, names: Any) -> None:
         for name in names:
             if name not in self._nodes:
                 raise HarnessError(f"no node is called {name!r}; there are {', '.join(self._addresses)}")

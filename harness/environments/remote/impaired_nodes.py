@@ -156,12 +156,12 @@ class _Turns:
     """Something done by turns in a task, until the end."""
 
     def __init__(
-        self, nodes: tuple[str, ...], told: str, course: Callable[[_Turns], Coroutine[Any, Any, None]]
+        self, nodes: tuple[str, ...], summary: str, course: Callable[[_Turns], Coroutine[Any, Any, None]]
     ) -> None:
-        """`told`: what came of it, with a place for how often."""
+        """`summary`: what came of it, with a place for how often."""
         self.count = 0
         self.down: tuple[str, ...] = ()
-        self._nodes, self._told, self._course = nodes, told, course
+        self._nodes, self._summary, self._course = nodes, summary, course
         self._begun = asyncio.Event()
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -195,7 +195,7 @@ class _Turns:
         assert self._task is not None, "begun before"
         self._ending.set()
         await self._task
-        return f"{', '.join(self._nodes)} ({self._told.format(self.count)})"
+        return f"{', '.join(self._nodes)} ({self._summary.format(self.count)})"
 
     async def cancel(self) -> None:
         if self._task is not None:

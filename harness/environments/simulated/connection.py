@@ -135,7 +135,7 @@ class Pipe:
         if arrival_ns > self._last_ns:
             self._last_ns = arrival_ns
             loop.kernel_at(arrival_ns, self.arrive)
-        self._arrivals.append((self._last_ns, self._sent, data, self.source.machine.said))
+        self._arrivals.append((self._last_ns, self._sent, data, self.source.machine.last_event))
         self._sent += length
 
     @property

@@ -105,7 +105,7 @@ class SimulatedHost:
         self._trace.event(now_ns, self.name, "log", line)
         if self._record is not None:
             self._record(line)
-            process.machine.said = event
+            process.machine.last_event = event
             if self._moments.watch is not None:
                 self._moments.saw(self.name, event, fields)
 
@@ -119,7 +119,7 @@ class SimulatedHost:
         if self._process.alive:
             self._counts[point] += 1
             if values and self._moments.values is not None and self._record is not None:
-                self._moments.told(self.name, point, values)
+                self._moments.observe(self.name, point, values)
             if self._moments.heeds_points and self._record is not None:
                 self._moments.reached(self.name, point)
                 if not self._process.alive:

@@ -10,7 +10,7 @@ from harness.environments.simulated.loop import VirtualTimeLoop
 from harness.errors import HarnessError
 
 Saw = Callable[[str, str, Mapping[str, object]], None]
-Told = Callable[[str, str, Mapping[str, int]], None]
+Watcher = Callable[[str, str, Mapping[str, int]], None]
 
 
 class Moments:
@@ -20,7 +20,7 @@ class Moments:
 
     def __init__(self, loop: VirtualTimeLoop, kernel: Context) -> None:
         self.watch: Saw | None = None
-        self.values: Told | None = None
+        self.values: Watcher | None = None
         self.heeds_points = False
         """Whether anybody is to be called at points."""
         self._loop = loop
@@ -59,7 +59,7 @@ class Moments:
         if self.watch is not None:
             self._run(self.watch, node, event, fields)
 
-    def told(self, node: str, point: str, values: Mapping[str, int]) -> None:
+    def observe(self, node: str, point: str, values: Mapping[str, int]) -> None:
         if self.values is not None:
             self._run(self.values, node, point, values)
 

@@ -27,12 +27,12 @@ class Machine:
         "clock",
         "disk",
         "heard",
+        "last_event",
         "listeners",
         "lives",
         "name",
         "powered",
         "process",
-        "said",
     )
 
     def __init__(self, name: str, clock: MachineClock, disk: DiskStore) -> None:
@@ -43,7 +43,7 @@ class Machine:
         self.process: Process | None = None
         self.lives = 0
         self.listeners: dict[int, SimulatedListener] = {}
-        self.said = ""
+        self.last_event = ""
         """The last event that its program reported."""
         self.heard = ""
         """The last event of a sender when it sent what arrived here last: it may have caused what comes."""

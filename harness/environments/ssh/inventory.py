@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from harness import path_name, toml_file
-from harness.bounds import Bounds, fitting, shown
+from harness.bounds import Bounds, fitting, quote
 from harness.errors import UsageError
 from harness.nearest import unknown
 from harness.reading import read_given
@@ -182,7 +182,7 @@ def _key(keys: Keys, place: str, beside: Path) -> Path | None:
         raise UsageError(f"{place} lacks a key: name the file of a private one, or say agent = true")
     path = beside / Path(keys.key).expanduser()
     if not path.is_file():
-        raise UsageError(f"{place}.key takes the file of a private key, got {shown(keys.key)}: there is no file {path}")
+        raise UsageError(f"{place}.key takes the file of a private key, got {quote(keys.key)}: there is no file {path}")
     return path
 
 
@@ -192,7 +192,7 @@ def _inside(keys: Keys, place: str) -> str:
         return str(ipaddress.IPv4Address(value))
     except ValueError:
         more = "" if keys.inside else "; a name needs beside it inside, by which nodes reach each other"
-        raise UsageError(f"{place}.{name} takes an IPv4 address, got {shown(value)}{more}") from None
+        raise UsageError(f"{place}.{name} takes an IPv4 address, got {quote(value)}{more}") from None
 
 
 def _host_key(text: str, place: str) -> tuple[str, bytes]:
@@ -204,14 +204,14 @@ def _host_key(text: str, place: str) -> tuple[str, bytes]:
         data = b""
     if not data or data[4 : 4 + int.from_bytes(data[:4], "big")] != kind.encode(errors="replace"):
         raise UsageError(
-            f"{place} takes a type and a key, as 'ssh-ed25519 AAAA…' in a line of known_hosts, got {shown(text)}"
+            f"{place} takes a type and a key, as 'ssh-ed25519 AAAA…' in a line of known_hosts, got {quote(text)}"
         )
     return kind, data
 
 
 def _groups(value: Any, place: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
-        raise UsageError(f'{place} takes a list of names of groups, as ["all"], got {shown(value)}')
+        raise UsageError(f'{place} takes a list of names of groups, as ["all"], got {quote(value)}')
     return tuple(value)
 
 
@@ -248,11 +248,11 @@ def _checked_name(name: str, place: str) -> None:
 
 def _table(value: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise UsageError(f"{place} takes a table of keys and values, got {shown(value)}")
+        raise UsageError(f"{place} takes a table of keys and values, got {quote(value)}")
     return value
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], where: str, of: str) -> None:
+def _refuse_unknown(table: Mapping[str, Any], names: tuple[str, ...], where: str, of: str) -> None:
     for key in table:
-        if key not in known:
-            raise UsageError(f"{where}: {unknown('key', key, known, of=f' of {of}')}")
+        if key not in names:
+            raise UsageError(f"{where}: {unknown('key', key, names, of=f' of {of}')}")

@@ -209,7 +209,7 @@ class SshMachines:
         place = ask_keeper(shell, "has", {"hash": digest})["place"]
         if place is None:
             self._say(f"sources of {program.main.partition(':')[0]} go to {shell.host} ({len(archive) >> 10} KiB)")
-            place = ask_keeper(shell, "unpack", {"hash": digest}, given=archive)["place"]
+            place = ask_keeper(shell, "unpack", {"hash": digest}, stdin=archive)["place"]
         return str(place)
 
     def _archive(self, program: PythonProgram) -> tuple[str, bytes]:
@@ -225,9 +225,9 @@ def bring_keeper(shell: SshShell) -> None:
     shell.put({KEEPER: Path(machine_lease.__file__).read_bytes()})
 
 
-def ask_keeper(shell: SshShell, verb: str, arguments: Mapping[str, Any], *, given: bytes = b"") -> Mapping[str, Any]:
+def ask_keeper(shell: SshShell, verb: str, arguments: Mapping[str, Any], *, stdin: bytes = b"") -> Mapping[str, Any]:
     """Raises HarnessError."""
-    finished = shell.run([*PYTHON, KEEPER, verb, json.dumps(dict(arguments))], given=given)
+    finished = shell.run([*PYTHON, KEEPER, verb, json.dumps(dict(arguments))], stdin=stdin)
     if finished.exit_code:
         last = finished.errors.decode(errors="replace").strip().rpartition("\n")[2]
         raise HarnessError(f"{verb} on {shell.host} failed: {last}")

@@ -35,28 +35,28 @@ class SshShell:
     connections: Connections
     host: Host
 
-    def run(self, argv: Sequence[str], *, given: bytes = b"") -> Finished:
-        """`given`: the command's standard input."""
-        return self._carried_out(["sudo", "-n", "--", *argv] if self.host.sudo else argv, given)
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"") -> Finished:
+        """`stdin`: the command's standard input."""
+        return self._carried_out(["sudo", "-n", "--", *argv] if self.host.sudo else argv, stdin)
 
     def run_as_user(self, argv: Sequence[str]) -> Finished:
         return self._carried_out(argv, b"")
 
     def put(self, files: Mapping[str, bytes]) -> None:
         if files:
-            self._must([*PYTHON, "-c", UNPACK], f"writing {', '.join(files)}", given=tar_of(files))
+            self._must([*PYTHON, "-c", UNPACK], f"writing {', '.join(files)}", stdin=tar_of(files))
 
     def fetch(self, path: str) -> bytes:
         return self._must([*PYTHON, "-c", READ, path], f"fetching {path}")
 
-    def _must(self, argv: Sequence[str], what: str, *, given: bytes = b"") -> bytes:
-        finished = self.run(argv, given=given)
+    def _must(self, argv: Sequence[str], what: str, *, stdin: bytes = b"") -> bytes:
+        finished = self.run(argv, stdin=stdin)
         if finished.exit_code:
             last = finished.errors.decode(errors="replace").strip().rpartition("\n")[2]
             raise HarnessError(f"{what} on {self.host} failed: {last or f'exit code {finished.exit_code}'}")
         return finished.output
 
-    def _carried_out(self, argv: Sequence[str], given: bytes) -> Finished:
+    def _carried_out(self, argv: Sequence[str], stdin: bytes) -> Finished:
         channel = self.connections.session(self.host)
         output, errors = io.BytesIO(), io.BytesIO()
         try:
@@ -64,8 +64,8 @@ class SshShell:
             # Beside the other stream: a command that fills one of them would wait for ever if only the other was read.
             beside = threading.Thread(target=_drain_beside, args=(channel.recv_stderr, errors), daemon=True)
             beside.start()
-            if given:
-                channel.sendall(given)
+            if stdin:
+                channel.sendall(stdin)
             channel.shutdown_write()
             _drain(channel.recv, output)
             beside.join()

@@ -59,16 +59,16 @@ class ValueNames:
     def __bool__(self) -> bool:
         return bool(self.texts)
 
-    def shown(self, value: Any) -> Any:
+    def with_names(self, value: Any) -> Any:
         """The same text, mapping or sequence, with what was numbered by its text; of other types the value itself."""
         if not self.texts:
             return value
         if isinstance(value, str):
             return _NUMBER.sub(lambda match: self._text(int(match[0]), match[0]), value)
         if isinstance(value, Mapping):
-            return {self.shown(key): self.shown(item) for key, item in value.items()}
+            return {self.with_names(key): self.with_names(item) for key, item in value.items()}
         if isinstance(value, tuple | list):
-            return type(value)(map(self.shown, value))
+            return type(value)(map(self.with_names, value))
         return self._text(value, value) if value.__class__ is int else value
 
     def _text(self, number: int, otherwise: Any) -> Any:

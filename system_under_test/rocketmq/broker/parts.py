@@ -62,9 +62,9 @@ def role_is_due(acted: Acted, info: ReplicaInfo, is_master: bool) -> bool:
     return newly_named or info.master_epoch > acted.master_epoch
 
 
-def supersedes(known: ReplicaInfo, info: ReplicaInfo) -> bool:
+def supersedes(newest: ReplicaInfo, info: ReplicaInfo) -> bool:
     """Whether what is known by now makes the role that `info` announced void."""
-    return known.master_epoch > info.master_epoch
+    return newest.master_epoch > info.master_epoch
 
 
 def role_id(broker_id: int | None, is_master: bool) -> int | None:

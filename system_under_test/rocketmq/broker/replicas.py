@@ -25,7 +25,7 @@ class Replicas:
         self._own_address = own_address
         self._admin = AdminClient(host, TIMEOUT_S)
         self._remoting = RemotingClient(host, TIMEOUT_S)
-        self._known: tuple[str, ...] = ()
+        self._addresses: tuple[str, ...] = ()
         self._asked_ns = 0
 
     def close(self) -> None:
@@ -36,7 +36,7 @@ class Replicas:
         """Their addresses; as many of them as the group is to have at most."""
         now_ns, wanted = self._host.clock.monotonic_ns(), self._config.total_replicas - 1
         is_old = now_ns - self._asked_ns >= self._config.route_lives_s * 1e9
-        if len(self._known) < wanted or is_old:
+        if len(self._addresses) < wanted or is_old:
             for name_server in self._config.name_servers:
                 try:
                     groups = await self._admin.broker_groups(name_server)
@@ -49,10 +49,10 @@ class Replicas:
                     for address in group.brokers.values()
                 }
                 # Who is away for a while is a replica all the same.
-                self._known = tuple(sorted({*self._known, *found} - {self._own_address}))[:wanted]
+                self._addresses = tuple(sorted({*self._addresses, *found} - {self._own_address}))[:wanted]
                 self._asked_ns = now_ns
                 break
-        return self._known
+        return self._addresses
 
     async def ask(self, address: str, command: RemotingCommand) -> RemotingCommand | None:
         """The answer of one, None for a refusal, or for none in time."""

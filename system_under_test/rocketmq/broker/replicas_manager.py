@@ -75,7 +75,7 @@ class ReplicasManager:
         self._identity: Identity | None = None
         self._incarnation = f"{host.clock.wall_ns()}-{host.random.getrandbits(64):016x}"
         self._registered_master_epoch = 0
-        self._known: ReplicaInfo | None = None
+        self._newest_info: ReplicaInfo | None = None
         self._mastership: Mastership | None = None
         self._role_due = asyncio.Event()
         self._poll_due = asyncio.Event()
@@ -114,12 +114,12 @@ class ReplicasManager:
 
     def observe(self, info: ReplicaInfo) -> None:
         """Somebody has heard what the controller says of the group."""
-        known = self._known
+        known = self._newest_info
         if self._identity is None or (known is not None and info.master_epoch < known.master_epoch):
             return
         if known is not None and info.master_epoch == known.master_epoch and info.master_id is None:
             return
-        self._known = info
+        self._newest_info = info
         mastership = self._mastership
         if mastership is not None and info.master_epoch == mastership.master_epoch:
             view = controller_says(mastership.view, info.sync_state_set)
@@ -148,7 +148,7 @@ class ReplicasManager:
 
     def notified(self, info: ReplicaInfo) -> None:
         """A role notice. Before the first word of the controller it is ignored: it may be from an earlier life."""
-        if self._known is not None:
+        if self._newest_info is not None:
             self.observe(info)
 
     def poll_soon(self) -> None:
@@ -260,7 +260,7 @@ class ReplicasManager:
         while True:
             await self._role_due.wait()
             self._role_due.clear()
-            info = self._known
+            info = self._newest_info
             assert info is not None
             if not self._is_due(info):
                 continue
@@ -334,7 +334,7 @@ class ReplicasManager:
             await self._tables.keep_topics_with_messages(store, info.master_epoch)
         if self._superseded(info):
             return
-        known = self._known
+        known = self._newest_info
         announced = info.sync_state_set if known is None else known.sync_state_set
         mastership = self._parts.mastership(
             self._host,
@@ -388,7 +388,7 @@ class ReplicasManager:
                 await self._host.clock.sleep(self._config.retry_s)
 
     def _superseded(self, info: ReplicaInfo) -> bool:
-        return self._known is not None and self._parts.supersedes(self._known, info)
+        return self._newest_info is not None and self._parts.supersedes(self._newest_info, info)
 
     def _taken(self, role: Role, info: ReplicaInfo) -> None:
         if self._superseded(info):

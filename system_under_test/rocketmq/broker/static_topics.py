@@ -41,7 +41,7 @@ Accept = Callable[[StaticTopic | None, StaticTopic, str, EndOf], StaticTopic]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TopicRecord:
     """A topic, and where in the log the record stands that says so."""
 
     topic: StaticTopic
@@ -71,7 +71,7 @@ class StaticTopics:
         self._puts = puts
         self._accept = accept
         self._on_change = on_change
-        self._known: dict[str, Known] = {}
+        self._by_name: dict[str, TopicRecord] = {}
         self._read_by: AnyMastership | None = None
         """Of which mastership what is known is; None where it is of a slave."""
         self._read_to = 0
@@ -89,7 +89,7 @@ class StaticTopics:
 
     def get(self, name: str) -> StaticTopic | None:
         self._refresh()
-        known = self._known.get(name)
+        known = self._by_name.get(name)
         return None if known is None else known.topic
 
     def config(self, name: str) -> TopicConfig | None:
@@ -100,12 +100,12 @@ class StaticTopics:
     def configs(self) -> dict[str, TopicConfig]:
         """Of all static topics."""
         self._refresh()
-        return {name: TopicConfig.of(name, known.topic.physical_queues) for name, known in self._known.items()}
+        return {name: TopicConfig.of(name, known.topic.physical_queues) for name, known in self._by_name.items()}
 
     def infos(self) -> dict[str, MappingInfo]:
         """What NameServers are told."""
         self._refresh()
-        return {name: known.topic.info(self._config.group) for name, known in self._known.items()}
+        return {name: known.topic.info(self._config.group) for name, known in self._by_name.items()}
 
     def led(self, name: str) -> tuple[int, ...]:
         """The numbers of the queues that this group takes messages for."""
@@ -166,27 +166,27 @@ class StaticTopics:
         if known is None or topic != known.topic:
             self._host.reached("about-to-change-mapping")
             known = self._written(mastership, None if known is None else known.topic, topic)
-            self._known[asked.name] = known
+            self._by_name[asked.name] = known
             self._host.reached("mapping-changed")
             self._on_change()
         return await self._confirmed(mastership, known, b"")
 
-    def _known_or_room(self, name: str) -> Known | None:
+    def _known_or_room(self, name: str) -> TopicRecord | None:
         """Raises RemotingError where there is nothing of this name, and may not be."""
         self._refresh()
-        known = self._known.get(name)
+        known = self._by_name.get(name)
         if known is None and (is_system_topic(name) or name in self._tables.topics.entries):
             raise RemotingError(ResponseCode.INVALID_PARAMETER, f"there is a topic {name} already, which is not static")
-        if known is None and len(self._known) >= MAX_STATIC_TOPICS:
+        if known is None and len(self._by_name) >= MAX_STATIC_TOPICS:
             raise RemotingError(ResponseCode.INVALID_PARAMETER, f"there are {MAX_STATIC_TOPICS} static topics already")
         return known
 
-    def _written(self, mastership: AnyMastership, before: StaticTopic | None, topic: StaticTopic) -> Known:
+    def _written(self, mastership: AnyMastership, before: StaticTopic | None, topic: StaticTopic) -> TopicRecord:
         """Append the record of a change. Raises RemotingError: nothing was written."""
         record = NewMessage(topic=STATIC_TOPIC, queue_id=0, body=topic.encode(self._config.group))
         put = self._puts.put(mastership, record).put
         self._host.log("mapped", topic=topic.name, start=put.offset, end=put.end_offset)
-        return Known(topic, put.offset, put.end_offset)
+        return TopicRecord(topic, put.offset, put.end_offset)
 
     async def _show(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
         """The master's answer, when it is safe: whoever goes on from it must not go on from what may be cut."""
@@ -195,7 +195,7 @@ class StaticTopics:
         if mastership is None or mastership.ended:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
         self._refresh()
-        known = self._known.get(name)
+        known = self._by_name.get(name)
         if known is None:
             topic = self._tables.topics.get(name)
             if topic is None:
@@ -207,11 +207,11 @@ class StaticTopics:
         body = {**config.as_json(), "mappingDetail": known.topic.as_json(self._config.group)}
         return await self._confirmed(mastership, known, _json(body))
 
-    async def _confirmed(self, mastership: AnyMastership, known: Known, body: bytes) -> RemotingCommand:
+    async def _confirmed(self, mastership: AnyMastership, record: TopicRecord, body: bytes) -> RemotingCommand:
         """SUCCESS once all that is known here of the topic will stay, or a code that leaves that open."""
-        replicated = mastership.replicated(known.end_offset)
+        replicated = mastership.replicated(record.end_offset)
         code, remark = await acknowledged(
-            self._host, self._store, self._config, mastership, known.end_offset, replicated
+            self._host, self._store, self._config, mastership, record.end_offset, replicated
         )
         if code is not ResponseCode.SUCCESS:
             return RemotingCommand.response(code, remark=remark)
@@ -238,7 +238,7 @@ class StaticTopics:
 
     def _begin_anew(self, mastership: AnyMastership | None) -> None:
         least, end = self._store.queue_range(STATIC_TOPIC, 0)
-        self._known, self._read_by, self._read_to = {}, mastership, end
+        self._by_name, self._read_by, self._read_to = {}, mastership, end
         self._cuts = self._store.cuts
         for data in self._records(least, end):
             self._take(data)
@@ -246,7 +246,7 @@ class StaticTopics:
     def _oldest_record(self) -> int:
         """Nobody else says what it says: were it deleted, the group would take messages that it must refuse."""
         self._refresh()
-        return min((known.offset for known in self._known.values()), default=self._store.max_offset)
+        return min((known.offset for known in self._by_name.values()), default=self._store.max_offset)
 
     def _records(self, offset: int, end: int) -> Iterator[bytes]:
         while offset < end:
@@ -263,7 +263,7 @@ class StaticTopics:
             topic = StaticTopic.decode(message.body)
         except (MessageInvalid, ValueError) as error:
             raise StorageCorrupt(f"a record of a static topic: {error}") from error
-        self._known[topic.name] = Known(topic, message.physical_offset, message.physical_offset + len(data))
+        self._by_name[topic.name] = TopicRecord(topic, message.physical_offset, message.physical_offset + len(data))
 
 
 def not_here(name: str, queue_id: int, group: str) -> RemotingError:

@@ -62,7 +62,7 @@ class Turning:
         self._mastership = mastership
         self._wheel = wheel
         self._precision_ms = precision_ms
-        self._known = store.timer_progress.checkpoint
+        self._checkpoint = store.timer_progress.checkpoint
         self.past_end = store.queue_end(TIMER_TOPIC, 0)
         """What is before it in the topic may be there twice: as it was, and as an earlier master rolled it."""
         self._due_ms, self._due_end = 0, 0
@@ -70,15 +70,15 @@ class Turning:
         self._copies_end = 0
         self._noted_ns = 0
         self._seen_ms = self._now_ms()
-        wheel.begin(self._known, self._seen_ms)
+        wheel.begin(self._checkpoint, self._seen_ms)
 
     async def turn(self) -> float | None:
         """Take in what has come, deliver what is due; in how many seconds to look again, None: when more has come."""
         now_ms = self._now_ms()
         if now_ms + self._precision_ms < self._seen_ms:
             self._host.reached("timers-read-again")
-            self._known = self._wheel.checkpoint()
-            self._wheel.begin(self._known, now_ms)
+            self._checkpoint = self._wheel.checkpoint()
+            self._wheel.begin(self._checkpoint, now_ms)
         self._seen_ms = now_ms
         if self._wheel.next_queue_offset >= self._due_end:
             self._due_ms, self._due_end = now_ms, self._store.queue_range(TIMER_TOPIC, 0)[1]
@@ -120,7 +120,7 @@ class Turning:
     def _add(self, message: Message, now_ms: int) -> None:
         wheel, offset = self._wheel, message.queue_offset
         due_ms = out_ms(message, now_ms)
-        if due_ms is None or self._known.is_done(offset, int(message.properties[OUT_MS])):
+        if due_ms is None or self._checkpoint.is_done(offset, int(message.properties[OUT_MS])):
             wheel.passed_over(offset)
             return
         origin = rolled_from(message) if offset < self.past_end else None

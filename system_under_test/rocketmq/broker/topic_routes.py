@@ -14,7 +14,7 @@ from system_under_test.rocketmq.topic import READ
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
 
-class _Known(NamedTuple):
+class _CachedQueues(NamedTuple):
     queues: tuple[MessageQueue, ...]
     asked_ns: int
 
@@ -27,14 +27,14 @@ class TopicRoutes:
         self._host = host
         self._config = config
         self._remoting = RemotingClient(host, config.controller_timeout_s)
-        self._known: dict[str, _Known] = {}
+        self._cache: dict[str, _CachedQueues] = {}
 
     def close(self) -> None:
         self._remoting.close()
 
     async def queues(self, topic: str) -> tuple[MessageQueue, ...] | None:
         """All that may be read, in order; None where no NameServer knows the topic, or none has ever answered."""
-        known = self._known.get(topic)
+        known = self._cache.get(topic)
         now_ns = self._host.clock.monotonic_ns()
         if known is not None and now_ns - known.asked_ns < self._config.route_lives_s * 1e9:
             return known.queues
@@ -43,10 +43,10 @@ class TopicRoutes:
             if answer is None:
                 continue
             if answer.code == ResponseCode.TOPIC_NOT_EXIST:
-                self._known.pop(topic, None)
+                self._cache.pop(topic, None)
                 return None
             try:
-                known = self._known[topic] = _Known(_readable(topic, TopicRoute.decode(answer.body)), now_ns)
+                known = self._cache[topic] = _CachedQueues(_readable(topic, TopicRoute.decode(answer.body)), now_ns)
             except ValueError as error:
                 self._host.log("route_refused", topic=topic, name_server=name_server, reason=str(error))
                 continue

@@ -298,7 +298,7 @@ class Transactions:
             log_offset=half.physical_offset,
             message_id=half.properties.get(UNIQUE_KEY, ""),
             broker_name=self._config.group,
-            message=_shown(half, transaction.checks),
+            message=_encode_half(half, transaction.checks),
         )
         try:
             producer.write(question.encode().encode())
@@ -336,7 +336,7 @@ class _Term:
         return self.open.half_offset >= self._half_end and self.open.op_offset >= self._op_end
 
 
-def _shown(half: Message, checks: int) -> bytes:
+def _encode_half(half: Message, checks: int) -> bytes:
     """The half message as it stands in questions: with its real topic and queue."""
     return encode_message(
         topic=half.properties.get(REAL_TOPIC, "").encode(),

@@ -21,7 +21,7 @@ class LogicQueueClient:
     def __init__(self, messages: MessageClient, admin: AdminClient) -> None:
         self._messages = messages
         self._topics = StaticTopicClient(admin)
-        self._known: dict[str, StaticTopic] = {}
+        self._cache: dict[str, StaticTopic] = {}
 
     async def masters(self, topic: str) -> dict[str, str]:
         """Group -> address of its master, of all that have the topic. Raises ClientError."""
@@ -30,12 +30,12 @@ class LogicQueueClient:
 
     async def queue(self, topic: str, queue_id: int) -> LogicQueue:
         """As far as known; asked for if it is not. Raises ClientError."""
-        known = self._known.get(topic)
+        known = self._cache.get(topic)
         if known is None:
             known = (await self._topics.knowledge(await self.masters(topic), topic)).merged()
             if known is None:
                 raise self._failed(topic, f"nobody knows a static topic {topic}")
-            self._known[topic] = known
+            self._cache[topic] = known
         queue = known.queues.get(queue_id)
         if queue is None:
             raise self._failed(topic, f"nobody knows queue {queue_id} of {topic}")
@@ -90,7 +90,7 @@ class LogicQueueClient:
 
     def forget(self, topic: str) -> None:
         """Ask for its mapping again at the next call."""
-        self._known.pop(topic, None)
+        self._cache.pop(topic, None)
 
     async def _leader(self, topic: str, queue_id: int) -> str:
         leader = (await self.queue(topic, queue_id)).leader

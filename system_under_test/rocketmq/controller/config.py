@@ -94,7 +94,7 @@ class ControllerConfig:
 
     def public(self) -> dict[str, str]:
         """All settings by their names, as getControllerConfig answers them."""
-        return {name: setting.shown(getattr(self, setting.field)) for name, setting in _SETTINGS.items()}
+        return {name: setting.render(getattr(self, setting.field)) for name, setting in _SETTINGS.items()}
 
     def changed(self, changes: Mapping[str, str]) -> ControllerConfig:
         """With other values for some settings. Raises MalformedRequest for what is no setting or no value of it,
@@ -163,7 +163,7 @@ _NEVER: Final = ("configBlackList", "configStorePath", "rocketmqHome")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Setting:
     field: str
-    shown: Callable[[Any], str] = str
+    render: Callable[[Any], str] = str
     read: Callable[[str], Any] | None = None
     """Of those that may change while the controller runs. Raises ValueError that says what was expected."""
 
@@ -197,19 +197,19 @@ _SETTINGS: Final = {
     "controllerDLegerGroup": _Setting(field="group"),
     "controllerDLegerPeers": _Setting(field="peers_text"),
     "controllerDLegerSelfId": _Setting(field="self_id"),
-    "controllerJoinsGroup": _Setting(field="joins", shown=_flag_text),
+    "controllerJoinsGroup": _Setting(field="joins", render=_flag_text),
     "controllerPort": _Setting(field="request_port"),
     "controllerStorePath": _Setting(field="store_path"),
-    "enableElectUncleanMaster": _Setting(field="enable_elect_unclean_master", shown=_flag_text, read=_flag),
-    "notifyBrokerRoleChanged": _Setting(field="notify_broker_role_changed", shown=_flag_text, read=_flag),
-    "brokerHeartbeatTimeout": _Setting(field="broker_timeout_s", shown=_milliseconds, read=_seconds),
-    "scanInactiveMasterInterval": _Setting(field="scan_interval_s", shown=_milliseconds, read=_seconds),
-    "scanNotActiveBrokerInterval": _Setting(field="expiry_interval_s", shown=_milliseconds, read=_seconds),
+    "enableElectUncleanMaster": _Setting(field="enable_elect_unclean_master", render=_flag_text, read=_flag),
+    "notifyBrokerRoleChanged": _Setting(field="notify_broker_role_changed", render=_flag_text, read=_flag),
+    "brokerHeartbeatTimeout": _Setting(field="broker_timeout_s", render=_milliseconds, read=_seconds),
+    "scanInactiveMasterInterval": _Setting(field="scan_interval_s", render=_milliseconds, read=_seconds),
+    "scanNotActiveBrokerInterval": _Setting(field="expiry_interval_s", render=_milliseconds, read=_seconds),
     "electMasterMaxRetryCount": _Setting(field="election_tries", read=_number),
-    "controllerApplyTimeout": _Setting(field="apply_timeout_s", shown=_milliseconds, read=_seconds),
-    "raftHeartbeatInterval": _Setting(field="raft_heartbeat_s", shown=_milliseconds),
-    "raftMinElectionTimeout": _Setting(field="raft_min_election_timeout_s", shown=_milliseconds),
-    "raftMaxElectionTimeout": _Setting(field="raft_max_election_timeout_s", shown=_milliseconds),
+    "controllerApplyTimeout": _Setting(field="apply_timeout_s", render=_milliseconds, read=_seconds),
+    "raftHeartbeatInterval": _Setting(field="raft_heartbeat_s", render=_milliseconds),
+    "raftMinElectionTimeout": _Setting(field="raft_min_election_timeout_s", render=_milliseconds),
+    "raftMaxElectionTimeout": _Setting(field="raft_max_election_timeout_s", render=_milliseconds),
     "raftSnapshotThreshold": _Setting(field="raft_snapshot_threshold"),
 }
 """By name. All others that `ControllerConfig.from_json` reads take effect at a start alone."""

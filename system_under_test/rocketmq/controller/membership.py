@@ -71,9 +71,9 @@ def parse_member_request(command: RemotingCommand) -> MemberRequest | None:
             raise MalformedRequest(f"field 'controllerAddress' is {at!r}, not one address")
         return AddController(node=_id(text(fields, "controllerId")), address=at)
     if command.code == RequestCode.CONTROLLER_REMOVE_MEMBER:
-        return RemoveController(node=_known(text(fields, "controllerId")))
+        return RemoveController(node=_check_known(text(fields, "controllerId")))
     if command.code == RequestCode.CONTROLLER_TRANSFER_LEADERSHIP:
-        return TransferLeadership(node=_known(text(fields, "controllerId")))
+        return TransferLeadership(node=_check_known(text(fields, "controllerId")))
     return None
 
 
@@ -83,7 +83,7 @@ def _id(node: str) -> str:
     return node
 
 
-def _known(node: str) -> str:
+def _check_known(node: str) -> str:
     """An id that a configuration may have brought in: of any letters."""
     if len(node) > MAX_ADDRESS:
         raise MalformedRequest(f"field 'controllerId' has {len(node)} characters, ids have at most {MAX_ADDRESS}")

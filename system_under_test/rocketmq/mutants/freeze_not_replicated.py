@@ -11,7 +11,7 @@ from typing import Any
 
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.static_topics import Known, StaticTopics
+from system_under_test.rocketmq.broker.static_topics import StaticTopics, TopicRecord
 from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic
 
@@ -21,14 +21,14 @@ class OnlyGained(StaticTopics):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self._said: dict[str, StaticTopic] = {}
+        self._announced: dict[str, StaticTopic] = {}
 
-    def _written(self, mastership: AnyMastership, before: StaticTopic | None, topic: StaticTopic) -> Known:
-        said = self._said.get(topic.name, before)
+    def _written(self, mastership: AnyMastership, before: StaticTopic | None, topic: StaticTopic) -> TopicRecord:
+        said = self._announced.get(topic.name, before)
         group = self._config.group
         kept = {} if said is None else {q: said.queues[q] for q in said.led_by(group) if q not in topic.led_by(group)}
-        self._said[topic.name] = topic.with_queues(kept)
-        return replace(super()._written(mastership, before, self._said[topic.name]), topic=topic)
+        self._announced[topic.name] = topic.with_queues(kept)
+        return replace(super()._written(mastership, before, self._announced[topic.name]), topic=topic)
 
 
 def _broker(parts: BrokerParts) -> BrokerParts:

@@ -21,10 +21,10 @@ def _overlapping(queue: LogicQueue, broker_name: str) -> LogicQueue:
     return replace(queue, segments=(*queue.segments[:-1], last))
 
 
-def _accepted(known: StaticTopic | None, asked: StaticTopic, broker_name: str, end_of: EndOf) -> StaticTopic:
-    topic = accepted(known, asked, broker_name, end_of)
+def _accepted(current: StaticTopic | None, asked: StaticTopic, broker_name: str, end_of: EndOf) -> StaticTopic:
+    topic = accepted(current, asked, broker_name, end_of)
     queues = {queue_id: _overlapping(topic.queues[queue_id], broker_name) for queue_id in asked.queues}
-    return topic if known is not None and topic == known else topic.with_queues(queues)
+    return topic if current is not None and topic == current else topic.with_queues(queues)
 
 
 def _broker(parts: BrokerParts) -> BrokerParts:

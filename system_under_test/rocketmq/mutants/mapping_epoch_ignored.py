@@ -14,14 +14,16 @@ from system_under_test.rocketmq.static_topic.acceptance import EndOf, frozen_her
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic
 
 
-def _accepted(known: StaticTopic | None, asked: StaticTopic, broker_name: str, end_of: EndOf) -> StaticTopic:
-    if known is None:
+def _accepted(current: StaticTopic | None, asked: StaticTopic, broker_name: str, end_of: EndOf) -> StaticTopic:
+    if current is None:
         return asked
     changed = {
-        queue_id: frozen_here(known.queues[queue_id], queue, broker_name, end_of) if queue_id in known.queues else queue
+        queue_id: frozen_here(current.queues[queue_id], queue, broker_name, end_of)
+        if queue_id in current.queues
+        else queue
         for queue_id, queue in asked.queues.items()
     }
-    return known.with_queues(changed)
+    return current.with_queues(changed)
 
 
 def _broker(parts: BrokerParts) -> BrokerParts:

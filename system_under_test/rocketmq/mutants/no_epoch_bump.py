@@ -28,9 +28,9 @@ def other_master_is_due(acted: Acted, info: ReplicaInfo, is_master: bool) -> boo
     )
 
 
-def other_master_supersedes(known: ReplicaInfo, info: ReplicaInfo) -> bool:
-    return supersedes(known, info) or (
-        known.master_epoch == info.master_epoch and known.master_id not in (None, info.master_id)
+def other_master_supersedes(newest: ReplicaInfo, info: ReplicaInfo) -> bool:
+    return supersedes(newest, info) or (
+        newest.master_epoch == info.master_epoch and newest.master_id not in (None, info.master_id)
     )
 
 

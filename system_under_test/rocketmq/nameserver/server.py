@@ -28,7 +28,7 @@ class NameServer:
         self._table = RouteTable(config.broker_expiry_s, (parts or NameServerParts()).outranks, config.version)
         self._server = RemotingServer(host, self.handle, self.on_close)
         self._scan: asyncio.Task[None] | None = None
-        self._told: dict[str, Registration | None] = {}
+        self._announced: dict[str, Registration | None] = {}
         """Group -> its master as it was told last."""
 
     async def start(self) -> None:
@@ -104,7 +104,7 @@ class NameServer:
 
     def _register(self, registration: Registration, peer: Peer, now_ns: int) -> RemotingCommand:
         is_taken = self._table.register(registration, peer, now_ns)
-        self._told.setdefault(registration.broker_name, None)
+        self._announced.setdefault(registration.broker_name, None)
         self._tell_masters()
         if not is_taken:
             self._host.log("registration_refused", address=registration.address, version=registration.state_version)
@@ -118,10 +118,10 @@ class NameServer:
 
     def _tell_masters(self) -> None:
         """To the event log: to whom clients are led from here on, where that has changed."""
-        for group, told in self._told.items():
+        for group, told in self._announced.items():
             master = self._table.master(group)
             if _claim(master) != _claim(told):
-                self._told[group] = master
+                self._announced[group] = master
                 address, version = _claim(master)
                 self._host.log("route", group=group, master=address, version=version)
 

@@ -231,21 +231,22 @@ def _special(system: SystemProperties, topic: str) -> dict[str, str]:
     return {}
 
 
-def _checked_user_properties(given: Mapping[str, str], config: ProxyConfig) -> dict[str, str]:
-    if len(given) > config.max_user_properties:
+def _checked_user_properties(properties: Mapping[str, str], config: ProxyConfig) -> dict[str, str]:
+    if len(properties) > config.max_user_properties:
         raise Refused(
-            Code.MESSAGE_PROPERTIES_TOO_LARGE, f"{len(given)} properties; {config.max_user_properties} are the most"
+            Code.MESSAGE_PROPERTIES_TOO_LARGE,
+            f"{len(properties)} properties; {config.max_user_properties} are the most",
         )
-    size = sum(len(name.encode()) + len(value.encode()) for name, value in given.items())
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in properties.items())
     if size > config.max_user_property_bytes:
         raise Refused(
             Code.MESSAGE_PROPERTIES_TOO_LARGE,
             f"properties of {size} bytes; {config.max_user_property_bytes} are the most",
         )
-    for name, value in given.items():
+    for name, value in properties.items():
         if not name or name in _RESERVED or not (name + value).isprintable():
             raise Refused(Code.ILLEGAL_MESSAGE_PROPERTY_KEY, f"no message may have a property {name[:100]!r}")
-    return dict(given)
+    return dict(properties)
 
 
 def _text(text: str, code: Code, what: str, most: int = _MAX_KEY_OR_TAG_CHARACTERS) -> str:

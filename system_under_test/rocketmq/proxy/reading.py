@@ -70,7 +70,7 @@ class Reading:
             messages = decoded(answer.data)
         except (RemotingError, MessageInvalid) as error:
             raise Refused(Code.INTERNAL_ERROR, f"the broker's answer cannot be read: {error}") from error
-        told, refused = _told(messages)
+        told, refused = _decode_messages(messages)
         if refused is not None and not told:
             raise refused
         found = OK if told else Status(code=Code.MESSAGE_NOT_FOUND, message="there is nothing yet")
@@ -122,15 +122,15 @@ class Reading:
             raise Refused(Code.INTERNAL_ERROR, f"the broker's answer cannot be read: {error!r}") from error
 
 
-def _told(messages: Sequence[Message]) -> tuple[list[UserMessage], Refused | None]:
+def _decode_messages(messages: Sequence[Message]) -> tuple[list[UserMessage], Refused | None]:
     """As their reader gets them, up to the first whose body cannot be told, and why not."""
-    told: list[UserMessage] = []
+    readable: list[UserMessage] = []
     for message in messages:
         try:
-            told.append(delivered(message, None, one_more(message.reconsume_times)))
+            readable.append(delivered(message, None, one_more(message.reconsume_times)))
         except Refused as refused:
-            return told, refused
-    return told, None
+            return readable, refused
+    return readable, None
 
 
 def queue_of(queue: MessageQueue | None) -> tuple[str, str, int]:

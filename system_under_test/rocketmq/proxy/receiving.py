@@ -90,7 +90,7 @@ class Receiving:
             messages = _with_handles(answer, broker)
         except (RemotingError, MessageInvalid, ValueError) as error:
             raise Refused(Code.INTERNAL_ERROR, f"the broker's answer cannot be read: {error}") from error
-        told = _told(messages)
+        told = _decode_messages(messages)
         if request.auto_renew:
             now_ns = self._host.clock.monotonic_ns()
             for _, handle in told:
@@ -265,18 +265,18 @@ def _with_handles(answer: PopAnswer, broker: str) -> Sequence[tuple[Message, Rec
     return list(zip(messages, handles, strict=True))
 
 
-def _told(messages: Sequence[tuple[Message, ReceiptHandle]]) -> list[tuple[UserMessage, ReceiptHandle]]:
+def _decode_messages(messages: Sequence[tuple[Message, ReceiptHandle]]) -> list[tuple[UserMessage, ReceiptHandle]]:
     """As their consumer gets them, but for those whose body cannot be told. Raises Refused where that is so of all."""
-    told: list[tuple[UserMessage, ReceiptHandle]] = []
+    readable: list[tuple[UserMessage, ReceiptHandle]] = []
     reason: Refused | None = None
     for message, handle in messages:
         try:
-            told.append((delivered(message, handle.encode(), one_more(message.reconsume_times)), handle))
+            readable.append((delivered(message, handle.encode(), one_more(message.reconsume_times)), handle))
         except Refused as refused:
             reason = refused
-    if reason is not None and not told:
+    if reason is not None and not readable:
         raise reason
-    return told
+    return readable
 
 
 def _handle(text: str) -> ReceiptHandle:

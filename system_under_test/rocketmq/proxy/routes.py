@@ -83,8 +83,8 @@ def _permission(permission: int) -> Permission:
     )
 
 
-def _endpoints(given: Endpoints | None) -> Endpoints:
+def _endpoints(endpoints: Endpoints | None) -> Endpoints:
     """The proxy's, by the name that the client knows it by. Raises Refused."""
-    if given is None or not given.addresses:
+    if endpoints is None or not endpoints.addresses:
         raise Refused(Code.ILLEGAL_ACCESS_POINT, "the call does not say by which address the client reached the proxy")
-    return given
+    return endpoints

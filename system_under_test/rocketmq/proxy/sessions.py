@@ -91,39 +91,39 @@ class Sessions:
     def is_silent(self, session: Session, now_ns: int) -> bool:
         return session.heard_ns + int(self._config.client_expires_s * 1e9) < now_ns
 
-    async def settled(self, session: Session, told: Settings) -> Settings:
+    async def settled(self, session: Session, settings: Settings) -> Settings:
         """What a client says of itself, with what the proxy decides. Raises Refused."""
-        if told.publishing is None and told.subscription is None:
+        if settings.publishing is None and settings.subscription is None:
             raise Refused(Code.UNRECOGNIZED_CLIENT_TYPE, "a client either publishes or subscribes")
-        _check_names(told)
-        if told.publishing is not None:
-            told.publishing = Publishing(
-                topics=told.publishing.topics, max_body_size=self._config.max_body_bytes, validate_message_type=True
+        _check_names(settings)
+        if settings.publishing is not None:
+            settings.publishing = Publishing(
+                topics=settings.publishing.topics, max_body_size=self._config.max_body_bytes, validate_message_type=True
             )
-            told.backoff_policy = RetryPolicy(
+            settings.backoff_policy = RetryPolicy(
                 max_attempts=self._config.producer_attempts,
                 exponential_backoff=ExponentialBackoff(
                     initial=Duration(nanos=10_000_000), max=Duration(seconds=1), multiplier=2.0
                 ),
             )
-        elif told.subscription is not None:
-            given = told.subscription
-            told.subscription = Subscription(
+        elif settings.subscription is not None:
+            given = settings.subscription
+            settings.subscription = Subscription(
                 group=given.group,
                 subscriptions=given.subscriptions,
                 fifo=bool(given.fifo) or await self._in_order(given),
                 receive_batch_size=self._config.max_receive_count,
                 long_polling_timeout=Duration(seconds=int(self._config.max_polling_s)),
             )
-            told.backoff_policy = RetryPolicy(
+            settings.backoff_policy = RetryPolicy(
                 max_attempts=CONSUMER_ATTEMPTS,
                 customized_backoff=CustomizedBackoff(next=[Duration(seconds=delay) for delay in RETRY_DELAYS_S[2:]]),
             )
-        told.metric = Metric(on=False)
-        session.settings = told
-        for resource in told.publishing.topics if told.publishing is not None else ():
+        settings.metric = Metric(on=False)
+        session.settings = settings
+        for resource in settings.publishing.topics if settings.publishing is not None else ():
             publish(session, topic_of(resource))
-        return told
+        return settings
 
     async def converse(self, call: Call, session: Session, now_ns: Callable[[], int]) -> None:
         """A client's telemetry stream, until either side ends it. Raises GrpcError, MalformedMessage."""
@@ -140,21 +140,21 @@ class Sessions:
             if session.stream is call:
                 session.stream = None
 
-    async def _answer(self, session: Session, told: Settings) -> TelemetryCommand:
+    async def _answer(self, session: Session, settings: Settings) -> TelemetryCommand:
         try:
-            return TelemetryCommand(status=OK, settings=await self.settled(session, told))
+            return TelemetryCommand(status=OK, settings=await self.settled(session, settings))
         except Refused as refused:
             return TelemetryCommand(status=refused.status)
 
 
-def _check_names(told: Settings) -> None:
+def _check_names(settings: Settings) -> None:
     """Raises Refused: what is no name is asked about nowhere."""
-    for resource in told.publishing.topics if told.publishing is not None else ():
+    for resource in settings.publishing.topics if settings.publishing is not None else ():
         topic_of(resource)
-    if told.subscription is not None:
-        if told.subscription.group is not None:
-            group_of(told.subscription.group)
-        for entry in told.subscription.subscriptions:
+    if settings.subscription is not None:
+        if settings.subscription.group is not None:
+            group_of(settings.subscription.group)
+        for entry in settings.subscription.subscriptions:
             if entry.topic is not None:
                 topic_of(entry.topic)
 

@@ -45,7 +45,7 @@ class ProxyTransactions:
         self._brokers = brokers
         self._sessions = sessions
         self._client_id = f"{host.name}@proxy-{host.random.getrandbits(64):016x}"
-        self._known: dict[str, None] = {}
+        self._announced: dict[str, None] = {}
         """Topics of which brokers know that the proxy is a producer."""
         self._news = asyncio.Event()
         self._turn = 0
@@ -77,7 +77,7 @@ class ProxyTransactions:
 
     def published(self, topics: Iterable[str]) -> None:
         """A client may send half messages to these topics: their brokers are to know whom to ask."""
-        if any(topic not in self._known for topic in topics):
+        if any(topic not in self._announced for topic in topics):
             self._news.set()
 
     async def tend(self, remoting: RemotingClient) -> None:
@@ -106,7 +106,7 @@ class ProxyTransactions:
                 await remoting.oneway(address, RemotingCommand.oneway(RequestCode.HEART_BEAT, {}, heartbeat.body))
             except ConnectFailed:
                 continue  # the next heartbeat tries again
-        self._known = dict.fromkeys(topics)
+        self._announced = dict.fromkeys(topics)
 
     def asked(self, _: str, command: RemotingCommand) -> None:
         """What a broker asks on a connection of the proxy."""

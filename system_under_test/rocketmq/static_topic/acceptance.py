@@ -21,39 +21,39 @@ class ChangeRefused(Exception):
     """Another change came first, or this one fits nothing that is known here."""
 
 
-def accepted(known: StaticTopic | None, asked: StaticTopic, broker_name: str, end_of: EndOf) -> StaticTopic:
+def accepted(current: StaticTopic | None, asked: StaticTopic, broker_name: str, end_of: EndOf) -> StaticTopic:
     """What is known afterwards; what is known already where nothing changes. Raises ChangeRefused."""
-    if known is None:
+    if current is None:
         return asked
-    if known.total_queues != asked.total_queues:
-        raise ChangeRefused(f"topic {known.name} has {known.total_queues} queues, not {asked.total_queues}")
+    if current.total_queues != asked.total_queues:
+        raise ChangeRefused(f"topic {current.name} has {current.total_queues} queues, not {asked.total_queues}")
     changed = {
-        queue_id: accepted_queue(known.queues[queue_id], queue, broker_name, end_of)
-        if queue_id in known.queues
+        queue_id: accepted_queue(current.queues[queue_id], queue, broker_name, end_of)
+        if queue_id in current.queues
         else queue
         for queue_id, queue in asked.queues.items()
     }
-    return known.with_queues(changed)
+    return current.with_queues(changed)
 
 
-def accepted_queue(known: LogicQueue, asked: LogicQueue, broker_name: str, end_of: EndOf) -> LogicQueue:
+def accepted_queue(current: LogicQueue, asked: LogicQueue, broker_name: str, end_of: EndOf) -> LogicQueue:
     """Raises ChangeRefused."""
     _check_order(asked)
-    check_epoch(known, asked)
-    return known if asked.epoch == known.epoch else frozen_here(known, asked, broker_name, end_of)
+    check_epoch(current, asked)
+    return current if asked.epoch == current.epoch else frozen_here(current, asked, broker_name, end_of)
 
 
-def frozen_here(known: LogicQueue, asked: LogicQueue, broker_name: str, end_of: EndOf) -> LogicQueue:
+def frozen_here(current: LogicQueue, asked: LogicQueue, broker_name: str, end_of: EndOf) -> LogicQueue:
     """What is asked, with the end of the segment that takes messages here until now, if another one follows.
 
     Raises ChangeRefused for a change that knows nothing of that segment.
     """
-    place = len(known.segments) - 1
-    if known.leader == broker_name:
-        if len(asked.segments) <= place or asked.segments[place].queue_id != known.last.queue_id:
+    place = len(current.segments) - 1
+    if current.leader == broker_name:
+        if len(asked.segments) <= place or asked.segments[place].queue_id != current.last.queue_id:
             raise ChangeRefused(f"segment {place} is led here, and the change does not know it")
         if len(asked.segments) > place + 1 and not asked.segments[place].is_frozen:
-            return asked.frozen_at(end_of(known.last.queue_id), place)
+            return asked.frozen_at(end_of(current.last.queue_id), place)
     return asked
 
 
@@ -65,20 +65,20 @@ def _check_order(asked: LogicQueue) -> None:
             raise ChangeRefused(f"segment {later.generation} begins before segment {earlier.generation} ends")
 
 
-def check_epoch(known: LogicQueue, asked: LogicQueue) -> None:
+def check_epoch(current: LogicQueue, asked: LogicQueue) -> None:
     """Raises ChangeRefused for an older change, and for another one of the same epoch."""
-    if asked.epoch < known.epoch:
-        raise ChangeRefused(f"epoch {asked.epoch} is older than {known.epoch}")
-    if asked.epoch == known.epoch and not _is_same(known, asked):
+    if asked.epoch < current.epoch:
+        raise ChangeRefused(f"epoch {asked.epoch} is older than {current.epoch}")
+    if asked.epoch == current.epoch and not _is_same(current, asked):
         raise ChangeRefused(f"epoch {asked.epoch} is that of another change")
 
 
-def _is_same(known: LogicQueue, asked: LogicQueue) -> bool:
+def _is_same(current: LogicQueue, asked: LogicQueue) -> bool:
     """But for ends of segments that were decided here."""
-    if len(known.segments) != len(asked.segments):
+    if len(current.segments) != len(asked.segments):
         return False
     filled = asked
-    for place, (own, other) in enumerate(zip(known.segments, asked.segments, strict=True)):
+    for place, (own, other) in enumerate(zip(current.segments, asked.segments, strict=True)):
         if own.is_frozen and not other.is_frozen:
             filled = filled.frozen_at(own.end_offset, place)
-    return filled == known
+    return filled == current

@@ -56,26 +56,26 @@ def rounded_up(logic_offset: int, block: int) -> int:
 
 
 def next_step(
-    known: Mapping[str, LogicQueue | None],
+    answers: Mapping[str, LogicQueue | None],
     queue_id: int,
     target: str | None,
     total_queues: int,
     block: int = BLOCK,
 ) -> Step:
-    """`known`: what each group that has answered knows of the queue. A `target` of None only ends a move that began.
+    """`answers`: what each group that has answered knows of the queue. A `target` of None only ends a move that began.
 
     Raises CannotMove.
     """
-    state = newest([queue for queue in known.values() if queue is not None])
+    state = newest([queue for queue in answers.values() if queue is not None])
     if state is None:
         raise CannotMove(f"nobody knows queue {queue_id}")
     if state.is_pending:
         return Open(state.last.broker_name, opened(state, block))
-    if state.leader not in known:
+    if state.leader not in answers:
         # A newer state is known to the leader first, so without its answer this may be an old one.
         raise CannotMove(f"{state.leader}, which leads queue {queue_id}, does not answer")
     if target is None or target == state.leader:
-        behind = (group for group, queue in sorted(known.items()) if queue is None or queue.epoch < state.epoch)
+        behind = (group for group, queue in sorted(answers.items()) if queue is None or queue.epoch < state.epoch)
         return Moved(state, tuple(behind))
     if len(state.segments) >= most_generations(total_queues):
         raise CannotMove(f"queue {queue_id} has moved {len(state.segments) - 1} times, and cannot again")

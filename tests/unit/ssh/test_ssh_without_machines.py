@@ -177,7 +177,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> SshShell:
 def test_words_arrive_as_they_were_whatever_is_in_them(shell: SshShell) -> None:
     words = ["a b", "$HOME", "`id`", "'", '"', ";", "\n", "", "*", "ä", "-n", "\\"]
     code = "import json, sys; print(json.dumps(sys.argv[1:])); sys.stderr.write(sys.stdin.read()); sys.exit(3)"
-    finished = shell.run(["python3", "-c", code, *words], given=b"given")
+    finished = shell.run(["python3", "-c", code, *words], stdin=b"given")
     assert json.loads(finished.output) == words
     assert (finished.exit_code, finished.errors) == (3, b"given")
 

@@ -35,8 +35,8 @@ class Cluster:
     def saw(self, node: str, event: str, **fields: object) -> None:
         self.invariants.saw(node, event, fields)
 
-    def told(self, node: str, point: str, **values: int) -> None:
-        self.invariants.told(node, point, values)
+    def observe(self, node: str, point: str, **values: int) -> None:
+        self.invariants.observe(node, point, values)
 
     def agrees(self, master: int | None, master_epoch: int, members: list[int]) -> None:
         self.index += 1
@@ -48,13 +48,13 @@ class Cluster:
     def writes(self, end: int, master: str, *nodes: str) -> None:
         """And acknowledges."""
         self.appends(end, master, *nodes)
-        self.told(master, "put-confirmed", end=end, in_sync=3)
+        self.observe(master, "put-confirmed", end=end, in_sync=3)
 
     def appends(self, end: int, master: str, *nodes: str, in_sync: int = 3) -> None:
-        self.told(master, "put-appended", end=end, in_sync=in_sync)
+        self.observe(master, "put-appended", end=end, in_sync=in_sync)
         for node in nodes:
             if node != master:
-                self.told(node, "batch-appended", end=end)
+                self.observe(node, "batch-appended", end=end)
 
     def names(self) -> list[str]:
         return [breach.name for breach in self.breaches.kept()]
@@ -83,7 +83,7 @@ def test_who_joins_the_set_must_hold_all_that_was_acknowledged() -> None:
     cluster = Cluster()
     cluster.agrees(1, 1, [1, 2])
     cluster.writes(2_000, "b1", "b2")
-    cluster.told("b3", "batch-appended", end=1_900)
+    cluster.observe("b3", "batch-appended", end=1_900)
     cluster.agrees(1, 1, [1, 2, 3])
     assert cluster.names() == ["unheld-ack"]
 
@@ -124,7 +124,7 @@ def test_what_a_loss_of_power_took_may_be_lacked_until_it_is_there_again() -> No
     cluster.agrees(1, 1, [1, 2])
     cluster.agrees(1, 1, [1, 2, 3])
     assert cluster.names() == []
-    cluster.told("b3", "batch-appended", end=1_000)
+    cluster.observe("b3", "batch-appended", end=1_000)
     cluster.writes(2_000, "b1", "b2")
     assert cluster.names() == ["unheld-ack"]
 
@@ -169,17 +169,17 @@ def test_fewer_in_sync_than_demanded_take_no_write() -> None:
 def test_fewer_in_sync_than_demanded_acknowledge_nothing() -> None:
     cluster = Cluster()
     cluster.appends(1_100, "b1", "b2", "b3")
-    cluster.told("b1", "put-confirmed", end=1_100, in_sync=1)
+    cluster.observe("b1", "put-confirmed", end=1_100, in_sync=1)
     assert cluster.names() == ["too-few-in-sync"]
 
 
 def test_a_log_that_was_emptied_and_begins_later_has_no_epochs() -> None:
     cluster = Cluster()
-    cluster.told("b2", "epoch-learnt", epoch=2, start=500)
+    cluster.observe("b2", "epoch-learnt", epoch=2, start=500)
     cluster.saw("b2", "truncated", to=900, from_=1_000)
     cluster.saw("b2", "recovered", start=900, epoch=None, epoch_start=None, end=900)
     assert cluster.names() == []
-    cluster.told("b2", "epoch-learnt", epoch=2, start=500)
+    cluster.observe("b2", "epoch-learnt", epoch=2, start=500)
     cluster.saw("b2", "recovered", start=800, epoch=None, epoch_start=None, end=900)
     assert cluster.names() == ["wrong-epochs"]
 
@@ -210,11 +210,11 @@ def test_what_fills_a_file_behind_its_last_message_does_not_make_it_younger() ->
 
 def test_an_epoch_may_begin_where_its_first_files_were_deleted() -> None:
     cluster = Cluster()
-    cluster.told("b1", "epoch-persisted", epoch=2, start=500)
+    cluster.observe("b1", "epoch-persisted", epoch=2, start=500)
     cluster.saw("b1", "deleted", to=900, from_=0, forced=False)
-    cluster.told("b2", "epoch-learnt", epoch=2, start=900)
+    cluster.observe("b2", "epoch-learnt", epoch=2, start=900)
     assert cluster.names() == []
-    cluster.told("b3", "epoch-learnt", epoch=2, start=800)
+    cluster.observe("b3", "epoch-learnt", epoch=2, start=800)
     assert cluster.names() == ["diverging-epochs"]
 
 
@@ -267,44 +267,44 @@ def test_a_laggard_must_leave_also_where_the_controllers_refuse_whatever_is_prop
 
 def test_what_counts_as_confirmed_is_held() -> None:
     cluster = Cluster()
-    cluster.told("b2", "batch-received", end=1_000, confirmed=1_000, until=1_100)
-    cluster.told("b2", "became-master", end=1_000, confirmed=1_000, epoch=2, noted=2)
+    cluster.observe("b2", "batch-received", end=1_000, confirmed=1_000, until=1_100)
+    cluster.observe("b2", "became-master", end=1_000, confirmed=1_000, epoch=2, noted=2)
     assert cluster.names() == []
-    cluster.told("b2", "became-master", end=1_000, confirmed=1_001, epoch=2, noted=2)
+    cluster.observe("b2", "became-master", end=1_000, confirmed=1_001, epoch=2, noted=2)
     assert cluster.names() == ["beyond-log"]
 
 
 def test_an_epoch_begins_at_one_place() -> None:
     cluster = Cluster()
-    cluster.told("b1", "epoch-persisted", epoch=3, start=1_000)
-    cluster.told("b2", "epoch-learnt", epoch=3, start=1_000)
+    cluster.observe("b1", "epoch-persisted", epoch=3, start=1_000)
+    cluster.observe("b2", "epoch-learnt", epoch=3, start=1_000)
     assert cluster.names() == []
-    cluster.told("b3", "epoch-learnt", epoch=3, start=900)
+    cluster.observe("b3", "epoch-learnt", epoch=3, start=900)
     assert cluster.names() == ["diverging-epochs"]
 
 
 @pytest.mark.parametrize("point", ["recovered", "truncated"])
 def test_epochs_queues_and_offsets_are_cut_with_the_log(point: str) -> None:
     cluster = Cluster()
-    cluster.told("b2", point, end=1_000, begun=1_000, queued=1_000, passing=0)
+    cluster.observe("b2", point, end=1_000, begun=1_000, queued=1_000, passing=0)
     assert cluster.names() == []
-    cluster.told("b2", point, end=1_000, begun=1_001, queued=1_001, passing=2)
+    cluster.observe("b2", point, end=1_000, begun=1_001, queued=1_001, passing=2)
     assert cluster.names() == ["wrong-epochs", "beyond-log", "passing-offset"]
 
 
 def test_a_follower_begins_with_whole_messages() -> None:
     cluster = Cluster()
-    cluster.told("b2", "handshake-sent", end=1_000, whole=1_000)
+    cluster.observe("b2", "handshake-sent", end=1_000, whole=1_000)
     assert cluster.names() == []
-    cluster.told("b2", "handshake-sent", end=1_000, whole=990)
+    cluster.observe("b2", "handshake-sent", end=1_000, whole=990)
     assert cluster.names() == ["torn-log"]
 
 
 def test_a_master_has_noted_its_epoch() -> None:
     cluster = Cluster()
-    cluster.told("b2", "became-master", end=1_000, confirmed=1_000, epoch=3, noted=3)
+    cluster.observe("b2", "became-master", end=1_000, confirmed=1_000, epoch=3, noted=3)
     assert cluster.names() == []
-    cluster.told("b2", "became-master", end=1_000, confirmed=1_000, epoch=4, noted=3)
+    cluster.observe("b2", "became-master", end=1_000, confirmed=1_000, epoch=4, noted=3)
     assert cluster.names() == ["wrong-epochs"]
 
 
@@ -319,7 +319,7 @@ RECOVERED = {
 @pytest.mark.parametrize("how", RECOVERED)
 def test_what_a_broker_has_noted_of_epochs_fits_its_log_when_it_starts_again(how: str) -> None:
     cluster = Cluster(RocketmqSettings(flush="async"))
-    cluster.told("b2", "epoch-learnt", epoch=3, start=900)
+    cluster.observe("b2", "epoch-learnt", epoch=3, start=900)
     fields, names = RECOVERED[how]
     cluster.saw("b2", "recovered", start=0, **fields)
     assert cluster.names() == names
@@ -327,7 +327,7 @@ def test_what_a_broker_has_noted_of_epochs_fits_its_log_when_it_starts_again(how
 
 def test_an_epoch_that_was_cut_off_is_not_missed() -> None:
     cluster = Cluster()
-    cluster.told("b2", "epoch-learnt", epoch=3, start=900)
+    cluster.observe("b2", "epoch-learnt", epoch=3, start=900)
     cluster.saw("b2", "truncated", to=900, from_=1_000)
     cluster.saw("b2", "recovered", start=0, end=950, epoch=2, epoch_start=500)
     assert cluster.names() == []
@@ -335,10 +335,10 @@ def test_an_epoch_that_was_cut_off_is_not_missed() -> None:
 
 def test_controllers_apply_one_command_at_one_place() -> None:
     cluster = Cluster()
-    cluster.told("c1", "about-to-apply", index=9, term=4)
-    cluster.told("c2", "about-to-apply", index=9, term=4)
+    cluster.observe("c1", "about-to-apply", index=9, term=4)
+    cluster.observe("c2", "about-to-apply", index=9, term=4)
     assert cluster.names() == []
-    cluster.told("c3", "about-to-apply", index=9, term=5)
+    cluster.observe("c3", "about-to-apply", index=9, term=5)
     assert cluster.names() == ["diverging-commands"]
 
 
@@ -378,7 +378,7 @@ def test_who_is_elected_is_ranked_by_no_more_than_it_told(
     cluster = Cluster()
     cluster.saw("b2", "recovered", start=0, epoch=None, epoch_start=None, end=ends_at)
     if has_registered:
-        cluster.told("b2", "registered-with-controller", end=ends_at)
+        cluster.observe("b2", "registered-with-controller", end=ends_at)
     fields = {"in_sync": [1, 2, 3], "in_sync_alive": [2, 3], "unclean_allowed": False, "max_offset": ranked}
     cluster.saw("c1", "elected", master=2, **fields)
     assert cluster.names() == ["overrated-candidate"] * broken
@@ -386,43 +386,43 @@ def test_who_is_elected_is_ranked_by_no_more_than_it_told(
 
 def test_who_counts_as_dead_does_not_join() -> None:
     cluster = Cluster()
-    cluster.told("c1", "alter-decided", dead=0, stale=0)
+    cluster.observe("c1", "alter-decided", dead=0, stale=0)
     assert cluster.names() == []
-    cluster.told("c1", "alter-decided", dead=1, stale=0)
+    cluster.observe("c1", "alter-decided", dead=1, stale=0)
     assert cluster.names() == ["dead-newcomer"]
 
 
 def test_who_knew_an_older_set_does_not_change_it() -> None:
     cluster = Cluster()
-    cluster.told("c1", "alter-decided", dead=0, stale=1)
+    cluster.observe("c1", "alter-decided", dead=0, stale=1)
     assert cluster.names() == ["stale-change"]
 
 
 def test_who_has_just_said_that_it_holds_everything_stays_in_the_set() -> None:
     cluster = Cluster()
-    cluster.told("b1", "shrink-begins", whole=0)
+    cluster.observe("b1", "shrink-begins", whole=0)
     assert cluster.names() == []
-    cluster.told("b1", "shrink-begins", whole=1)
+    cluster.observe("b1", "shrink-begins", whole=1)
     assert cluster.names() == ["needless-shrink"]
 
 
 @pytest.mark.parametrize(("applied", "broken"), [(2, False), (3, False), (1, True)])
 def test_an_answer_rests_on_all_that_was_applied_before_it_was_asked_for(applied: int, broken: bool) -> None:
     cluster = Cluster()
-    cluster.told("c2", "about-to-apply", index=2, term=1)
-    cluster.told("c1", "request-taken-up", serial=1)
-    cluster.told("c2", "about-to-apply", index=3, term=1)
-    cluster.told("c1", "request-decided", serial=1, applied=applied)
+    cluster.observe("c2", "about-to-apply", index=2, term=1)
+    cluster.observe("c1", "request-taken-up", serial=1)
+    cluster.observe("c2", "about-to-apply", index=3, term=1)
+    cluster.observe("c1", "request-decided", serial=1, applied=applied)
     assert cluster.names() == ["stale-answer"] * broken
 
 
 def test_requests_of_a_process_that_has_ended_are_not_those_of_the_next() -> None:
     cluster = Cluster()
-    cluster.told("c1", "about-to-apply", index=2, term=1)
-    cluster.told("c1", "request-taken-up", serial=1)
+    cluster.observe("c1", "about-to-apply", index=2, term=1)
+    cluster.observe("c1", "request-taken-up", serial=1)
     cluster.saw("c1", ENDED, how="killed")
     cluster.saw("c1", BOOTED)
-    cluster.told("c1", "request-decided", serial=1, applied=0)
+    cluster.observe("c1", "request-decided", serial=1, applied=0)
     assert cluster.names() == []
 
 
@@ -430,7 +430,7 @@ def test_requests_of_a_process_that_has_ended_are_not_those_of_the_next() -> Non
 def test_what_was_cut_durably_stays_cut(ends_at: int, broken: bool) -> None:
     cluster = Cluster()
     cluster.saw("b2", "truncated", to=900, from_=1_000)
-    cluster.told("b2", "truncated", end=900, begun=900, queued=0, passing=0)
+    cluster.observe("b2", "truncated", end=900, begun=900, queued=0, passing=0)
     cluster.saw("b2", ENDED, how="killed")
     cluster.saw("b2", BOOTED)
     cluster.saw("b2", "recovered", start=0, epoch=None, epoch_start=None, end=ends_at)
@@ -447,8 +447,8 @@ def test_a_cut_that_was_under_way_may_not_have_been_made() -> None:
 def test_what_was_written_again_after_a_cut_may_reach_as_far_as_before() -> None:
     cluster = Cluster()
     cluster.saw("b2", "truncated", to=900, from_=1_000)
-    cluster.told("b2", "truncated", end=900, begun=900, queued=0, passing=0)
-    cluster.told("b2", "batch-appended", end=1_000)
+    cluster.observe("b2", "truncated", end=900, begun=900, queued=0, passing=0)
+    cluster.observe("b2", "batch-appended", end=1_000)
     cluster.saw("b2", "recovered", start=0, epoch=None, epoch_start=None, end=1_000)
     assert cluster.names() == []
 
@@ -480,8 +480,8 @@ def test_a_name_server_that_starts_again_has_led_nobody() -> None:
 
 def test_what_is_being_written_counts_for_a_candidate() -> None:
     cluster = Cluster()
-    cluster.told("b2", "registered-with-controller", end=1_000)
-    cluster.told("b2", "batch-received", end=1_000, confirmed=1_000, until=1_200)
+    cluster.observe("b2", "registered-with-controller", end=1_000)
+    cluster.observe("b2", "batch-received", end=1_000, confirmed=1_000, until=1_200)
     fields = {"in_sync": [1, 2, 3], "in_sync_alive": [2, 3], "unclean_allowed": False}
     cluster.saw("c1", "elected", master=2, max_offset=1_200, **fields)
     assert cluster.names() == []

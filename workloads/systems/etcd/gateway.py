@@ -87,11 +87,11 @@ class Gateway:
         await self._session.close()
 
 
-def _result(said: Any) -> Any:
+def _result(answer: Any) -> Any:
     """What was answered. Raises Refused."""
-    if "code" in said:
-        raise Refused(int(said["code"]), str(said.get("message", said.get("error", ""))))
-    if "error" in said and "result" not in said:
-        error = said["error"]
+    if "code" in answer:
+        raise Refused(int(answer["code"]), str(answer.get("message", answer.get("error", ""))))
+    if "error" in answer and "result" not in answer:
+        error = answer["error"]
         raise Refused(int(error.get("grpc_code", 2)), str(error.get("message", error)))
-    return said
+    return answer

@@ -128,7 +128,7 @@ class Watch:
     def __init__(self, gateway: Gateway, prefix: str) -> None:
         self._gateway, self._prefix = gateway, prefix
         self._reading: asyncio.Task[None] | None = None
-        self._told: list[Message] = []
+        self._messages: list[Message] = []
         self._news = asyncio.Event()
         self._reached = 0
         """Revision of the newest event, marks among them."""
@@ -136,22 +136,22 @@ class Watch:
     async def messages(self, position: int, most: int) -> list[Message]:
         """The next ones from this revision on, which are not told again; it is where the last ones ended. Waits a
         moment where there are none. Raises OperationError where the watch has ended; it is opened again then."""
-        await self._await(position, lambda: bool(self._told), NEWS_AWAITED_S)
-        found, self._told = self._told[:most], self._told[most:]
+        await self._await(position, lambda: bool(self._messages), NEWS_AWAITED_S)
+        found, self._messages = self._messages[:most], self._messages[most:]
         return found
 
     async def until(self, position: int, revision: int) -> list[Message]:
         """All from one revision to another, at which there is an event. Raises OperationError."""
         if not await self._await(position, lambda: self._reached >= revision, MARK_AWAITED_S):
             raise OperationError(CLIENT_TIMEOUT, "the mark was not seen", node=self._gateway.node)
-        return [one for one in self._told if one["offset"] < revision]
+        return [one for one in self._messages if one["offset"] < revision]
 
     async def close(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
             self._reading = None
-        self._told = []
+        self._messages = []
 
     async def _await(self, position: int, seen: Callable[[], bool], seconds: float) -> bool:
         if self._reading is None:
@@ -187,7 +187,7 @@ class Watch:
             name, revision = unpacked(event["kv"]["key"]).removeprefix(self._prefix), int(event["kv"]["mod_revision"])
             self._reached = max(self._reached, revision)
             if name != MARK:
-                self._told.append({"offset": revision, "message": int(name)})
+                self._messages.append({"offset": revision, "message": int(name)})
         self._news.set()
 
 

@@ -28,11 +28,11 @@ class Jetstream:
     async def ask(self, subject: str, request: Mapping[str, Any] | None = None) -> Any:
         """The answer of the API. Raises OperationError."""
         data = b"" if request is None else json.dumps(request).encode()
-        return self._judged(json.loads((await self._request(f"$JS.API.{subject}", data)).data))
+        return self._require_success(json.loads((await self._request(f"$JS.API.{subject}", data)).data))
 
     async def publish(self, subject: str, data: bytes) -> int:
         """The place of the message in its stream. Raises OperationError."""
-        return int(self._judged(json.loads((await self._request(subject, data)).data))["seq"])
+        return int(self._require_success(json.loads((await self._request(subject, data)).data))["seq"])
 
     async def next_message(self, stream: str, consumer: str) -> tuple[bytes, str] | None:
         """What comes next for a consumer, and where to acknowledge it; None where nothing is there.
@@ -97,7 +97,7 @@ class Jetstream:
         if status not in NO_MESSAGES:
             raise OperationError(code_of(Refused(int(status), "")), f"status {status}", node=self.node)
 
-    def _judged(self, answer: Any) -> Any:
+    def _require_success(self, answer: Any) -> Any:
         if "error" in answer:
             error = Refused(int(answer["error"].get("err_code", 0)), str(answer["error"].get("description", "")))
             raise OperationError(code_of(error), str(error), node=self.node)

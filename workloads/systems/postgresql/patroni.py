@@ -53,20 +53,20 @@ async def members(host: Any, servers: Sequence[str]) -> Sequence[Mapping[str, An
     return ()
 
 
-def roles_of(known: Sequence[Mapping[str, Any]]) -> Mapping[str, tuple[str, ...]]:
-    leading = tuple(str(one["name"]) for one in known if one.get("role") == LEADER)
-    following = tuple(str(one["name"]) for one in known if one.get("role") != LEADER)
+def roles_of(members: Sequence[Mapping[str, Any]]) -> Mapping[str, tuple[str, ...]]:
+    leading = tuple(str(one["name"]) for one in members if one.get("role") == LEADER)
+    following = tuple(str(one["name"]) for one in members if one.get("role") != LEADER)
     return {role: names for role, names in ((PRIMARY, leading), (REPLICA, following)) if names}
 
 
-def is_whole(known: Sequence[Mapping[str, Any]], *, servers: int, synchronous: bool) -> bool:
+def is_whole(members: Sequence[Mapping[str, Any]], *, servers: int, synchronous: bool) -> bool:
     """All servers run on one timeline, one of them leads, and one is the synchronous standby where one must be."""
-    played = [one.get("role") for one in known]
+    played = [one.get("role") for one in members]
     return (
-        len(known) == servers
+        len(members) == servers
         and played.count(LEADER) == 1
-        and all(one.get("state") in RUNNING for one in known)
-        and len({one.get("timeline") for one in known}) == 1
+        and all(one.get("state") in RUNNING for one in members)
+        and len({one.get("timeline") for one in members}) == 1
         and (not synchronous or SYNCHRONOUS in played)
     )
 

@@ -136,7 +136,7 @@ class ConfiguredTable:
         elif not self._slaves:
             yield words, *whole
         elif self.settings.deployment == "dual-write":
-            for node, end in self._told("set_aside", damage):
+            for node, end in self._reported_offsets("set_aside", damage):
                 until_ns = min(reached_ns(end, self._master, damage.until_ns, logs), damage.until_ns)
                 yield f"{words}, and {node} kept it beside its log", damage.from_ns, until_ns
         elif damage.takes is Takes.UNSYNCED:
@@ -145,7 +145,7 @@ class ConfiguredTable:
             held = max(end_at(slave, damage.until_ns, logs) for slave in self._slaves)
             from_ns = max(left_ns(held, self._master, damage.until_ns, logs), damage.from_ns)
             yield f"{words}, and no slave had it yet", from_ns, damage.until_ns
-            for node, end in self._told("set_aside", damage):
+            for node, end in self._reported_offsets("set_aside", damage):
                 until_ns = min(reached_ns(end, self._master, damage.until_ns, logs), damage.until_ns)
                 yield f"{words}, and {node} kept it beside its log", damage.from_ns, until_ns
 
@@ -162,7 +162,7 @@ class ConfiguredTable:
 
     def _kept_by_slaves(self, damage: Damage, logs: Mapping[str, Sequence[Event]]) -> Iterator[Excuse]:
         """Of what slaves have whose logs are parted from the master's: it is not lost, and consumers do not see it."""
-        for node, end in self._told("parted", damage):
+        for node, end in self._reported_offsets("parted", damage):
             reason = f"{lost(damage)}, and {node} keeps what it has for a human"
             until_ns = min(reached_ns(end, self._master, damage.until_ns, logs), damage.until_ns)
             yield Excuse(anomalies=UNASKED_FOR, reason=reason, from_ns=damage.from_ns, until_ns=until_ns)
@@ -202,7 +202,7 @@ class ConfiguredTable:
                 from_ns, until_ns = max(damage.from_ns, fault.start_ns), min(damage.until_ns, fault.stop_ns)
                 yield Excuse(anomalies=("lost-write",), reason=reason, from_ns=from_ns, until_ns=until_ns)
 
-    def _told(self, name: str, damage: Damage) -> Iterator[tuple[str, int]]:
+    def _reported_offsets(self, name: str, damage: Damage) -> Iterator[tuple[str, int]]:
         """(slave, up to which offset) of what slaves have of it, as they told in events of this name."""
         for node, events in self.reports.of(name).items():
             for event in events:

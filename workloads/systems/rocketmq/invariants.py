@@ -107,8 +107,8 @@ class RocketmqInvariants:
             named = self._groups.get(str(fields.get("group")), self._first)
             self._of_broker.get(node, named).saw(node, event, fields)
 
-    def told(self, node: str, point: str, values: Mapping[str, int]) -> None:
-        self._of_broker.get(node, self._first).told(node, point, values)
+    def observe(self, node: str, point: str, values: Mapping[str, int]) -> None:
+        self._of_broker.get(node, self._first).observe(node, point, values)
 
 
 class _GroupInvariants:
@@ -151,7 +151,7 @@ class _GroupInvariants:
         if handle is not None:
             handle(self, node, fields)
 
-    def told(self, node: str, point: str, values: Mapping[str, int]) -> None:
+    def observe(self, node: str, point: str, values: Mapping[str, int]) -> None:
         handle = _POINTS.get(point)
         if handle is not None:
             handle(self, node, **values)

@@ -401,7 +401,7 @@ class PopService:
             given.append(read if checkpoint.ordered is None else replace(read, times=checkpoint.ordered.times))
         return self._answer(request, given, pop_time_ms), end_offset
 
-    def _answer(self, request: PopRequest, given: Sequence[QueueRead], pop_time_ms: int) -> PopAnswer:
+    def _answer(self, request: PopRequest, reads: Sequence[QueueRead], pop_time_ms: int) -> PopAnswer:
         return PopAnswer(
             pop_time_ms=pop_time_ms,
             invisible_ms=request.invisible_ms,
@@ -409,10 +409,10 @@ class PopService:
             if request.is_ordered
             else self._log.queue_of(request.consumer_group, request.topic),
             queues=tuple(
-                PoppedQueue(read.is_retried, read.key[2], read.start_offset, read.offsets, read.times) for read in given
+                PoppedQueue(read.is_retried, read.key[2], read.start_offset, read.offsets, read.times) for read in reads
             ),
-            data=b"".join(message for read in given for message in read.messages),
-            rest=sum(read.rest for read in given),
+            data=b"".join(message for read in reads for message in read.messages),
+            rest=sum(read.rest for read in reads),
         )
 
     def _checkpoint(

@@ -213,10 +213,10 @@ class Orderly:
                 await due.wait()
             elif not may_begin(self._config, process_queue, clock.monotonic_ns()):
                 await clock.sleep(self._config.flow_control_s)
-            elif not await self._given(queue, process_queue, messages) and not process_queue.is_dropped:
+            elif not await self._deliver(queue, process_queue, messages) and not process_queue.is_dropped:
                 await clock.sleep(self._config.suspend_queue_s)
 
-    async def _given(self, queue: MessageQueue, process_queue: ProcessQueue, messages: Messages) -> bool:
+    async def _deliver(self, queue: MessageQueue, process_queue: ProcessQueue, messages: Messages) -> bool:
         """Whether these messages are done with."""
         self._busy[queue] = messages
         self._free.clear()

@@ -62,7 +62,7 @@ class PushConsumer:
         """Raises StorageCorrupt if the file with the own offsets is harmed."""
         self._host = host
         self._config = config
-        self._requests = ConsumerRequests(host, config.nameservers, config.request_timeout_s, self._told)
+        self._requests = ConsumerRequests(host, config.nameservers, config.request_timeout_s, self._handle_notice)
         self._offsets: OffsetStore = (
             RemoteOffsets(self._requests, config.group)
             if config.divides_queues
@@ -176,7 +176,7 @@ class PushConsumer:
                 wait_s = config.rebalance_s if is_settled else config.rebalance_again_s
                 await clock.within(wait_s, self._rebalance_due.wait())
 
-    def _told(self, address: str, command: RemotingCommand) -> None:
+    def _handle_notice(self, address: str, command: RemotingCommand) -> None:
         if command.ext_fields.get("consumerGroup", command.ext_fields.get("group")) != self._config.group:
             return
         if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:

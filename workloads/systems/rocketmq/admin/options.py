@@ -117,7 +117,7 @@ def admin_command(
     `changes`: whether it changes something, or the name of the option with which alone it does.
     """
 
-    def made(asking: Asking) -> click.Command:
+    def make(asking: Asking) -> click.Command:
         def callback(as_json: bool, timeout_s: float, interval_s: float | None = None, **options: Any) -> int:
             command = Command(
                 name=name,
@@ -160,4 +160,4 @@ def admin_command(
             context_settings={"help_option_names": ["-h", "--help"]},
         )
 
-    return made
+    return make

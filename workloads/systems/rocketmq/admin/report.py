@@ -42,7 +42,7 @@ class Report:
 
     def as_table(self) -> list[str]:
         """Lines without ends: the columns' names, then the rows. Numbers stand to the right."""
-        cells = [self.columns, *(tuple(_shown(row.get(column)) for column in self.columns) for row in self.rows)]
+        cells = [self.columns, *(tuple(_render(row.get(column)) for column in self.columns) for row in self.rows)]
         widths = [max(len(line[at]) for line in cells) for at in range(len(self.columns))]
         to_right = [all(_is_number(row.get(column)) for row in self.rows) for column in self.columns]
         return [
@@ -58,11 +58,11 @@ def _is_number(value: object) -> bool:
     return value is None or type(value) is int
 
 
-def _shown(value: object) -> str:
+def _render(value: object) -> str:
     if value is None or value == () or value == []:
         return NONE
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return ";".join(_shown(one) for one in value)
+        return ";".join(_render(one) for one in value)
     return printable(str(value))

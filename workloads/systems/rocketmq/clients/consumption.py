@@ -177,10 +177,10 @@ class ConsumptionClient:
             try:
                 await self._host.clock.within(PATIENCE_S, self._came.wait())
             except TimeoutError:
-                return operation._replace(type="ok", value=self._given(operation, ()))
+                return operation._replace(type="ok", value=self._answer_with(operation, ()))
             self._in_hand = self._taken(consumer)
         messages = () if self._in_hand is None else self._in_hand.messages
-        return operation._replace(type="ok", value=self._given(operation, messages))
+        return operation._replace(type="ok", value=self._answer_with(operation, messages))
 
     def _taken(self, consumer: PushConsumer) -> _Delivery | None:
         """What came first, without what this member may not begin with any more: it came while the client was at
@@ -232,7 +232,7 @@ class ConsumptionClient:
             raise OperationError(PRECONDITION_FAILED, "this client is no member of a group")
         return self._consumer
 
-    def _given(self, operation: Operation, messages: tuple[ConsumerMessage, ...]) -> dict[str, Any]:
+    def _answer_with(self, operation: Operation, messages: tuple[ConsumerMessage, ...]) -> dict[str, Any]:
         given = [
             {
                 "message": int(message.body),

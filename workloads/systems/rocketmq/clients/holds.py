@@ -35,7 +35,7 @@ class Holds:
     def now_ns(self) -> int:
         return int(self._clock.monotonic_ns())
 
-    def given(self, message: int, asked_ns: int, invisible_ms: int) -> None:
+    def hold(self, message: int, asked_ns: int, invisible_ms: int) -> None:
         """By a pop that was asked for then."""
         self._holds[message] = _Hold(until_ns=asked_ns + invisible_ms * MS)
 
@@ -52,7 +52,7 @@ class Holds:
     def changed(self, message: int, asked_ns: int, invisible_ms: int) -> None:
         """As `acknowledged`."""
         former = self._holds[message]
-        self.given(message, asked_ns, invisible_ms)
+        self.hold(message, asked_ns, invisible_ms)
         self._require_in_time(former, None)
 
     def _require_in_time(self, hold: _Hold, node: str | None) -> None:

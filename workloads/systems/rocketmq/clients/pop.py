@@ -77,7 +77,7 @@ class PopWorkloadClient:
         for message in popped.messages:
             number = int(message.body)
             self._held[number] = message
-            self._holds.given(number, asked_ns, invisible_ms)
+            self._holds.hold(number, asked_ns, invisible_ms)
             place = self._place(message) if is_ordered else {}
             deliveries.append({"message": number, "times": message.reconsume_times, **place})
         return operation._replace(

@@ -31,7 +31,7 @@ class PopByPublicClient(PopWorkloadClient):
         self._endpoints = host.network.reached_at(f"{self._proxy}:{PROXY_PORT}")
         self._timeout_s = math.ceil(request_timeout_s(settings))
         self._name = f"{process}-{host.random.getrandbits(64):016x}"
-        self._given: set[int] = set()
+        self._received: set[int] = set()
 
     async def open(self) -> None:
         await self._ask("open", endpoints=self._endpoints, topic=self._topic, group=GROUP, timeout_s=self._timeout_s)
@@ -56,8 +56,8 @@ class PopByPublicClient(PopWorkloadClient):
         received = await self._ask("receive", most=BATCH, invisible_s=invisible_s, wait_s=POLL_S if waits else 0)
         deliveries = [{"message": int(body), "times": attempt - 1} for body, attempt in received]
         for delivery in deliveries:
-            self._given.add(delivery["message"])
-            self._holds.given(delivery["message"], asked_ns, 1_000 * invisible_s)
+            self._received.add(delivery["message"])
+            self._holds.hold(delivery["message"], asked_ns, 1_000 * invisible_s)
         return operation._replace(type="ok", value={**operation.value, "deliveries": deliveries}, node=self._proxy)
 
     async def _ack(self, operation: Operation) -> Operation:
@@ -77,7 +77,7 @@ class PopByPublicClient(PopWorkloadClient):
 
     def _given_by(self, operation: Operation) -> str:
         """Raises OperationError."""
-        if message_of(operation) not in self._given:
+        if message_of(operation) not in self._received:
             raise not_held()
         return str(message_of(operation))
 

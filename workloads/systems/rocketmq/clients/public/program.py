@@ -139,7 +139,7 @@ def main() -> None:
         try:
             answer: Mapping[str, Any] = {"ok": clients.answer(request)}
         except Exception as error:  # noqa: BLE001 - whatever the client raises is told
-            answer = told(error)
+            answer = describe(error)
         line = json.dumps({"id": request["id"], **answer})
         with lock:
             answers.write(f"{line}\n")
@@ -150,7 +150,7 @@ def main() -> None:
     os._exit(0)
 
 
-def told(error: Exception) -> Mapping[str, Any]:
+def describe(error: Exception) -> Mapping[str, Any]:
     if isinstance(error, Unsent):
         return {"unsent": str(error)}
     if isinstance(error, RpcError):

@@ -80,27 +80,27 @@ class Load:
         )
 
 
-async def measure(environment: Environment, given: argparse.Namespace, directory: Path) -> None:
+async def measure(environment: Environment, options: argparse.Namespace, directory: Path) -> None:
     known = members()
     try:
         await environment.start(SYSTEM.nodes(ETCD, None), directory / "nodes")
         await SYSTEM.ready(ETCD, environment.client_host("observer"), "register")
         etcd = sorted(members() - known)
-        for concurrency in given.concurrency:
-            await in_turn(environment, given, directory, etcd, concurrency)
+        for concurrency in options.concurrency:
+            await in_turn(environment, options, directory, etcd, concurrency)
     finally:
         await environment.stop()
 
 
 async def in_turn(
-    environment: Environment, given: argparse.Namespace, directory: Path, etcd: Sequence[int], concurrency: int
+    environment: Environment, options: argparse.Namespace, directory: Path, etcd: Sequence[int], concurrency: int
 ) -> None:
     bare, ours = [], []
-    for number in range(given.rounds):
-        bare.append(await spent(etcd, lambda: bare_loop(environment, concurrency, given.seconds)))
-        with profiled(given.profile):
+    for number in range(options.rounds):
+        bare.append(await spent(etcd, lambda: bare_loop(environment, concurrency, options.seconds)))
+        with profiled(options.profile):
             runs = directory / f"{concurrency}-{number}"
-            ours.append(await spent(etcd, lambda: by_harness(environment, concurrency, given.seconds, runs)))  # noqa: B023
+            ours.append(await spent(etcd, lambda: by_harness(environment, concurrency, options.seconds, runs)))  # noqa: B023
     for name, loads in (("bare loop", bare), ("harness", ours)):
         for load in loads:
             print(f"{concurrency:3} at once, {name:9} {load.line()}", flush=True)

@@ -48,36 +48,36 @@ TWO_OF_THREE: Mapping[str, SettingValue] = {"all_ack": False, "in_sync_replicas"
 class Row:
     name: str
     settings: Mapping[str, SettingValue]
-    told: tuple[str, ...]
+    expected: tuple[str, ...]
     """By column."""
 
 
 ROWS = (
-    Row(name="single, async flush", settings={**SINGLE, **ASYNC}, told=("V", "L", "L", "V", "L")),
-    Row(name="single, sync flush", settings=SINGLE, told=("V", "V", "V", "V", "L")),
-    Row(name="master/slave, async flush", settings={**SLAVES, **ASYNC}, told=("V", "L", "L", "V", "L")),
-    Row(name="master/slave, sync flush", settings=SLAVES, told=("V", "V", "V", "V", "L")),
-    Row(name="dual write, async flush", settings={**DUAL, **ASYNC}, told=("V", "L", "L", "V", "V")),
-    Row(name="dual write, sync flush", settings=DUAL, told=("V", "V", "V", "V", "V")),
-    Row(name="inSyncReplicas=1", settings=ONE_ACK, told=("L", "L", "L DR", "L", "L")),
-    Row(name="inSyncReplicas=2 of 2, async", settings={**TWO_OF_TWO, **ASYNC}, told=("V", "L", "L", "V", "V")),
-    Row(name="inSyncReplicas=2 of 2, sync", settings=TWO_OF_TWO, told=("V", "L2", "L", "V", "V")),
-    Row(name="inSyncReplicas=2 of 3", settings=TWO_OF_THREE, told=("L", "L", "L", "L", "L")),
+    Row(name="single, async flush", settings={**SINGLE, **ASYNC}, expected=("V", "L", "L", "V", "L")),
+    Row(name="single, sync flush", settings=SINGLE, expected=("V", "V", "V", "V", "L")),
+    Row(name="master/slave, async flush", settings={**SLAVES, **ASYNC}, expected=("V", "L", "L", "V", "L")),
+    Row(name="master/slave, sync flush", settings=SLAVES, expected=("V", "V", "V", "V", "L")),
+    Row(name="dual write, async flush", settings={**DUAL, **ASYNC}, expected=("V", "L", "L", "V", "V")),
+    Row(name="dual write, sync flush", settings=DUAL, expected=("V", "V", "V", "V", "V")),
+    Row(name="inSyncReplicas=1", settings=ONE_ACK, expected=("L", "L", "L DR", "L", "L")),
+    Row(name="inSyncReplicas=2 of 2, async", settings={**TWO_OF_TWO, **ASYNC}, expected=("V", "L", "L", "V", "V")),
+    Row(name="inSyncReplicas=2 of 2, sync", settings=TWO_OF_TWO, expected=("V", "L2", "L", "V", "V")),
+    Row(name="inSyncReplicas=2 of 3", settings=TWO_OF_THREE, expected=("L", "L", "L", "L", "L")),
     Row(
         name="allAck, min 1, async flush",
         settings={"min_in_sync_replicas": 1, **ASYNC},
-        told=("V", "L", "L", "V", "L2"),
+        expected=("V", "L", "L", "V", "L2"),
     ),
-    Row(name="allAck, min 1, sync flush", settings={"min_in_sync_replicas": 1}, told=("V", "L2", "L", "V", "L2")),
-    Row(name="allAck, min 2, async flush", settings=ASYNC, told=("V", "L2", "L", "V", "V")),
-    Row(name="allAck, min 2, sync flush", settings={}, told=("V", "L2", "L", "V", "V")),
-    Row(name="unclean election", settings={"unclean_election": True}, told=("L",) * 5),
+    Row(name="allAck, min 1, sync flush", settings={"min_in_sync_replicas": 1}, expected=("V", "L2", "L", "V", "L2")),
+    Row(name="allAck, min 2, async flush", settings=ASYNC, expected=("V", "L2", "L", "V", "V")),
+    Row(name="allAck, min 2, sync flush", settings={}, expected=("V", "L2", "L", "V", "V")),
+    Row(name="unclean election", settings={"unclean_election": True}, expected=("L",) * 5),
 )
 
 
 @dataclass
 class Cell:
-    told: str
+    expected: str
     storms: int = 0
     """In which the fault struck."""
     lost: int = 0
@@ -88,15 +88,15 @@ class Cell:
     @property
     def failed(self) -> bool:
         """Whether what is told was broken."""
-        return bool(self.invalid) or (self.lost > 0 and not self.told.startswith("L ") and self.told != "L")
+        return bool(self.invalid) or (self.lost > 0 and not self.expected.startswith("L ") and self.expected != "L")
 
     def __str__(self) -> str:
         measured = f"{self.lost}/{self.storms} lost" + (f", {self.dirty} dirty" if self.dirty else "")
-        return f"{self.told}: {measured}{' FAILED' if self.failed else ''}"
+        return f"{self.expected}: {measured}{' FAILED' if self.failed else ''}"
 
 
-def measured(row: Row, column: str, told: str, seeds: range, seconds: float) -> Cell:
-    cell = Cell(told)
+def measured(row: Row, column: str, expected: str, seeds: range, seconds: float) -> Cell:
+    cell = Cell(expected)
     for seed in seeds:
         scenario = Scenario(
             system="rocketmq",
@@ -140,7 +140,7 @@ def main() -> int:
     for row in (row for row in ROWS if chosen.only in row.name):
         cells = [
             measured(row, column, told, range(chosen.seeds), chosen.seconds)
-            for column, told in zip(COLUMNS, row.told, strict=True)
+            for column, told in zip(COLUMNS, row.expected, strict=True)
         ]
         failures += sum(cell.failed for cell in cells)
         rows.append((row.name, [str(cell) for cell in cells]))

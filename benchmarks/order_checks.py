@@ -32,7 +32,7 @@ from stormproof.session.registry import workload as workload_named
 PROCESSES = 16
 REGISTERS = 1_000
 Int64 = npt.NDArray[np.int64]
-Made = tuple[pa.Array, pa.Array, pa.Array]
+Columns = tuple[pa.Array, pa.Array, pa.Array]
 """f, key and value of each row."""
 
 
@@ -65,7 +65,7 @@ def transactions(
     return structs(workload, txn=lists.cast(workload_named(workload).value_type.field("txn").type))
 
 
-def long_fork(operations: int) -> Made:
+def long_fork(operations: int) -> Columns:
     groups = operations // 4
     x, y = np.arange(groups) * 2, np.arange(groups) * 2 + 1
     key = np.stack((x, x, y, y, x, y), axis=1).ravel()
@@ -78,7 +78,7 @@ def long_fork(operations: int) -> Made:
     return pa.array(["txn"] * 8 * groups), pa.nulls(8 * groups, pa.string()), both(asked, answered)
 
 
-def causal(operations: int) -> Made:
+def causal(operations: int) -> Columns:
     rng = np.random.default_rng(1)
     writes = rng.integers(0, REGISTERS, operations)
     reads = rng.integers(0, REGISTERS, operations)
@@ -96,7 +96,7 @@ def causal(operations: int) -> Made:
     return pa.array(["txn"] * 2 * operations), pa.nulls(2 * operations, pa.string()), both(asked, answered)
 
 
-def monotonic(operations: int) -> Made:
+def monotonic(operations: int) -> Columns:
     number = np.arange(operations)
     key = pa.array(np.repeat(number % REGISTERS, 2)).cast(pa.string())
     answered = structs("monotonic", value=pa.array(number // REGISTERS), timestamp=pa.array(number))
@@ -104,7 +104,7 @@ def monotonic(operations: int) -> Made:
     return pa.array(["inc"] * 2 * operations), key, both(asked, answered)
 
 
-def causal_reverse(operations: int) -> Made:
+def causal_reverse(operations: int) -> Columns:
     number = np.arange(operations)
     is_read = number % 10 == 9
     f = pa.array(["write", "read"]).take(pa.array(np.repeat(is_read.astype(np.int64), 2)))
@@ -120,7 +120,7 @@ def causal_reverse(operations: int) -> Made:
     return f, pa.array(np.repeat(table, 2)).cast(pa.string()), both(asked, answered)
 
 
-def queue(operations: int) -> Made:
+def queue(operations: int) -> Columns:
     number = np.arange(operations)
     is_taken = number % 2 == 1
     f = pa.array(["enqueue", "dequeue"]).take(pa.array(np.repeat(is_taken.astype(np.int64), 2)))
@@ -129,7 +129,7 @@ def queue(operations: int) -> Made:
     return f, pa.array(["q"] * 2 * operations), both(asked, answered)
 
 
-MADE: dict[str, tuple[Callable[[int], Made], dict[str, str]]] = {
+MADE: dict[str, tuple[Callable[[int], Columns], dict[str, str]]] = {
     "long-fork": (long_fork, {}),
     "causal": (causal, {}),
     "monotonic": (monotonic, {}),

@@ -61,7 +61,7 @@ def main() -> None:
     print("| | " + " | ".join(f"{checkout.resolve().name}" for checkout in chosen.checkouts) + " |")
     print("|---" * (len(chosen.checkouts) + 1) + "|")
     for name in {**QUICK, **STORMS} if chosen.storms else QUICK:
-        cells = [shown(figures[name, checkout.resolve()]) for checkout in chosen.checkouts]
+        cells = [render(figures[name, checkout.resolve()]) for checkout in chosen.checkouts]
         print(f"| {name} | " + " | ".join(cells) + " |")
 
 
@@ -74,7 +74,7 @@ def one_round(checkout: Path, commands: dict[str, str], figures: Figures) -> Non
         environment = {**os.environ, "STORMPROOF_KERNELS": str(kernels), "NUMBA_CACHE_DIR": str(kernels)}
         for name, command in commands.items():
             figures.setdefault((name, checkout), []).append(timed(checkout, command, Path(scratch), environment))
-            print(f"{checkout.name}: {name}: {shown(figures[name, checkout][-1:])}", file=sys.stderr, flush=True)
+            print(f"{checkout.name}: {name}: {render(figures[name, checkout][-1:])}", file=sys.stderr, flush=True)
         shutil.rmtree(kernels)
 
 
@@ -92,7 +92,7 @@ def timed(checkout: Path, command: str, directory: Path, environment: dict[str, 
     return time.monotonic() - begun, used.ru_utime + used.ru_stime
 
 
-def shown(figures: list[tuple[float, float]]) -> str:
+def render(figures: list[tuple[float, float]]) -> str:
     clock, processor = (statistics.median(column) for column in zip(*figures, strict=True))
     return f"{clock:.2f} ({processor:.2f})"
 

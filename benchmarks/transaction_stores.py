@@ -148,7 +148,7 @@ def committed(store: Store) -> Committed:
 
     is_read = ~operations.is_write & (kind[owner] == OK)
     # Of registers nothing shows in which order they were written.
-    known, is_shown = _known(operations, owner, is_read & (store.values is Values.LISTS))
+    known, is_shown = _neighbours(operations, owner, is_read & (store.values is Values.LISTS))
     stands = kind == OK
     seen = operations.writer[is_read]
     seen = np.concatenate((seen[seen >= 0], owner[is_shown]))
@@ -201,11 +201,11 @@ class Events(NamedTuple):
     first: Int64
     """Operations of row i are first[i]:first[i + 1]."""
     operations: Operations
-    shown: Int64
+    elements: Int64
     """Elements of lists that were read, one behind the other: `version` is how many of them each read shows."""
 
 
-def _known(operations: Operations, owner: Int64, is_read: Bool) -> tuple[Int64, Bool]:
+def _neighbours(operations: Operations, owner: Int64, is_read: Bool) -> tuple[Int64, Bool]:
     """Neighbours in lists, as (key, transaction, transaction), as far as reads have shown them; and which writes."""
     shown_key, which = np.unique(operations.key, return_inverse=True)
     longest = np.zeros(len(shown_key), dtype=np.int64)
@@ -228,7 +228,7 @@ def _table(values: Values, events: Events, index: int) -> pa.Table:
     sizes = np.where(is_list, operations.version, 0)
     offsets = np.concatenate(([0], np.cumsum(sizes)))
     lists = pa.ListArray.from_arrays(
-        pa.array(offsets, pa.int32()), pa.array(events.shown), mask=pa.array(~is_list | (sizes == 0))
+        pa.array(offsets, pa.int32()), pa.array(events.elements), mask=pa.array(~is_list | (sizes == 0))
     )
     parts = pa.StructArray.from_arrays(
         [
@@ -366,8 +366,8 @@ def _played(state: State, shape: np.void, most: int, most_shown: int) -> Events:
 
 
 @compiled
-def _play(s: State, shape: np.void, rows: Records, operations: Records, shown: Int64) -> tuple[int, int]:
-    """Until the rows are full or nothing is left to do; how many rows, and elements in `shown`."""
+def _play(s: State, shape: np.void, rows: Records, operations: Records, read_elements: Int64) -> tuple[int, int]:
+    """Until the rows are full or nothing is left to do; how many rows, and elements in `read_elements`."""
     count = recorded = elements = 0
     while count < len(rows) and s[COUNTS][ENDED] < shape.transactions:
         i = _drawn(s[RANDOM], len(s[SESSIONS]))
@@ -397,8 +397,8 @@ def _play(s: State, shape: np.void, rows: Records, operations: Records, shown: I
             ended = INFO if session.fate == WITH_EFFECT else session.fate
             recorded = _record(s, i, ended, rows, count, operations, recorded)
             count += 1
-            if ended == OK and len(shown):
-                elements = _show(s, i, shown, elements)
+            if ended == OK and len(read_elements):
+                elements = _show(s, i, read_elements, elements)
             if ended == INFO:
                 session.process += len(s[SESSIONS])
             _release(s, shape, i)
@@ -630,12 +630,12 @@ def _record(s: State, i: int, ended: int, rows: Records, row: int, operations: R
 
 
 @compiled
-def _show(s: State, i: int, shown: Int64, elements: int) -> int:
+def _show(s: State, i: int, read_elements: Int64, elements: int) -> int:
     for j in range(s[SESSIONS][i].size):
         operation = s[OPERATIONS][i, j]
         if not operation.is_write:
             for version in range(operation.version):
-                shown[elements] = s[VERSIONS][operation.key, version].value
+                read_elements[elements] = s[VERSIONS][operation.key, version].value
                 elements += 1
     return elements
 

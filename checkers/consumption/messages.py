@@ -286,8 +286,8 @@ class _Messages:
             operations=(dead_letter_read,),
             tie=(number, consumer),
             because=(
-                f"message {number} is a dead letter of {who} (operation {dead_letter_read}), which never failed to consume "
-                f"it with {limit} tries"
+                f"message {number} is a dead letter of {who} (operation {dead_letter_read}), which never failed to "
+                f"consume it with {limit} tries"
             ),
             details={"message": number, "consumer": who},
         )

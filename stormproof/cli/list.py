@@ -244,7 +244,7 @@ def _plugins(kind: registry.Kind) -> list[Entry]:
 
 
 def _described(kind: registry.Kind, name: str, describe: Callable[[Any], Any] = lambda loaded: loaded) -> Entry:
-    """One plug-in, as `describe` makes it of what its entry point names; a broken one is shown as such, and others too."""
+    """One plug-in, as `describe` makes it of what its entry point names; a broken one is shown as such, others too."""
     try:
         loaded = describe(registry.find(kind, name))
     except (ImportError, AttributeError) as error:

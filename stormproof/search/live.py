@@ -131,8 +131,8 @@ class _UnderWay:
     def __init__(self, task: Task, base: Path, command: Sequence[str]) -> None:
         self._task = task
         self._base = base
-        self._words, self._said = base / "words.txt", base / "said.json"
-        with self._words.open("wb") as words, self._said.open("wb") as said:
+        self._words, self._report = base / "words.txt", base / "said.json"
+        with self._words.open("wb") as words, self._report.open("wb") as said:
             self.guarded = Guarded(command, stdout=said, stderr=words, grace_s=TIDIED_WITHIN_S, terminate=True)
 
     @property
@@ -160,7 +160,7 @@ class _UnderWay:
     def verdict(self) -> dict[str, Any] | None:
         """What it printed of its verdict; None where it came to none."""
         try:
-            outcome = json.loads(self._said.read_bytes())
+            outcome = json.loads(self._report.read_bytes())
             Verdict(outcome["verdict"])
             return {name: outcome[name] for name in ("verdict", "anomalies", "reasons")}
         except (ValueError, LookupError, TypeError):

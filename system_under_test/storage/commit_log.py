@@ -340,8 +340,8 @@ class CommitLog:
     # recovery
 
     def load(self, checkpoint: tuple[int, int] | None) -> None:
-        """Open the segments. `checkpoint`: how often the log had begun anew, and its least offset, when a checkpoint was
-        last written; None: there is no checkpoint, and whatever is there is taken for the log.
+        """Open the segments. `checkpoint`: how often the log had begun anew, and its least offset, when a checkpoint
+        was last written; None: there is no checkpoint, and whatever is there is taken for the log.
 
         The first segment has to be the one that is expected: with a loss of power it may go while a later one stays,
         or one that was deleted may come back.

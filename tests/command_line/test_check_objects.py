@@ -100,9 +100,9 @@ def test_orders_of_a_history_too_large_to_gather_them_are_refused_before_it_is_j
     assert stormproof(*of_queue).code == 0
 
 
-@pytest.mark.parametrize(("value", "shown"), [("{}", "{}"), ('"element {}"', '"element {}"')])
+@pytest.mark.parametrize(("value", "written"), [("{}", "{}"), ('"element {}"', '"element {}"')])
 def test_elements_are_shown_as_they_were_written(
-    stormproof: Stormproof, tmp_path: Path, value: str, shown: str
+    stormproof: Stormproof, tmp_path: Path, value: str, written: str
 ) -> None:
     history = as_edn(OVERTAKEN, tmp_path / "history.edn", value)
     answer = stormproof("check", history, "--model", "fifo-queue", "--json", *IN_PROCESS)
@@ -110,9 +110,9 @@ def test_elements_are_shown_as_they_were_written(
     assert answer.json["anomalies"] == {"nonlinearizable": 1}
     content = (Path(answer.json["directory"]) / "verdict.json").read_text()
     because = json.loads(content)["checkers"]["linearizable"]["anomalies"]["nonlinearizable"]["examples"][0]["because"]
-    overtaken = f"{shown.format(8)} was dequeued (operation 4, completed by 5)"
-    assert f"but {overtaken}, and {shown.format(7)} was not taken before" in because
-    assert because.endswith(f"would have had to return {shown.format(7)}")
+    overtaken = f"{written.format(8)} was dequeued (operation 4, completed by 5)"
+    assert f"but {overtaken}, and {written.format(7)} was not taken before" in because
+    assert because.endswith(f"would have had to return {written.format(7)}")
 
 
 def test_a_queue_begins_with_what_it_is_said_to(stormproof: Stormproof, tmp_path: Path) -> None:
@@ -140,13 +140,13 @@ def test_a_search_is_given_up_after_the_time_asked_for(stormproof: Stormproof, t
     assert "there was no time left" in checked["reasons"][0]
 
 
-def of_three_counters(folder: Path, *shown: int) -> Path:
+def of_three_counters(folder: Path, *totals: int) -> Path:
     """Each of three counters gets 1, and shows that."""
     path = folder / "counters.edn"
     path.write_text(
         "".join(
             f"{{:process 0, :type :{kind}, :f :{f}, :value [:{key} {value}]}}\n"
-            for key, total in zip("abc", shown, strict=True)
+            for key, total in zip("abc", totals, strict=True)
             for kind, f, value in (
                 ("invoke", "add", 1),
                 ("ok", "add", 1),

@@ -72,7 +72,7 @@ def test_a_search_on_spark_learns_what_one_in_this_process_learns(
 def test_a_round_is_under_way_on_spark_while_the_one_before_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     all_are_there = threading.Barrier(1 + LAG)
 
-    def waits(*given: Any) -> pa.Table:
+    def waits(*arguments: Any) -> pa.Table:
         all_are_there.wait(timeout=60)
         return ROWS.empty_table()
 

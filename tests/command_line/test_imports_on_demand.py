@@ -117,7 +117,7 @@ THREE_TRANSACTIONS = """
 
 
 @pytest.mark.parametrize(
-    ("judged", "text", "expected"),
+    ("options", "text", "expected"),
     [
         ("--model cas-register", SIX_EVENTS, 0),
         ("--model cas-register", NINE_EVENTS, 1),
@@ -130,10 +130,10 @@ THREE_TRANSACTIONS = """
     ],
 )
 def test_a_small_check_does_without_spark_pandas_and_machine_code(
-    judged: str, text: str, expected: int, tmp_path: Path
+    options: str, text: str, expected: int, tmp_path: Path
 ) -> None:
     (tmp_path / "small.edn").write_text(text)
-    code, heavy = imported("check", "small.edn", *judged.split(), cwd=tmp_path)
+    code, heavy = imported("check", "small.edn", *options.split(), cwd=tmp_path)
     assert code == expected
     assert heavy <= {"numpy", "pyarrow", "asyncio", "plotly", "pysat"}
 

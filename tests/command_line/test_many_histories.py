@@ -57,9 +57,9 @@ def judged_by_themselves(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     judge = checking.judge_history
 
-    def watched(given: Any, *arguments: Any, **named: Any) -> Any:
-        seen.append(given.path.name)
-        return judge(given, *arguments, **named)
+    def watched(source: Any, *arguments: Any, **named: Any) -> Any:
+        seen.append(source.path.name)
+        return judge(source, *arguments, **named)
 
     monkeypatch.setattr(checking, "judge_history", watched)
     return seen

@@ -35,11 +35,11 @@ def master(tmp_path: Path) -> Iterator[str]:
     with ExitStack() as running:
         log = tmp_path / "master.log"
         _start(running, log, "Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-        url = _told(log, r"Starting Spark master at (spark://\S+)")[0]
+        url = _lines_of(log, r"Starting Spark master at (spark://\S+)")[0]
         for name in ("worker-1", "worker-2"):
             options = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "2g")
             _start(running, tmp_path / f"{name}.log", "Worker", *options, "--work-dir", str(tmp_path / name), url)
-        _told(log, r"Registering worker", count=2)
+        _lines_of(log, r"Registering worker", count=2)
         yield url
 
 
@@ -54,7 +54,7 @@ def _start(running: ExitStack, log: Path, part: str, *options: str) -> None:
     running.callback(process.terminate)
 
 
-def _told(log: Path, what: str, count: int = 1) -> list[str]:
+def _lines_of(log: Path, what: str, count: int = 1) -> list[str]:
     """What the log says, once it says it so often; a process that cannot start says so instead."""
     while True:
         text = log.read_text(errors="replace")

@@ -274,7 +274,7 @@ class ProgramOfNobody(World):
     """What is said to be replaced goes on as it is."""
 
     async def replace_program(self, node: str, program: Program) -> Effect:
-        is_known, self.known = program == getattr(self, "known", None), program
+        is_known, self.current = program == getattr(self, "current", None), program
         return Effect(not is_known, "said to be replaced")
 
 

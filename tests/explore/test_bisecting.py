@@ -67,7 +67,7 @@ def test_commits_are_tried_until_one_is_told(history: tuple[Checkout, list[str]]
 
 
 @pytest.mark.parametrize(
-    ("good", "bad", "told", "words"),
+    ("good", "bad", "fails", "words"),
     [
         ("nowhere", "HEAD", {}, "has no revision 'nowhere'; name a commit, a branch or a tag"),
         ("HEAD~3", "--all", {}, "has no revision '--all'"),
@@ -79,11 +79,11 @@ def test_commits_are_tried_until_one_is_told(history: tuple[Checkout, list[str]]
     ],
 )
 def test_revisions_between_which_nothing_can_be_found_are_refused(
-    history: tuple[Checkout, list[str]], good: str, bad: str, told: Mapping[int, bool | None], words: str
+    history: tuple[Checkout, list[str]], good: str, bad: str, fails: Mapping[int, bool | None], words: str
 ) -> None:
     checkout, commits = history
     with pytest.raises(UsageError, match=words):
-        since(checkout, good, bad, lambda c: Tried(fails=told[commits.index(c)], why="ImportError"), unwatched)
+        since(checkout, good, bad, lambda c: Tried(fails=fails[commits.index(c)], why="ImportError"), unwatched)
 
 
 Command = Callable[..., tuple[int, str]]

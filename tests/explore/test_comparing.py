@@ -80,8 +80,8 @@ def test_a_search_that_catches_nothing_ends_with_its_bound(
 def test_searches_are_compared_in_whatever_order_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "tried", Storms(1))
 
-    def backwards(make: Callable[[Any], dict[str, Any]], given: Any) -> Any:
-        return (make(one) for one in reversed(given))
+    def backwards(make: Callable[[Any], dict[str, Any]], tasks: Any) -> Any:
+        return (make(one) for one in reversed(tasks))
 
     said: list[str] = []
     result = compared(search(), 2, None, backwards, said.append)

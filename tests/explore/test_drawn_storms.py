@@ -208,21 +208,21 @@ def test_settings_that_go_together_are_drawn_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "workload"),
+    ("settings", "workload"),
     [({"deployment": "dual-write"}, None), ({"client": "grpc", "groups": 2}, None), ({"brokers": 4}, "pop")],
 )
 def test_no_deployment_is_drawn_that_contradicts_what_is_given(
-    given: dict[str, SettingValue], workload: str | None
+    settings: dict[str, SettingValue], workload: str | None
 ) -> None:
-    space = Space(system="rocketmq", workload=workload, settings=given)
+    space = Space(system="rocketmq", workload=workload, settings=settings)
     space.require_possible()
     drawn = [drawn_storm(space, 2, number) for number in range(60)]
     for number, scenario in enumerate(drawn):
         changed = mutated(scenario, drawn[number - 1], space, NOTHING_KNOWN, Seed(number).stream())
         for storm in (scenario, changed):
             registry.environment_of(storm, registry.resolve(storm))
-            assert given.items() <= storm.settings.items()
-    assert (len({scenario.settings.get("deployment") for scenario in drawn}) > 1) is ("deployment" not in given)
+            assert settings.items() <= storm.settings.items()
+    assert (len({scenario.settings.get("deployment") for scenario in drawn}) > 1) is ("deployment" not in settings)
 
 
 def test_a_changed_setting_leaves_the_deployment_as_it_was() -> None:

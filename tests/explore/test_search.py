@@ -130,9 +130,9 @@ def test_what_is_proposed_does_not_depend_on_when_rounds_end() -> None:
     assert at_once.tasks == late.tasks
 
 
-@pytest.mark.parametrize("made", [Tries, TriesLate])
-def test_a_search_for_the_first_finding_ends_with_the_rounds_under_way(made: Callable[..., Tries]) -> None:
-    tries = made(invalid=frozenset({ROUND + 3, 2 * ROUND + 1}))
+@pytest.mark.parametrize("make", [Tries, TriesLate])
+def test_a_search_for_the_first_finding_ends_with_the_rounds_under_way(make: Callable[..., Tries]) -> None:
+    tries = make(invalid=frozenset({ROUND + 3, 2 * ROUND + 1}))
     learned = list(searched(search(9 * ROUND), None, tries, goes_on=bounded(None, first=True)))
     assert [task.number for task in tries.tasks] == list(range((2 + LAG) * ROUND))
     (*_, (tally, _)) = learned

@@ -87,11 +87,11 @@ def imagined(monkeypatch: pytest.MonkeyPatch) -> Callable[[Shows], list[Scenario
     def world(shows: Shows) -> list[Scenario]:
         tried: list[Scenario] = []
 
-        def judged(scenario: Scenario, parts: object) -> StormOutcome:
+        def judge(scenario: Scenario, parts: object) -> StormOutcome:
             tried.append(scenario)
             return judged_as(scenario, shows(scenario))
 
-        monkeypatch.setattr(shrink, "blown_and_judged", judged)
+        monkeypatch.setattr(shrink, "blown_and_judged", judge)
         return tried
 
     return world

@@ -114,9 +114,9 @@ def _release(release: str, outcomes: Iterable[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _known_first(known: Sequence[str], met: Iterable[str]) -> list[str]:
+def _known_first(order: Sequence[str], met: Iterable[str]) -> list[str]:
     names = set(met)
-    return [*(name for name in known if name in names), *sorted(names - set(known))]
+    return [*(name for name in order if name in names), *sorted(names - set(order))]
 
 
 def _cell(outcomes: Sequence[Outcome]) -> str:

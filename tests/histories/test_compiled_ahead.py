@@ -18,20 +18,20 @@ CHECK = "from stormproof.cli.main import main; main()"
 
 
 @pytest.mark.parametrize(
-    "judged",
+    "options",
     [
         pytest.param(("--model", "cas-register"), marks=pytest.mark.gate),
         pytest.param(("--workload", "list-append"), marks=pytest.mark.thorough),
         pytest.param(("--workload", "log"), marks=pytest.mark.thorough),
     ],
 )
-def test_after_the_set_up_a_first_check_compiles_nothing(judged: tuple[str, str], tmp_path: Path) -> None:
-    job = ("check", *judged)
+def test_after_the_set_up_a_first_check_compiles_nothing(options: tuple[str, str], tmp_path: Path) -> None:
+    job = ("check", *options)
     assert job in jobs()
     compile_kernels_of(job)
-    folder = "object" if judged[0] == "--model" else judged[1]
+    folder = "object" if options[0] == "--model" else options[1]
     written = [parse_history(file.read_text()) for file in sorted((FOLDER / folder).glob("*.history"))]
-    history = next(one for one in written if judged[0] == "--workload" or one.model == judged[1])
+    history = next(one for one in written if options[0] == "--workload" or one.model == options[1])
     stored = history.write(tmp_path / "history.parquet")
     assert main.run(["export", str(stored), "--output", str(tmp_path / "history.edn")]) == 0
     ran = subprocess.run(

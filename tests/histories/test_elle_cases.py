@@ -42,7 +42,7 @@ Event = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class Combined:
     verdict: Verdict
     anomalies: frozenset[str]
     """Of those demanded to be absent."""
@@ -120,21 +120,21 @@ def checker(case: dict[str, Any], model: ConsistencyModel, events: list[Event]) 
     )
 
 
-def judged(case: dict[str, Any], results: list[CheckerResult]) -> Judged:
+def combine(case: dict[str, Any], results: list[CheckerResult]) -> Combined:
     """What all demands together say."""
     only = case["opts"].get("anomalies")
     found = {name for result in results for name in result.anomalies if not name.startswith(NO_ORDER)}
     if only is not None:
         found &= frozenset().union(*(IMPLIED[name] for name in only))
         empty = all(result.statistics["dependencies"] == 0 for result in results)
-        return Judged(
+        return Combined(
             verdict=Verdict.INVALID if found else Verdict.UNKNOWN if empty else Verdict.VALID,
             anomalies=frozenset(found),
         )
     broken = {name for result in results for name, summary in result.anomalies.items() if not summary.legal}
     verdicts = {result.verdict for result in results}
     worst = next(v for v in (Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID) if v in verdicts)
-    return Judged(verdict=worst, anomalies=frozenset(found & broken))
+    return Combined(verdict=worst, anomalies=frozenset(found & broken))
 
 
 @pytest.mark.parametrize("case", cases())
@@ -142,13 +142,13 @@ def test_elles_histories_get_elles_verdicts(case: dict[str, Any], tmp_path: Path
     events = with_invocations(case["history"])
     request = CheckRequest(history=written(events, tmp_path))
     checkers = [checker(case, model, events) for model in models(case)]
-    found = judged(case, [one.check(request, InProcessEngine()) for one in checkers])
-    expected = Judged(verdict=VERDICTS[case["valid"]], anomalies=frozenset(case["anomaly_types"]) - {EMPTY_GRAPH})
+    found = combine(case, [one.check(request, InProcessEngine()) for one in checkers])
+    expected = Combined(verdict=VERDICTS[case["valid"]], anomalies=frozenset(case["anomaly_types"]) - {EMPTY_GRAPH})
     if case["checker"] == "rw-register" and case["opts"].get("anomalies") is None and unwritten_reads(events):
         (stronger,) = checkers
         stronger.certify(request, InProcessEngine(), partial(write, tmp_path / "certificate.json"))
         verified(json.loads((tmp_path / "certificate.json").read_text(encoding="utf-8")), request.history)
-        expected = Judged(verdict=Verdict.INVALID, anomalies=expected.anomalies | {"garbage-read"})
+        expected = Combined(verdict=Verdict.INVALID, anomalies=expected.anomalies | {"garbage-read"})
     # Elle reports no cycle that needs sessions or realtime where there is one without.
     beside = {name for name in found.anomalies - expected.anomalies if name.endswith(("-process", "-realtime"))}
     assert expected.anomalies or not beside

@@ -24,18 +24,18 @@ for name, history in WRITTEN.items():
     GROUPS[history.judged_by()].append(name)
 
 
-def checked(paths: list[Path], judged: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    main.run(["check", *map(str, paths), *judged, "--engine", "inprocess", "--json"])
+def checked(paths: list[Path], options: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    main.run(["check", *map(str, paths), *options, "--engine", "inprocess", "--json"])
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return {Path(answer["path"]).stem: (answer["verdict"], answer["anomalies"]) for answer in answers}
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("judged", GROUPS, ids=" ".join)
+@pytest.mark.parametrize("options", GROUPS, ids=" ".join)
 def test_an_exported_history_gets_the_same_verdict(
-    judged: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    require_same_verdicts(judged, tmp_path, capsys)
+    require_same_verdicts(options, tmp_path, capsys)
 
 
 def test_values_without_a_key_among_those_with_one_are_read_again(
@@ -44,14 +44,14 @@ def test_values_without_a_key_among_those_with_one_are_read_again(
     require_same_verdicts(WRITTEN["consumption-unconsumed-by-one-member"].judged_by(), tmp_path, capsys)
 
 
-def require_same_verdicts(judged: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def require_same_verdicts(options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Integers that were JSON are decided by other means, which may find out more about registers.
-    names = [name for name in GROUPS[judged] if "register" not in judged[1] or WRITTEN[name].verdict != "unknown"]
+    names = [name for name in GROUPS[options] if "register" not in options[1] or WRITTEN[name].verdict != "unknown"]
     stored = [WRITTEN[name].write(tmp_path / f"{name}.parquet") for name in names]
-    expected = checked(stored, judged, capsys)
+    expected = checked(stored, options, capsys)
     assert sorted(expected) == sorted(names)
     for form in ("edn", "json"):
         exported = [path.with_suffix(f".{form}") for path in stored]
         for path, file in zip(stored, exported, strict=True):
             assert main.run(["export", str(path), "--format", form, "--output", str(file)]) == 0
-        assert checked(exported, judged, capsys) == expected
+        assert checked(exported, options, capsys) == expected

@@ -74,7 +74,7 @@ SHOWN_BY_OTHER_NAMES = {
 OBJECTS = sorted(set(MODELS) - {"register"})
 
 
-def judged(written: WrittenHistory, path: Path) -> tuple[Verdict, CheckerResult, tuple[str, ...]]:
+def judge(written: WrittenHistory, path: Path) -> tuple[Verdict, CheckerResult, tuple[str, ...]]:
     """The verdict, what the checker says, and all reasons."""
     request = CheckRequest(history=written.write(path), repeats=repeats_of(written), run=written.run)
     checkers = {"it": checker_of(written), "vacuity": Vacuity(subject="x", evidence=evidence_of(written))}
@@ -86,7 +86,7 @@ def judged(written: WrittenHistory, path: Path) -> tuple[Verdict, CheckerResult,
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) -> None:
     written = parse_history(file.read_text())
-    verdict, result, reasons = judged(written, tmp_path / "history.parquet")
+    verdict, result, reasons = judge(written, tmp_path / "history.parquet")
     assert (verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), (result, reasons)
     for name, summary in result.anomalies.items():
         assert summary.meaning == checker_of(written).meanings[name]
@@ -110,10 +110,10 @@ def test_interpreted_kernels_judge_as_machine_code_does(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = [file for file in FILES if file.parent.name == folder]
-    compiled = [judged(parse_history(file.read_text()), tmp_path / f"{file.stem}.parquet") for file in files]
+    compiled = [judge(parse_history(file.read_text()), tmp_path / f"{file.stem}.parquet") for file in files]
     monkeypatch.setattr(Kernel, "__call__", _interpreted)
     for file, expected in zip(files, compiled, strict=True):
-        assert judged(parse_history(file.read_text()), tmp_path / f"{file.stem}.parquet") == expected, file
+        assert judge(parse_history(file.read_text()), tmp_path / f"{file.stem}.parquet") == expected, file
 
 
 COLLECTIONS = ("fifo-queue", "unordered-queue", "priority-queue", "stack")
@@ -129,11 +129,11 @@ def test_what_convicts_an_object_that_is_decided_convicts_it_alone(tmp_path: Pat
         written = parse_history(file.read_text())
         if written.checker != "object" or written.verdict != "invalid" or MODELS[written.model].decided is None:
             continue
-        _, result, _ = judged(written, tmp_path / f"{file.stem}.parquet")
+        _, result, _ = judge(written, tmp_path / f"{file.stem}.parquet")
         ((name, summary),) = result.anomalies.items()
         for anomaly in summary.examples:
             rows = [written.rows[index] for index in anomaly.operations]
-            alone = judged(replace(written, rows=rows), tmp_path / f"{file.stem}-alone.parquet")[1]
+            alone = judge(replace(written, rows=rows), tmp_path / f"{file.stem}-alone.parquet")[1]
             assert list(alone.anomalies) == [name], (file, anomaly)
             if written.model in COLLECTIONS:
                 until_then = written.rows[: max(anomaly.operations)]
@@ -173,7 +173,7 @@ def test_explanations_about_an_object_without_name_leave_no_gap(folder: str, tmp
         if file.parent.name != folder or len(keys) != 1:
             continue
         nameless = replace(written, rows=[row | {"key": None} for row in written.rows])
-        verdict, result, reasons = judged(nameless, tmp_path / f"{file.stem}.parquet")
+        verdict, result, reasons = judge(nameless, tmp_path / f"{file.stem}.parquet")
         assert (verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), file
         examples = [anomaly.because for summary in result.anomalies.values() for anomaly in summary.examples]
         for sentence in (*examples, *reasons):

@@ -75,7 +75,7 @@ class Result:
     checked: tuple[int, ...] = ()
     """Exit code of `check` for each run directory; 254 where nothing had begun."""
     problems: list[str] = field(default_factory=list)
-    said: str = ""
+    output: str = ""
 
 
 def containers_left(pid: int) -> list[str]:
@@ -120,8 +120,8 @@ def carry_out(
         env=environment,
         cwd=ROOT,
     )
-    said: list[str] = []
-    reading = threading.Thread(target=lambda: said.extend(process.communicate()), daemon=True)
+    lines: list[str] = []
+    reading = threading.Thread(target=lambda: lines.extend(process.communicate()), daemon=True)
     reading.start()
     try:
         sent_at = _interrupt(process, attempt, begun)
@@ -133,7 +133,7 @@ def carry_out(
     reading.join(PIPE_S)
     if reading.is_alive():
         result.problems.append(f"its output is still held open, by {marked(TOKEN, str(place))}")
-    result.said = "\n".join(said)
+    result.output = "\n".join(lines)
     _judge_ending(result, ended_after_s)
     _judge_leftovers(result, place, environment, cleaning)
     if attempt.world in ELSEWHERE and (left := left_elsewhere(process.pid)):
@@ -198,14 +198,14 @@ def _until_it_hears(process: subprocess.Popen[str]) -> None:
 
 def _judge_ending(result: Result, ended_after_s: float) -> None:
     attempt, code = result.attempt, result.code
-    if "Traceback" in result.said or "Exception ignored" in result.said:
+    if "Traceback" in result.output or "Exception ignored" in result.output:
         result.problems.append("it printed a traceback")
-    if code in (0, 1, 2) and "interrupted" not in result.said:
+    if code in (0, 1, 2) and "interrupted" not in result.output:
         result.too_late = True
         if ended_after_s > TOO_LATE_S:
             result.problems.append(f"the signal was lost: it went on for {ended_after_s:.0f} s")
     elif code == INTERRUPTED and (not attempt.kills or len(attempt.signals) > 1):
-        if not any(line.startswith("stormproof: interrupted by SIG") for line in result.said.splitlines()):
+        if not any(line.startswith("stormproof: interrupted by SIG") for line in result.output.splitlines()):
             result.problems.append("it did not say that it was interrupted")
     elif not (attempt.kills and code == -signal.SIGKILL):
         result.problems.append(f"it ended with {code}")

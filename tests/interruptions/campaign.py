@@ -157,7 +157,7 @@ def _carried_out(
         else:
             result = carry_out(attempt, place, arguments)
         for problem in result.problems:
-            print(f"NOT as it should be: {attempt}: {problem}\n{result.said}", flush=True)
+            print(f"NOT as it should be: {attempt}: {problem}\n{result.output}", flush=True)
         return result
 
     with ThreadPoolExecutor(jobs) as pool:

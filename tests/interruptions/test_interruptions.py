@@ -34,8 +34,8 @@ def interrupted(
 ) -> None:
     print(attempt)
     result = carry_out(attempt, place, lambda _: arguments, begun=begun)
-    assert result.problems == [], result.said
-    assert result.code == (-SIGKILL if attempt.kills else 255), result.said
+    assert result.problems == [], result.output
+    assert result.code == (-SIGKILL if attempt.kills else 255), result.output
     assert set(result.checked) <= {0, 1, 2, 254}
 
 

@@ -34,7 +34,7 @@ def healthy(workload: str, seed: int) -> Scenario:
     )
 
 
-def judged(scenario: Scenario) -> Outcome:
+def run_storm(scenario: Scenario) -> Outcome:
     """Run one scenario in this process; nothing of it is kept."""
     with tempfile.TemporaryDirectory() as runs:
         return run_scenario(scenario, runs=Path(runs), engine="inprocess")
@@ -60,10 +60,10 @@ def hunt(bug: PlantedBug, seeds: range) -> Hunt:
     """Seed by seed until the bug is caught; the healthy system runs through every storm that it was sought in."""
     not_valid: list[str] = []
     for seed in seeds:
-        well = judged(bug.scenario(seed, planted=False))
+        well = run_storm(bug.scenario(seed, planted=False))
         if well.verdict is Verdict.INVALID:
             not_valid.append(f"{replay_line(well.scenario)}\n{well.words()}")
-        ill = judged(bug.scenario(seed, planted=True))
+        ill = run_storm(bug.scenario(seed, planted=True))
         if catches(bug, ill):
             return Hunt(
                 bug=bug,
@@ -76,7 +76,7 @@ def hunt(bug: PlantedBug, seeds: range) -> Hunt:
 
 
 def _healthy(arguments: tuple[str, int]) -> tuple[str, int, str, str]:
-    outcome = judged(healthy(*arguments))
+    outcome = run_storm(healthy(*arguments))
     words = "" if outcome.verdict is Verdict.VALID else f"{outcome.words()}\n{replay_line(outcome.scenario)}"
     return (*arguments, outcome.verdict.value, words)
 

@@ -10,10 +10,10 @@ Everything is kept in a directory (`--into`), and the same command goes on with 
       found/flush-lie-guided-0.storm.toml   the same for `stormproof replay`
 
 A file is there whole or not at all; at most the searches under way are lost. A search that caught nothing is made again
-where it is given more than it had, or another workload or other settings (`given.py`). `--part 1/3` makes a third of
-the searches, on a machine of its own: put the directories together, and let the command without it do the rest.
-`--guided` leaves the searches at random out. The revisions at which searches were begun are kept in `revisions`, for
-the page.
+where it is given more than it had, or another workload or other settings (`search_settings.py`). `--part 1/3` makes a
+third of the searches, on a machine of its own: put the directories together, and let the command without it do the
+rest. `--guided` leaves the searches at random out. The revisions at which searches were begun are kept in
+`revisions`, for the page.
 
 Searches first, root seed by root seed; then the smallest catch of each bug is shrunk. With `--roots 0
 --shrink 0 --page FILE` only the page of what there is is written. Exits with 1 unless every bug was caught.
@@ -41,7 +41,7 @@ from stormproof.search.store import write_whole
 from stormproof.search.storm_file import SUFFIX, StormFile, storm_text
 from stormproof.search.trial import scenario_of
 from stormproof.session import registry
-from tests.mutants.given import space_for
+from tests.mutants.search_settings import space_for
 from tests.mutants.searches_page import Small, page
 
 REVISION_LENGTH = 10
@@ -169,9 +169,9 @@ def smallest(mutant: str, chases: Sequence[Chase]) -> list[Chase]:
 
 
 def in_processes(jobs: int) -> Each:
-    def each(make: Callable[[Any], dict[str, Any]], given: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    def each(make: Callable[[Any], dict[str, Any]], tasks: Sequence[Any]) -> Iterator[dict[str, Any]]:
         with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=TASKS_PER_CHILD) as pool:
-            yield from pool.imap_unordered(make, given)
+            yield from pool.imap_unordered(make, tasks)
 
     return each
 

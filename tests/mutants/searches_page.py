@@ -122,16 +122,16 @@ class Bug:
         """For a search at random."""
         return bool(self.guided) and bool(self.random) and median(self.random, _storms) > EASY_STORMS
 
-    def given(self) -> str:
+    def settings(self) -> str:
         """To its searches; another one's as well, where they differ."""
-        return "; ".join(dict.fromkeys(_given(chase) for chase in self.chases if chase.given))
+        return "; ".join(dict.fromkeys(_settings_of(chase) for chase in self.chases if chase.given))
 
     def anomalies(self) -> str:
         counts = Counter(anomaly for chase in self.chases for anomaly in chase.anomalies)
         return ", ".join(anomaly for anomaly, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _given(chase: Chase) -> str:
+def _settings_of(chase: Chase) -> str:
     values = {name: str(value).lower() if isinstance(value, bool) else value for name, value in chase.given.items()}
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
@@ -293,7 +293,7 @@ def _row(bug: Bug) -> str:
             _number(median(chases, _processor_s)),
         )
     )
-    return f"| [{bug.name}](#{bug.name}) | {bug.given() or '–'} | {' | '.join(costs)} | {small[0]} | {small[1]} |"
+    return f"| [{bug.name}](#{bug.name}) | {bug.settings() or '–'} | {' | '.join(costs)} | {small[0]} | {small[1]} |"
 
 
 def _section(bug: Bug) -> list[str]:

@@ -30,7 +30,7 @@ STORMS: Mapping[str, tuple[Settings, tuple[str, ...], int, str]] = {
 """Mutant -> settings, faults, seed of the storm, and what shows it."""
 
 
-def judged(mutant: str, *, is_planted: bool) -> StormOutcome:
+def judge(mutant: str, *, is_planted: bool) -> StormOutcome:
     settings, nemesis, seed, _ = STORMS[mutant]
     scenario = Scenario(
         system="rocketmq",
@@ -47,12 +47,12 @@ def judged(mutant: str, *, is_planted: bool) -> StormOutcome:
 
 @pytest.mark.parametrize("mutant", STORMS)
 def test_the_planted_bug_is_caught(mutant: str) -> None:
-    storm = judged(mutant, is_planted=True)
+    storm = judge(mutant, is_planted=True)
     assert storm.verdict is Verdict.INVALID
     assert STORMS[mutant][3] in storm.anomalies
 
 
 @pytest.mark.parametrize("mutant", STORMS)
 def test_the_healthy_system_comes_through_the_same_storm(mutant: str) -> None:
-    storm = judged(mutant, is_planted=False)
+    storm = judge(mutant, is_planted=False)
     assert storm.verdict is Verdict.VALID, storm.words()

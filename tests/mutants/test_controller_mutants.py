@@ -360,7 +360,7 @@ def report(max_offset: int, incarnation: str, *, broker_id: int = 1, master_epoc
 
 
 def test_offset_never_lowers_ranks_a_broker_by_what_its_former_life_held():
-    def known(parts: ControllerParts, master_epoch: int) -> int:
+    def noted(parts: ControllerParts, master_epoch: int) -> int:
         liveness = LivenessTable(timeout_ns=10, started_ns=0, noted_report=parts.noted_report)
         for incarnation, offset, epoch in (("1st", 1000, 1), ("2nd", 900, master_epoch)):
             liveness.record(
@@ -374,9 +374,9 @@ def test_offset_never_lowers_ranks_a_broker_by_what_its_former_life_held():
         assert living is not None
         return living.max_offset
 
-    assert known(ControllerParts(), 1) == 900
-    assert known(parts("offset-never-lowers"), 1) == 1000
-    assert known(parts("offset-never-lowers"), 2) == 900, "a newer epoch counts more than any offset"
+    assert noted(ControllerParts(), 1) == 900
+    assert noted(parts("offset-never-lowers"), 1) == 1000
+    assert noted(parts("offset-never-lowers"), 2) == 900, "a newer epoch counts more than any offset"
 
 
 class Watched:

@@ -11,7 +11,7 @@ import pytest
 from checkers.verdict import Verdict
 from harness.record.scenario import SettingValue
 from stormproof.session.outcome import replay_line
-from tests.mutants.campaign import catches, judged
+from tests.mutants.campaign import catches, run_storm
 from tests.mutants.planted_bugs import PLANTED_BUGS, PlantedBug
 
 SEEDS = 10
@@ -47,8 +47,8 @@ BESIDE = (
 def test_what_is_excused_hides_no_planted_bug(beside: Beside) -> None:
     bug = beside.planted
     for seed in range(bug.first_seed, bug.first_seed + SEEDS):
-        well = judged(bug.scenario(seed, planted=False))
+        well = run_storm(bug.scenario(seed, planted=False))
         assert well.verdict is not Verdict.INVALID, f"{replay_line(well.scenario)}\n{well.words()}"
-        if catches(bug, judged(bug.scenario(seed, planted=True))):
+        if catches(bug, run_storm(bug.scenario(seed, planted=True))):
             return
     pytest.fail(f"{bug.mutant} was not caught in {SEEDS} storms")

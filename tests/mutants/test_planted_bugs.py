@@ -12,7 +12,7 @@ from checkers.replication.checker import ReplicationChecker
 from checkers.verdict import Verdict
 from stormproof.session.outcome import Outcome, replay_line
 from system_under_test.rocketmq.mutants import mutant_names
-from tests.mutants.campaign import catches, healthy, judged
+from tests.mutants.campaign import catches, healthy, run_storm
 from tests.mutants.planted_bugs import PLANTED_BUGS, PlantedBug
 
 SEEDS = 20
@@ -41,10 +41,10 @@ def test_the_planted_bug_is_caught_and_shown_by_its_nodes_and_the_healthy_system
 ) -> None:
     caught, shown = False, not bug.shown_by_nodes
     for seed in range(bug.first_seed, bug.first_seed + SEEDS):
-        well = judged(bug.scenario(seed, planted=False))
+        well = run_storm(bug.scenario(seed, planted=False))
         assert well.verdict is not Verdict.INVALID, f"{replay_line(well.scenario)}\n{well.words()}"
         assert not shown_by_nodes(well), f"{replay_line(well.scenario)}\n{well.words()}"
-        ill = judged(bug.scenario(seed, planted=True))
+        ill = run_storm(bug.scenario(seed, planted=True))
         caught = caught or catches(bug, ill)
         shown = shown or not bug.shown_by_nodes.isdisjoint(shown_by_nodes(ill))
         if caught and shown:
@@ -56,5 +56,5 @@ def test_the_planted_bug_is_caught_and_shown_by_its_nodes_and_the_healthy_system
 @pytest.mark.parametrize("workload", ["log", "register", pytest.param("consumption", marks=pytest.mark.gate)])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.gate) for seed in (1, 2, 3))])
 def test_the_healthy_system_is_valid(workload: str, seed: int) -> None:
-    outcome = judged(healthy(workload, seed))
+    outcome = run_storm(healthy(workload, seed))
     assert outcome.verdict is Verdict.VALID, outcome.words()

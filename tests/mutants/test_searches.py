@@ -17,7 +17,7 @@ from stormproof.search.space import Space
 from stormproof.search.storm_file import load_storm, storm_text
 from stormproof.search.trial import scenario_text
 from system_under_test.rocketmq.mutants import mutant_names
-from tests.mutants.given import SETTINGS, WORKLOADS, space_for
+from tests.mutants.search_settings import SETTINGS, WORKLOADS, space_for
 from tests.mutants.searches import Kept, left, main, name_of, search_all, searches_for, shrink_all, smallest
 from tests.mutants.searches_page import WHY_NOT, Small, page
 
@@ -73,13 +73,13 @@ class MakesUp:
     def __init__(self, ends_after: int | None = None, storms: int = LEARNED) -> None:
         self.ends_after = ends_after
         self.storms = storms
-        self.given: list[Any] = []
+        self.tasks: list[Any] = []
 
-    def __call__(self, make: Callable[[Any], dict[str, Any]], given: Sequence[Any]) -> Iterator[dict[str, Any]]:
-        for one in reversed(given):
-            if len(self.given) == self.ends_after:
+    def __call__(self, make: Callable[[Any], dict[str, Any]], tasks: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        for one in reversed(tasks):
+            if len(self.tasks) == self.ends_after:
                 raise KeyboardInterrupt
-            self.given.append(one)
+            self.tasks.append(one)
             if isinstance(one, Search):
                 mutant = str(one.space.mutant)
                 yield chase(mutant, self.storms, guided=one.is_guided, root=one.root, caught=mutant != MISSED).to_json()
@@ -97,23 +97,23 @@ def test_a_campaign_goes_on_where_it_was_ended(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         search_all(searches(), 6.0, Kept(tmp_path), first, said.append)
     search_all(searches(), 6.0, Kept(tmp_path), second, said.append)
-    assert len(first.given) == 3
-    assert sorted((*first.given, *second.given), key=repr) == sorted(searches(), key=repr)
+    assert len(first.tasks) == 3
+    assert sorted((*first.tasks, *second.tasks), key=repr) == sorted(searches(), key=repr)
     assert "8 searches, 3 of them made before" in said
     third = MakesUp()
     search_all(searches(), 6.0, Kept(tmp_path), third, said.append)
-    assert third.given == []
+    assert third.tasks == []
 
 
 def test_a_random_search_that_would_try_the_same_storms_is_not_made(tmp_path: Path) -> None:
     made = MakesUp(storms=LEARNED - 1)
     kept = Kept(tmp_path)
     search_all(searches(), 6.0, kept, made, lambda line: None)
-    assert [one for one in made.given if one.space.mutant == EASY and not one.is_guided] == []
+    assert [one for one in made.tasks if one.space.mutant == EASY and not one.is_guided] == []
     of_easy = [one for one in kept.chases() if one.mutant == EASY]
     assert len(of_easy) == 4
     assert {(one.storms, one.is_caught) for one in of_easy} == {(LEARNED - 1, True)}
-    assert len([one for one in made.given if one.space.mutant == MISSED and not one.is_guided]) == 2
+    assert len([one for one in made.tasks if one.space.mutant == MISSED and not one.is_guided]) == 2
 
 
 def test_a_search_that_caught_nothing_is_made_again_once_it_may_cost_more() -> None:
@@ -141,10 +141,10 @@ def test_the_smallest_catches_are_shrunk_until_one_fits_its_page(tmp_path: Path)
     assert [one.root for one in smallest(EASY, kept.chases())] == [0, 1, 2]
     makes = MakesUp()
     shrink_all([EASY, MISSED], 3, 60.0, kept, makes, lambda line: None)
-    assert [one.root for one in makes.given] == [0, 1]  # the second is small enough
+    assert [one.root for one in makes.tasks] == [0, 1]  # the second is small enough
     again = MakesUp()
     shrink_all([EASY, MISSED], 3, 60.0, Kept(tmp_path), again, lambda line: None)
-    assert again.given == []
+    assert again.tasks == []
     read, _ = load_storm(tmp_path / "found" / f"{EASY}-guided-1.storm.toml")
     assert (read.scenario, read.anomaly) == (storm(EASY), "lost-write")
 
@@ -241,8 +241,8 @@ def test_an_easy_bug_is_caught_made_small_and_told(tmp_path: Path) -> None:
     space = Space(system="rocketmq", workload="bank", mutant=SHALLOW, settings={})
     search = Search(space=space, root=0, numbers=range(40))
 
-    def here(make: Callable[[Any], dict[str, Any]], given: Sequence[Any]) -> Iterator[dict[str, Any]]:
-        return map(make, given)
+    def here(make: Callable[[Any], dict[str, Any]], tasks: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        return map(make, tasks)
 
     kept = Kept(tmp_path)
     search_all([search], None, kept, here, lambda line: None)

@@ -6,7 +6,7 @@
 Each change runs against the fast tests that concern its module (`concerns`), in a process of its own in which kernels
 are plain Python (`world`, `trials`). It is killed if a test fails; it is endless if a test takes five times the
 processor time that it takes without it, and five seconds more. A change that no test notices survived: either it
-decides nothing, and is written down with the reason (`known`), or a smallest history is missing. Whatever else
+decides nothing, and is written down with the reason (`exemptions`), or a smallest history is missing. Whatever else
 happened could not be decided.
 
 Which changes are tried is decided by the seed. The exit code is 0, for what survives is to be read by a person, or 1 if
@@ -27,7 +27,7 @@ from pathlib import Path
 from tests.mutation.changes import Change, Wording, changes
 from tests.mutation.children import die_with_parent
 from tests.mutation.concerns import CONCERNS, ROOT, Concern
-from tests.mutation.known import by_kind, gone, known
+from tests.mutation.exemptions import by_kind, gone, read_exemptions
 from tests.mutation.outcomes import Fate, Kept, Outcome, table
 from tests.mutation.trials import Trials, with_trials
 from tests.mutation.world import enter
@@ -55,14 +55,14 @@ def _lot(seed: int, wording: Wording) -> bytes:
 
 def tried(trials: Trials, those: Iterable[tuple[Concern, Change]], kept: Kept, again: bool, most_s: float) -> int:
     begun = time.monotonic()
-    entries = known()
+    entries = read_exemptions()
     outcomes: list[Outcome] = []
     for concern, change in those:
         if time.monotonic() - begun > most_s:
             break
         before = kept.get(change)
         if change.wording in entries:
-            outcomes.append(Outcome(change=change, fate=Fate.KNOWN))
+            outcomes.append(Outcome(change=change, fate=Fate.EXEMPT))
         elif before is not None and not (again and before.is_open):
             outcomes.append(before)
         else:
@@ -71,7 +71,7 @@ def tried(trials: Trials, those: Iterable[tuple[Concern, Change]], kept: Kept, a
             outcomes.append(outcome)
             print(outcome.line(), flush=True)
     print(table(outcomes))
-    print(f"known: {by_kind(entries[one.change.wording] for one in outcomes if one.fate is Fate.KNOWN)}")
+    print(f"known: {by_kind(entries[one.change.wording] for one in outcomes if one.fate is Fate.EXEMPT)}")
     for wording in gone(entries):
         print(f"no change any more: {wording.path} {wording.function}: {wording.before}")
     return 0

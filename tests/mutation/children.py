@@ -26,7 +26,7 @@ Tell = Callable[[Any], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    told: list[Any]
+    reports: list[Any]
     code: int
     """As `os.waitstatus_to_exitcode`: below 0, the signal."""
     words: str
@@ -63,7 +63,7 @@ def in_child(work: Callable[[Tell], None]) -> Ended:
     shutil.rmtree(directory, ignore_errors=True)
     if told and isinstance(told[-1], BaseException):
         words = "".join(traceback.format_exception_only(told.pop()))
-    return Ended(told=told, code=os.waitstatus_to_exitcode(status), words=words)
+    return Ended(reports=told, code=os.waitstatus_to_exitcode(status), words=words)
 
 
 def allow_s(more_s: float) -> None:

@@ -15,8 +15,8 @@ from tests.mutation.changes import Change, Wording
 class Fate(Enum):
     KILLED = "killed"
     ENDLESS = "endless"
-    KNOWN = "known"
-    """Not tried, for it was read by a person: see `known`."""
+    EXEMPT = "known"
+    """Not tried, for it was read by a person: see `exemptions.py`."""
     SURVIVED = "survived"
     UNDECIDED = "not decided"
 

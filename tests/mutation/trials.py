@@ -103,10 +103,10 @@ class Trials:
             tell(sorted(sys.modules))
 
         ended = in_child(measure)
-        if len(ended.told) <= len(items):
-            failing = items[max(0, len(ended.told) - 1)].nodeid
+        if len(ended.reports) <= len(items):
+            failing = items[max(0, len(ended.reports) - 1)].nodeid
             raise TestsFail(f"{failing} fails unchanged ({ended.code} {ended.words})")
-        *told, modules = ended.told
+        *told, modules = ended.reports
         for name in modules:
             with suppress(ImportError):
                 importlib.import_module(name)
@@ -129,9 +129,9 @@ class Trials:
                     return
 
         begun = time.monotonic()
-        ended = in_child(work) if tests else Ended(told=[], code=0, words="no test reaches it")
+        ended = in_child(work) if tests else Ended(reports=[], code=0, words="no test reaches it")
         fate = fate_of(ended)
-        last = tests[min(len(ended.told), len(tests)) - 1][0].nodeid if ended.told and fate is Fate.KILLED else ""
+        last = tests[min(len(ended.reports), len(tests)) - 1][0].nodeid if ended.reports and fate is Fate.KILLED else ""
         why = ended.words if fate in (Fate.SURVIVED, Fate.UNDECIDED) else ""
         return Outcome(change=change, fate=fate, by=last, why=why.strip(), seconds=time.monotonic() - begun)
 
@@ -146,7 +146,7 @@ def _module(file: Path) -> str:
 
 
 def fate_of(ended: Ended) -> Fate:
-    if ended.told and ended.told[-1] is False:
+    if ended.reports and ended.reports[-1] is False:
         return Fate.KILLED
     if ended.code in (-signal.SIGXCPU, -signal.SIGKILL):
         return Fate.ENDLESS

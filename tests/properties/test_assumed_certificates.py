@@ -85,7 +85,7 @@ def under(assumed: list[str], transactions: list[Transaction], committed: Commit
     return replace(committed, version_edges=np.array(sorted(pairs), dtype=np.int32).reshape(-1, 3))
 
 
-class Judged:
+class AssumedHistory:
     """One history, and which models allow it under which assumptions."""
 
     def __init__(self, transactions: list[Transaction], directory: Path) -> None:
@@ -108,10 +108,10 @@ class Judged:
         return True
 
 
-def judged(seed: int, directory: Path, most: int) -> Judged | None:
+def history_of(seed: int, directory: Path, most: int) -> AssumedHistory | None:
     """Nothing of histories that are no question."""
     try:
-        return Judged(random_registers(random.Random(seed), most=most), directory)
+        return AssumedHistory(random_registers(random.Random(seed), most=most), directory)
     except ValueError:
         return None
 
@@ -119,7 +119,7 @@ def judged(seed: int, directory: Path, most: int) -> Judged | None:
 Edge = tuple[str, int, int]
 
 
-def all_steps(one: Judged, assumed: list[str]) -> dict[Edge, dict[str, Any]]:
+def all_steps(one: AssumedHistory, assumed: list[str]) -> dict[Edge, dict[str, Any]]:
     """By kind and transactions, of all that the verification accepts one each."""
     history = one.history
     assumptions = Assumptions(observations=Observations(history=history), assumed=frozenset(assumed))
@@ -133,7 +133,7 @@ def all_steps(one: Judged, assumed: list[str]) -> dict[Edge, dict[str, Any]]:
     return steps
 
 
-def candidates(one: Judged, assumed: list[str]) -> Iterator[dict[str, Any]]:
+def candidates(one: AssumedHistory, assumed: list[str]) -> Iterator[dict[str, Any]]:
     orders = {key: list(orders_of(one, key, assumed)) for key in one.history.keys}
     for source in one.transactions:
         for target in one.transactions:
@@ -145,7 +145,7 @@ def candidates(one: Judged, assumed: list[str]) -> Iterator[dict[str, Any]]:
                     yield from ({"kind": kind, **ends, **order} for kind in ("ww", "rw"))
 
 
-def orders_of(one: Judged, key: str, assumed: list[str]) -> Iterator[dict[str, Any]]:
+def orders_of(one: AssumedHistory, key: str, assumed: list[str]) -> Iterator[dict[str, Any]]:
     """What the reference finds ordered, shown by transactions that the verification accepts, and initial orders."""
     versions = [value for t in one.transactions for value in left(t, key)]
     for version in versions:
@@ -157,7 +157,7 @@ def orders_of(one: Judged, key: str, assumed: list[str]) -> Iterator[dict[str, A
                 yield {"key": key, "versions": [a, b], "because": because, "transactions": shown}
 
 
-def witnesses(one: Judged, key: str, a: Version, b: Version, because: str) -> Iterator[list[int]]:
+def witnesses(one: AssumedHistory, key: str, a: Version, b: Version, because: str) -> Iterator[list[int]]:
     near = [t for t in one.transactions if any(of == key for _, of, _ in t.operations)]
     if because == "wfr-keys":
         yield from ([t.start] for t in near if left(t, key) == [b])
@@ -194,7 +194,7 @@ def certificate(model: str, assumed: list[str], cycle: list[Edge], steps: dict[E
     }
 
 
-def certified(one: Judged, assumed: list[str], rng: random.Random) -> Iterator[dict[str, Any]]:
+def certified(one: AssumedHistory, assumed: list[str], rng: random.Random) -> Iterator[dict[str, Any]]:
     """Of the models that something contradicts one certificate each, of another kind of cycle each time."""
     steps = all_steps(one, assumed)
     left_over = {(name, kinds) for name in JUDGED for kinds in range(3)}
@@ -206,35 +206,35 @@ def certified(one: Judged, assumed: list[str], rng: random.Random) -> Iterator[d
                 yield certificate(model, assumed, cycle, steps)
 
 
-def judge(seed: int, directory: Path, said: Counter[str], most: int) -> None:
-    one = judged(seed, directory, most)
+def judge(seed: int, directory: Path, counts: Counter[str], most: int) -> None:
+    one = history_of(seed, directory, most)
     if one is None:
         return
     rng = random.Random(seed)
     assumed = [assumption for assumption in ASSUMPTIONS if rng.random() < 0.6]
-    for made in certified(one, assumed, rng):
-        assert one.believed(made), made
-        assert not one.allows(made["model"], assumed), (seed, made)
-        said[made["cycle"]] += 1
-        said["assuming"] += one.allows(made["model"], [])
+    for certificate in certified(one, assumed, rng):
+        assert one.believed(certificate), certificate
+        assert not one.allows(certificate["model"], assumed), (seed, certificate)
+        counts[certificate["cycle"]] += 1
+        counts["assuming"] += one.allows(certificate["model"], [])
         if rng.random() < 0.3:
-            tamper(one, made, rng, said)
+            tamper(one, certificate, rng, counts)
 
 
-def tamper(one: Judged, made: dict[str, Any], rng: random.Random, said: Counter[str]) -> None:
+def tamper(one: AssumedHistory, certificate: dict[str, Any], rng: random.Random, counts: Counter[str]) -> None:
     """What is accepted all the same must be true."""
     for _ in range(3):
-        forged = json.loads(json.dumps(made))
+        forged = json.loads(json.dumps(certificate))
         change(one, forged, rng)
-        if forged == made:
+        if forged == certificate:
             continue
-        said["forged"] += 1
+        counts["forged"] += 1
         if one.believed(forged):
-            said["true all the same"] += 1
-            assert not one.allows(forged["model"], forged["assumed"]), (made, forged)
+            counts["true all the same"] += 1
+            assert not one.allows(forged["model"], forged["assumed"]), (certificate, forged)
 
 
-def change(one: Judged, forged: dict[str, Any], rng: random.Random) -> None:
+def change(one: AssumedHistory, forged: dict[str, Any], rng: random.Random) -> None:
     starts = [t.start for t in one.transactions]
     values = [None, *(value for _, _, value in (o for t in one.transactions for o in t.operations))]
     what = rng.choice(("model", "assumed", "cycle", "drop", "turn", "step", "step", "step", "step"))
@@ -278,7 +278,7 @@ def test_what_the_checker_certifies_under_assumptions_is_verified(tmp_path: Path
     said: Counter[str] = Counter()
     for seed in range(40):
         rng = random.Random(seed)
-        one = judged(seed, tmp_path, 6)
+        one = history_of(seed, tmp_path, 6)
         if one is not None:
             checker = RwRegister(
                 model=rng.choice(list(ConsistencyModel)), assume=frozenset(rng.sample(list(Assumption), 2))
@@ -287,7 +287,7 @@ def test_what_the_checker_certifies_under_assumptions_is_verified(tmp_path: Path
     assert said["order"] > 5 and said["proof"] > 1 and said["cycle"] > 5
 
 
-def certified_by_checker(one: Judged, checker: RwRegister, path: Path) -> str:
+def certified_by_checker(one: AssumedHistory, checker: RwRegister, path: Path) -> str:
     """What the certificate has."""
     request, engine = CheckRequest(history=one.path), InProcessEngine()
     verdict = checker.check(request, engine).verdict

@@ -134,13 +134,13 @@ def test_only_what_completes_in_the_storm_is_watched(tmp_path: Path) -> None:
     written(random.Random(1), path, operations=300, queues=4)
     time = pq.read_table(path, columns=["time"])["time"].to_pylist()
 
-    def judged(facts: RunFacts) -> CheckerResult:
+    def judge_facts(facts: RunFacts) -> CheckerResult:
         return judge(path, RunUnderCheck(facts=facts))
 
-    whole = judged(RunFacts())
-    assert judged(RunFacts(storm_from_ns=0, final_from_ns=time[-1] + 1)) == whole
-    assert judged(RunFacts(storm_from_ns=time[-1] + 1)).statistics["recovery"] == {}
-    assert judged(RunFacts(final_from_ns=time[100])).statistics["recovery"] != whole.statistics["recovery"]
+    whole = judge_facts(RunFacts())
+    assert judge_facts(RunFacts(storm_from_ns=0, final_from_ns=time[-1] + 1)) == whole
+    assert judge_facts(RunFacts(storm_from_ns=time[-1] + 1)).statistics["recovery"] == {}
+    assert judge_facts(RunFacts(final_from_ns=time[100])).statistics["recovery"] != whole.statistics["recovery"]
 
 
 def test_losses_are_blamed_on_the_first_fault_that_was_not_over() -> None:

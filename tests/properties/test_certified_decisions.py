@@ -106,7 +106,7 @@ class Judge:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.proofs: dict[str, list[Any]] = defaultdict(list)
-        self.said: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
 
     def judge(self, seed: int, models: list[str], most: int) -> None:
         rng = random.Random(seed)
@@ -118,18 +118,18 @@ class Judge:
             decision = DECIDERS[model](committed, model)
             names = names_of(model, transactions, committed, history)
             if decision.order is None and decision.proof is None:
-                self.said[f"{decision.verdict.value}, uncertified"] += 1
+                self.counts[f"{decision.verdict.value}, uncertified"] += 1
                 continue
             stated = json.loads(certificate(decision, names))
             verified_against(stated, history)
-            self.said[decision.verdict.value] += 1
+            self.counts[decision.verdict.value] += 1
             if decision.verdict is Verdict.VALID:
                 self.tamper_with_order(rng, stated, committed, history)
             else:
                 assert decision.proof is not None
                 assert because(explained_proof(decision.proof, names, {}))
                 self.proofs[model] = [*self.proofs[model][-2:], stated]
-                self.said["weaker steps"] += self.tamper_with_proof(rng, stated, history)
+                self.counts["weaker steps"] += self.tamper_with_proof(rng, stated, history)
 
     def tamper_with_order(
         self, rng: random.Random, stated: Any, committed: Committed, history: TransactionHistory
@@ -145,7 +145,7 @@ class Judge:
                 i, j = rng.sample(range(len(order)), 2)
                 swapped[i], swapped[j] = swapped[j], swapped[i]
         if refuted({**stated, "order": swapped}, history):
-            self.said["refuted orders"] += 1
+            self.counts["refuted orders"] += 1
             return
         if DEMANDS[model].family is Family.SNAPSHOT:
             swapped = [int(event[1:]) for event in swapped if event[0] == "c"]
@@ -179,7 +179,7 @@ def judge_all(seeds: range, directory: Path, *, models: int, most: int) -> Count
     judge = Judge(directory)
     for seed in seeds:
         judge.judge(seed, random.Random(seed).sample(sorted(DECIDERS), models), most)
-    return judge.said
+    return judge.counts
 
 
 def test_answers_are_certified_and_verified(tmp_path: Path) -> None:
@@ -202,4 +202,4 @@ def test_answers_of_larger_histories_are_certified_and_verified(tmp_path: Path) 
     judge.tamper_with_order = lambda *arguments: None  # type: ignore[method-assign]
     for seed in range(100):
         judge.judge(seed, sorted(DECIDERS), 30)
-    assert judge.said["valid"] > 50 and judge.said["invalid"] > 50
+    assert judge.counts["valid"] > 50 and judge.counts["invalid"] > 50

@@ -53,7 +53,7 @@ def table_of_rows(rows: list[dict[str, Any]], workload: str) -> pa.Table:
     return pa.Table.from_pylist(numbered, schema=history_schema(workload_named(workload).value_type))
 
 
-def judged(case: Case, path: Path, engine: Any) -> CheckerResult:
+def judge(case: Case, path: Path, engine: Any) -> CheckerResult:
     """By the checker, with the verdict that evidence leaves of it."""
     enough = Vacuity(subject=case.workload, evidence=workload_named(case.workload).evidence)
     checkers = {"checker": checker_for(case.workload, case.options), enough.name: enough}
@@ -71,7 +71,7 @@ def test_counts_are_those_of_the_definitions(
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 8_000)
     case = CASES[name]
     rows, defined = many(case, seeds.start, len(seeds))
-    result = judged(case, written(rows, case.workload, tmp_path / "history.parquet"), InProcessEngine())
+    result = judge(case, written(rows, case.workload, tmp_path / "history.parquet"), InProcessEngine())
     assert set(defined) - {"undecided"} == case.names, "some anomalies never occurred"
     defined.pop("undecided", None)
     defined.pop("rewritten", None)
@@ -84,7 +84,7 @@ def test_verdicts_of_single_histories_are_those_of_the_definitions(name: str, tm
     verdicts = set()
     for seed in range(40):
         rows, defined = many(case, seed, 1)
-        result = judged(case, written(rows, case.workload, tmp_path / f"{seed}.parquet"), InProcessEngine())
+        result = judge(case, written(rows, case.workload, tmp_path / f"{seed}.parquet"), InProcessEngine())
         undecided = defined.pop("undecided", 0) + defined.pop("rewritten", 0)
         if set(result.anomalies) == set(defined):
             expected = "invalid" if defined else "unknown" if undecided else "valid"
@@ -107,7 +107,7 @@ def test_what_may_be_left_out_changes_no_count(
     rows, _ = many(case, seeds.start, len(seeds))
     less = with_less_said(rows, case.workload, random.Random(seeds.start))
     whole, left = (
-        judged(case, written(said, case.workload, tmp_path / f"{number}.parquet"), InProcessEngine())
+        judge(case, written(said, case.workload, tmp_path / f"{number}.parquet"), InProcessEngine())
         for number, said in enumerate((rows, less))
     )
     assert len(less) < len(rows)
@@ -120,7 +120,7 @@ def test_what_may_be_left_out_changes_no_count(
 def test_latencies_of_a_set_are_those_of_its_elements(tmp_path: Path) -> None:
     case = CASES["set"]
     rows, _ = many(case, 11, 200)
-    statistics = judged(case, written(rows, "set", tmp_path / "set.parquet"), InProcessEngine()).statistics
+    statistics = judge(case, written(rows, "set", tmp_path / "set.parquet"), InProcessEngine()).statistics
     latencies = defined_latencies(operations_of(rows))
     for kind, counted in latencies.items():
         assert statistics[kind] == len(counted) > 100
@@ -183,9 +183,9 @@ def test_both_engines_give_the_same_verdict(
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 400)
     case = CASES[name]
     path = written(many(case, 7, 50)[0], case.workload, tmp_path / "history.parquet")
-    alone = judged(case, path, InProcessEngine())
+    alone = judge(case, path, InProcessEngine())
     assert alone.anomalies
-    assert judged(case, path, spark) == alone
+    assert judge(case, path, spark) == alone
 
 
 @pytest.mark.xdist_group("spark")

@@ -40,7 +40,7 @@ class Replay:
         rows = list(zip(committed.transaction.tolist(), committed.key.tolist(), committed.writer.tolist(), strict=True))
         self.reads = {(t, k, w) for t, k, w in rows if w != WRITES}
         self.writes = {(t, k) for t, k, w in rows if w == WRITES}
-        self.known = set(map(tuple, committed.version_edges.tolist()))
+        self.version_edges = set(map(tuple, committed.version_edges.tolist()))
 
     def begin(self, t: int) -> int:
         return t * self.width
@@ -75,7 +75,7 @@ class Replay:
                 kept = self.kept is ExternalOrder.REALTIME
                 return bool(between_transactions and kept and end[source] < start[target] and source != INITIAL)
             case Because.VERSION_ORDER:
-                return between_transactions and (step.key, source, target) in self.known
+                return between_transactions and (step.key, source, target) in self.version_edges
             case Because.OVERWRITTEN:
                 return (
                     between_transactions
@@ -159,7 +159,7 @@ class Replay:
                 later = np.flatnonzero((session == session[t]) & (np.arange(size) > t))
             if any(place[self.commit(t)] > place[self.begin(u)] for u in later):
                 return False
-        return all(place[self.commit(u)] < place[self.begin(v)] for _, u, v in self.known)
+        return all(place[self.commit(u)] < place[self.begin(v)] for _, u, v in self.version_edges)
 
 
 def held_up(committed: Committed, model: str) -> Decision:

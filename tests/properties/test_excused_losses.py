@@ -25,7 +25,7 @@ US = 1_000
 """Operations are a microsecond apart."""
 
 
-def judged(rows: list[dict[str, Any]], *excuses: Excuse) -> CheckerResult:
+def judge(rows: list[dict[str, Any]], *excuses: Excuse) -> CheckerResult:
     numbered = [{"index": i, "time": i * US, **row} for i, row in enumerate(rows)]
     history = pa.Table.from_pylist(numbered, schema=history_schema(LOG_MESSAGES))
     return LogChecker().check(CheckRequest(history=history, excuses=excuses), InProcessEngine())
@@ -65,7 +65,7 @@ def test_a_finding_is_excused_exactly_if_what_it_is_about_meets_the_span(
         first = rng.randrange(len(rows))
         last = first + rng.randrange(len(rows) // 2)
         excuse = Excuse(anomalies=EXCUSED, reason="power", from_ns=first * US - 3, until_ns=last * US + 3)
-        strict, lenient = judged(rows), judged(rows, excuse)
+        strict, lenient = judge(rows), judge(rows, excuse)
         for name, summary in strict.anomalies.items():
             assert len(summary.examples) == summary.count
             meets = {
@@ -90,7 +90,7 @@ def test_what_was_excused_is_said_in_one_line_with_every_reason_once() -> None:
         Excuse(anomalies=EXCUSED, reason=reason, from_ns=from_ns, until_ns=until_ns)
         for reason, from_ns, until_ns in (("b1 lost power", 0, 200 * US), ("b2 lost power", 200 * US + 1, 1_000 * US))
     ]
-    words = excused({"log": judged(rows, *halves)})
+    words = excused({"log": judge(rows, *halves)})
     assert " excused: " in words
     assert words.count("b1 lost power") == 1
 
@@ -106,5 +106,5 @@ def test_a_write_is_excused_that_began_in_the_span_and_was_acked_behind_it() -> 
         9 ok caught-up q0 at=b1 end=2
     """
     began = Excuse(anomalies=EXCUSED, reason="power", from_ns=0, until_ns=US // 2)
-    ((name, found),) = judged(parse_history(lost).rows, began).found()
+    ((name, found),) = judge(parse_history(lost).rows, began).found()
     assert (name, found.legal) == ("lost-write", "power")

@@ -20,7 +20,7 @@ from tests.histories.test_history_files import FILES, NEVER_THE_WEAKEST
 from tests.references.drawn_histories import KINDS, Kind
 from tests.references.history_language import VALUE_TYPES, WrittenHistory, parse_history
 from tests.references.list_histories import random_lists
-from tests.references.prefixes import continued, judged, told_early, undone
+from tests.references.prefixes import continued, judge, told_early, undone
 from tests.references.thousands import thousands
 from tests.references.transaction_histories import history_rows, random_registers
 from tests.references.written_judgement import checker_of, repeats_of
@@ -74,11 +74,11 @@ def _undone_by_what_follows(
     rng: random.Random,
 ) -> set[str]:
     of = VALUE_TYPES[history.checker], checker, repeats_of(history)
-    early = told_early(judged(prefix, *of), checker)
+    early = told_early(judge(prefix, *of), checker)
     if not early:
         return set()
     wholes = continued(prefix, history.rows[len(prefix) :], other, rng)
-    return set().union(*(undone(early, judged(whole, *of), checker) for whole in wholes))
+    return set().union(*(undone(early, judge(whole, *of), checker) for whole in wholes))
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -125,7 +125,7 @@ def test_everything_that_is_declared_is_told_of_some_prefix() -> None:
     ]
     for history in [one for one in (*SMALLEST, *drawn) if one.rows and not one.demands]:
         checker = checker_of(history)
-        result = judged(history.rows, VALUE_TYPES[history.checker], checker, repeats_of(history))
+        result = judge(history.rows, VALUE_TYPES[history.checker], checker, repeats_of(history))
         declared.setdefault(history.checker, set()).update(finals_of(checker))
         told.setdefault(history.checker, set()).update(told_early(result, checker))
     never = {
@@ -176,7 +176,7 @@ def test_a_token_that_is_still_to_be_told_is_no_reason_yet() -> None:
     asked = "0 invoke acquire l\n1 ok release l 1\n"
     told = "0 ok acquire l => 1\n"
     prefix, whole = (
-        judged(parse_history(head + lines).rows, VALUE_TYPES["object"], checker, ()) for lines in (asked, asked + told)
+        judge(parse_history(head + lines).rows, VALUE_TYPES["object"], checker, ()) for lines in (asked, asked + told)
     )
     assert prefix is not None and prefix.anomalies
     assert whole is not None and not whole.anomalies

@@ -36,7 +36,7 @@ def spec_of(history: WrittenHistory) -> CheckSpec:
     return of_workload(history.checker, [f"{name}={value}" for name, value in history.options.items()])
 
 
-def judged(rows: Source, spec: CheckSpec) -> list[CheckerResult]:
+def judge(rows: Source, spec: CheckSpec) -> list[CheckerResult]:
     request = CheckRequest(history=rows, repeats=spec.repeats)
     return list(check_history(request, spec.checkers, InProcessEngine()).values())
 
@@ -51,7 +51,7 @@ def fate(one: Hostile, spec: CheckSpec, folder: Path) -> str:
     one.write(path)
     try:
         rows, spec, *_ = in_memory(path, spec)
-        failed = failures(judged(rows, spec))
+        failed = failures(judge(rows, spec))
     except (MalformedHistory, HarnessError):
         return "refused"
     return failed[0] if failed else _taken(one, rows, folder)
@@ -97,8 +97,8 @@ def test_a_hostile_row_is_refused_or_judged_as_it_is(kind: str, count: int, tmp_
         tracemalloc.stop()
 
 
-def told(table: pa.Table, spec: CheckSpec) -> tuple[list[str], list[str]]:
-    results = judged(table, spec)
+def describe(table: pa.Table, spec: CheckSpec) -> tuple[list[str], list[str]]:
+    results = judge(table, spec)
     return failures(results), [f"{result.verdict} {sorted(result.anomalies)}" for result in results]
 
 

@@ -102,17 +102,19 @@ def test_the_kernels_say_of_an_entry_what_brute_force_says(values: str) -> None:
 
 
 def test_what_a_get_shows_is_read_in_one_way_or_left_to_the_search() -> None:
-    def entry(*given: str, shown: str) -> type:
+    def entry(*appended: str, read: str) -> type:
         rows: Rows = []
-        for process, (f, value, answer) in enumerate([*(("append", one, one) for one in given), ("get", None, shown)]):
+        for process, (f, value, answer) in enumerate(
+            [*(("append", one, one) for one in appended), ("get", None, read)]
+        ):
             row = {"process": process, "f": f, "key": "k", "error": None}
             rows += [row | {"index": len(rows), "type": "invoke", "value": value}]
             rows += [row | {"index": len(rows), "type": "ok", "value": answer}]
         question = asked(MODEL, kernel_rows(rows))
         return type(question.decide()) if isinstance(question, Question) else Open
 
-    assert entry("a", "ab", shown="aab") is Ordered
-    assert entry("ab", "a", shown="aab") is Contradiction
-    assert entry("a", "aa", "aaa", shown="aaaaaa") is Open
-    assert entry("a", "b", shown="ba") is Contradiction
-    assert entry("a", "b", shown="abc") is Contradiction
+    assert entry("a", "ab", read="aab") is Ordered
+    assert entry("ab", "a", read="aab") is Contradiction
+    assert entry("a", "aa", "aaa", read="aaaaaa") is Open
+    assert entry("a", "b", read="ba") is Contradiction
+    assert entry("a", "b", read="abc") is Contradiction

@@ -48,9 +48,9 @@ def busy(level: Level, lag: int, seed: int, violation: Violation | None = None, 
     )
 
 
-def order_of_a_store(known: Events) -> Decision | None:
-    rearrangement = OrderSearch.of(known)
-    return rearrangement and order_search.decision(DEMANDED.steps)
+def order_of_a_store(events: Events) -> Decision | None:
+    search = OrderSearch.of(events)
+    return search and search.decision(DEMANDED.steps)
 
 
 @pytest.mark.parametrize("level", ISOLATIONS)

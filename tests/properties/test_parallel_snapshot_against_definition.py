@@ -49,7 +49,7 @@ def explains(model: ConsistencyModel, rows: Committed, order: list[int]) -> bool
     if sorted(order) != list(history.nodes) or order[0] != INITIAL:
         return False
     versions = {k: tuple(sorted(history.writers(k), key=place.__getitem__)) for k in history.keys}
-    dependencies = history.read | history.known | overwritten(versions)
+    dependencies = history.read | history.version_pairs | overwritten(versions)
     dependencies |= history.session if model is SESSIONS else frozenset()
     anti = {(r, u) for r, k, w in history.reads for u in versions[k][versions[k].index(w) + 1 :][:1] if u != r}
     sees = paths(dependencies)
@@ -99,7 +99,7 @@ def follows(
         case Because.SESSION:
             return model is SESSIONS and pair in history.session and history.rows.end[step.source] != NEVER
         case Because.VERSION_ORDER:
-            return pair in history.known
+            return pair in history.version_pairs
         case Because.CASE:
             return is_case and all(history.writes(t, step.key) for t in pair) and pair[0] != pair[1]
         case Because.OVERWRITTEN:

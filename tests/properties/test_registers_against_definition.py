@@ -120,10 +120,10 @@ def inference_agrees(seed: int) -> Counter[str]:
 
 
 def compare(
-    said: str, reference: Reference, edges: list[tuple[int, int, int]], certain: set[tuple[Version, Version]]
+    message: str, reference: Reference, edges: list[tuple[int, int, int]], certain: set[tuple[Version, Version]]
 ) -> None:
     """Of a history of one key."""
-    assert len(set(edges)) == len(edges), said
+    assert len(set(edges)) == len(edges), message
     versions = {version[0]: version for version in reference.versions}
     reads: set[tuple[int, Version]] = set()
     for t in reference.transactions:
@@ -132,18 +132,18 @@ def compare(
             reads |= {(t.start, version) for version in shown if version != 0}
     of_kind = {kind: {(source, target) for k, source, target in edges if k == kind} for kind in Dependency}
 
-    assert of_kind[Dependency.WR] == {(v[0], reader) for reader, v in reads if isinstance(v, tuple)}, said
-    assert all((versions[a], versions[b]) in certain for a, b in of_kind[Dependency.WW]), said
+    assert of_kind[Dependency.WR] == {(v[0], reader) for reader, v in reads if isinstance(v, tuple)}, message
+    assert all((versions[a], versions[b]) in certain for a, b in of_kind[Dependency.WW]), message
     for reader, target in of_kind[Dependency.RW]:
-        assert any(r == reader and (v, versions[target]) in certain for r, v in reads), said
+        assert any(r == reader and (v, versions[target]) in certain for r, v in reads), message
 
     ww = closure(of_kind[Dependency.WW])
-    assert ww == {(a[0], b[0]) for a, b in certain if isinstance(a, tuple) and isinstance(b, tuple)}, said
+    assert ww == {(a[0], b[0]) for a, b in certain if isinstance(a, tuple) and isinstance(b, tuple)}, message
     for reader, version in reads:
         nearest = {target for r, target in of_kind[Dependency.RW] if r == reader}
         behind = nearest | {b for a, b in ww if a in nearest or a == reader}
         expected = {b[0] for a, b in certain if a == version and isinstance(b, tuple)} - {reader}
-        assert expected <= behind, said
+        assert expected <= behind, message
 
 
 def closure(pairs: set[Edge]) -> set[Edge]:

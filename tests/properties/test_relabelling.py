@@ -35,7 +35,7 @@ Row = dict[str, Any]
 def transactions(values: Values) -> Callable[[int], list[Row]]:
     """A store that is causal, and in the middle not even that."""
 
-    def made(seed: int) -> list[Row]:
+    def make(seed: int) -> list[Row]:
         store = Store(
             level=Level.CAUSAL,
             values=values,
@@ -53,7 +53,7 @@ def transactions(values: Values) -> Callable[[int], list[Row]]:
             for row in table.to_pylist()
         ]
 
-    return made
+    return make
 
 
 def spans(rows: list[Row]) -> list[Row]:

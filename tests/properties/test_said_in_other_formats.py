@@ -30,7 +30,7 @@ from tests.references.drawn_histories import KINDS, drawn
 from tests.references.history_language import WrittenHistory
 from tests.references.said_otherwise import (
     WAYS,
-    Told,
+    Report,
     table_of,
     timed,
 )
@@ -45,14 +45,14 @@ def spec_of(history: WrittenHistory) -> CheckSpec:
     return of_workload(history.checker, [f"{name}={value}" for name, value in history.options.items()])
 
 
-def told_by(rows: Source, spec: CheckSpec) -> Told:
+def told_by(rows: Source, spec: CheckSpec) -> Report:
     request = CheckRequest(history=rows, repeats=spec.repeats)
     results = check_history(request, spec.checkers, InProcessEngine())
     found = frozenset(name for result in results.values() for name in result.anomalies)
-    return Told(merge(result.verdict for result in results.values()).value, found)
+    return Report(merge(result.verdict for result in results.values()).value, found)
 
 
-def told_in_formats(history: WrittenHistory, folder: Path, written: Callable[[str], str]) -> list[Told]:
+def told_in_formats(history: WrittenHistory, folder: Path, written: Callable[[str], str]) -> list[Report]:
     """Of Arrow's and Parquet's columns, and of texts, which `written` is given line by line."""
     spec, parquet, arrows = spec_of(history), folder / "h.parquet", folder / "h.arrows"
     table = table_of(history)
@@ -68,7 +68,7 @@ def told_in_formats(history: WrittenHistory, folder: Path, written: Callable[[st
     return answers
 
 
-def alike_in_all_formats(answers: list[Told], history: WrittenHistory) -> bool:
+def alike_in_all_formats(answers: list[Report], history: WrittenHistory) -> bool:
     """Integers that were JSON are decided by other means, which may find out more about registers."""
     if "register" in said_otherwise.named(history) and answers[0].verdict == "unknown":
         return all(one == answers[0] for one in answers[:3])
@@ -132,12 +132,12 @@ def registers_with_nulls(seed: int) -> WrittenHistory:
     return replace(history, rows=rows)
 
 
-def told_of_registers(history: WrittenHistory, begin: Any) -> Told:
+def told_of_registers(history: WrittenHistory, begin: Any) -> Report:
     spec = of_model("cas-register", initial=json.dumps(begin), failed_cas=None)
     return told_by(table_of(history), spec.otherwise or spec)
 
 
-def told_of_read_registers(history: WrittenHistory, begin: Any, path: Path) -> Told:
+def told_of_read_registers(history: WrittenHistory, begin: Any, path: Path) -> Report:
     """As `check` reads them, which takes integers for integers."""
     pq.write_table(table_of(history), path.with_suffix(".parquet"))
     path.write_text("".join(exported(read_history(path.with_suffix(".parquet")), Format.EDN)))

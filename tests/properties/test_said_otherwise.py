@@ -23,12 +23,12 @@ from tests.references.drawn_histories import drawn
 from tests.references.history_language import WrittenHistory, parse_history
 from tests.references.said_otherwise import (
     WAYS,
-    Told,
+    Report,
     by_key,
     may_be_together,
+    report,
     timed,
     together,
-    told,
     told_together,
     weakest,
 )
@@ -49,8 +49,8 @@ def histories(drawn_of_each: int) -> dict[str, WrittenHistory]:
 
 
 @cache
-def told_plainly(name: str) -> Told:
-    return told(histories(MOST_DRAWN)[name])
+def told_plainly(name: str) -> Report:
+    return report(histories(MOST_DRAWN)[name])
 
 
 MOST_DRAWN = 8
@@ -62,7 +62,7 @@ def otherwise(name: str, way: str) -> tuple[WrittenHistory, WrittenHistory] | No
     return None if other is None else (history, other)
 
 
-def is_same(before: Told, after: Told, way: str) -> bool:
+def is_same(before: Report, after: Report, way: str) -> bool:
     """Of lists of which two reads contradict each other one is believed, so that cycles may have other names."""
     contradictory = "incompatible-order" in before.anomalies & after.anomalies
     if contradictory:
@@ -87,9 +87,9 @@ def differing(names: Sequence[str], way: str, reading: Reading = as_they_are) ->
             continue
         said += 1
         if reading is as_they_are:
-            before, after = told_plainly(name), told(both[1])
+            before, after = told_plainly(name), report(both[1])
         else:
-            before, after = (told(replace(one, rows=reading(timed(one.rows)))) for one in both)
+            before, after = (report(replace(one, rows=reading(timed(one.rows)))) for one in both)
         if not is_same(before, after, way):
             differs.append(f"{name}: {before}, and {after}")
     return said, differs
@@ -260,7 +260,7 @@ def differing_together(some: Iterator[tuple[str, str]], reading: Reading = as_th
         one, other = (histories(MOST_DRAWN)[name] for name in pair)
         both = together(one, other, random.Random(str(pair)))
         expected = told_together(map(told_plainly, pair))
-        found = told(replace(both, rows=reading(timed(both.rows))))
+        found = report(replace(both, rows=reading(timed(both.rows))))
         said += 1
         if not is_same_in_parts(found, expected):
             differs.append(f"{pair}: {found}, and {expected} of the two")
@@ -274,14 +274,14 @@ def differing_apart(names: Sequence[str], reading: Reading = as_they_are) -> tup
         parts = by_key(history)
         if len(parts) > 1:
             said += 1
-            expected = told_together(map(told, parts.values()))
-            found = told(replace(history, rows=reading(timed(history.rows))))
+            expected = told_together(map(report, parts.values()))
+            found = report(replace(history, rows=reading(timed(history.rows))))
             if not is_same_in_parts(found, expected):
                 differs.append(f"{name}: {found}, and {expected} of its keys")
     return said, differs
 
 
-def is_same_in_parts(whole: Told, parts: Told) -> bool:
+def is_same_in_parts(whole: Report, parts: Report) -> bool:
     """One part may show what another one lacks, so that UNKNOWN of a part says nothing of the whole. Of cycles those
     are named that break most, so that one in a part may hide another one's name."""
     names = [{name for name in one.anomalies if not (weakest(name) or is_cycle(name))} for one in (whole, parts)]

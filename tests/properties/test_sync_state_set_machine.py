@@ -178,8 +178,8 @@ def least_of_the_connected(members: Sequence[int], acked: Mapping[int, int]) -> 
     return least_acked_offset([member for member in members if member in acked], acked)
 
 
-def joins_without_holding_all(view: SetView, slaves: Mapping[int, SlaveProgress], **known: int) -> Any:
-    return wanted_members(view, slaves, **{**known, "confirm_offset": 0, "epoch_start_offset": 0})
+def joins_without_holding_all(view: SetView, slaves: Mapping[int, SlaveProgress], **bounds: int) -> Any:
+    return wanted_members(view, slaves, **{**bounds, "confirm_offset": 0, "epoch_start_offset": 0})
 
 
 def believes_that_it_is_gone(view: SetView, answer: SyncStateSet) -> SetView:

@@ -35,9 +35,9 @@ class Turned:
         self.restart(0)
 
     def restart(self, now_ms: int) -> None:
-        self.known, self.past_end = self.checkpoint, len(self.topic.waiting)
+        self.resumed_from, self.past_end = self.checkpoint, len(self.topic.waiting)
         self.wheel = TimerWheel(self.log, precision_ms=PRECISION_MS, slots=SLOTS, window_slots=WINDOW)
-        self.wheel.begin(self.known, now_ms)
+        self.wheel.begin(self.resumed_from, now_ms)
         self.take_in(now_ms)
 
     def take_in(self, now_ms: int) -> None:
@@ -45,7 +45,7 @@ class Turned:
         while wheel.next_queue_offset < len(self.topic.waiting):
             offset = wheel.next_queue_offset
             _, due_ms, origin = self.topic.waiting[offset]
-            if self.known.is_done(offset, due_ms):
+            if self.resumed_from.is_done(offset, due_ms):
                 wheel.passed_over(offset)
             else:
                 wheel.add(due_ms, 0, 0, offset, now_ms, origin if offset < self.past_end else None)

@@ -121,10 +121,10 @@ def test_logs_without_their_first_bytes_are_cut_where_they_part_or_known_to_have
                 assert point is None or point <= max(parts_at, own_begin)
 
 
-def check_epochs(taken: EpochMap, known: EpochMap, begin: int, end: int) -> None:
+def check_epochs(taken: EpochMap, own: EpochMap, begin: int, end: int) -> None:
     """Of each byte they say the same."""
     for offset in range(begin, end):
-        one, other = taken.entry_at(offset), known.entry_at(offset)
+        one, other = taken.entry_at(offset), own.entry_at(offset)
         assert (one and one.master_epoch) == (other and other.master_epoch)
 
 

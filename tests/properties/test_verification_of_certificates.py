@@ -43,13 +43,13 @@ def holds(require: Callable[..., None], *arguments: Any) -> bool:
     return True
 
 
-def orders(history: TransactionHistory, demand: Demand, shown: list[int]) -> Iterator[list[Any]]:
+def orders(history: TransactionHistory, demand: Demand, starts: list[int]) -> Iterator[list[Any]]:
     """All of the transactions that are known to have happened."""
     if demand.family is not Family.SNAPSHOT:
-        yield from map(list, permutations(shown))
+        yield from map(list, permutations(starts))
         return
-    for events in permutations([f"{side}{start}" for start in shown for side in "bc"]):
-        if all(events.index(f"b{start}") < events.index(f"c{start}") for start in shown):
+    for events in permutations([f"{side}{start}" for start in starts for side in "bc"]):
+        if all(events.index(f"b{start}") < events.index(f"c{start}") for start in starts):
             yield list(events)
 
 
@@ -66,9 +66,9 @@ SHOWING: dict[Seen, tuple[str, ...]] = {
 class EveryStep:
     """All steps that the verification accepts, found by trying; each with a shortest path where it needs one."""
 
-    def __init__(self, history: TransactionHistory, demand: Demand, shown: list[int]) -> None:
+    def __init__(self, history: TransactionHistory, demand: Demand, starts: list[int]) -> None:
         self.history, self.demand = history, demand
-        self.transactions = [INITIAL, *shown]
+        self.transactions = [INITIAL, *starts]
         self.facts = Facts(history=history, demand=demand)
         self.steps: list[dict[str, Any]] = []
         self.taken: list[JudgedStep] = []

@@ -61,7 +61,7 @@ class History:
         return frozenset((INITIAL, t) for t in self.nodes if t != INITIAL)
 
     @property
-    def known(self) -> Pairs:
+    def version_pairs(self) -> Pairs:
         return frozenset((u, v) for _, u, v in self.rows.version_edges.tolist())
 
     @property
@@ -124,7 +124,7 @@ def realtime(history: History) -> Pairs:
 
 
 def base(history: History, extra: Order) -> Pairs:
-    return history.initial | history.read | history.known | extra(history)
+    return history.initial | history.read | history.version_pairs | extra(history)
 
 
 def some_commit_order(history: History, extra: Order, demanded: Pairs) -> bool:
@@ -154,7 +154,7 @@ def read_uncommitted(extra: Order) -> Callable[[History], bool]:
     """Reads decide nothing but the order of versions."""
 
     def holds(history: History) -> bool:
-        before = history.initial | history.known | extra(history)
+        before = history.initial | history.version_pairs | extra(history)
         return next(orders(list(history.nodes), before), None) is not None
 
     return holds

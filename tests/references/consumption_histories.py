@@ -61,7 +61,7 @@ def random_consumption(rng: random.Random, operations: int, *, is_divided: bool)
             busy[place] = {**row, "type": "ok", "value": {"group": group, "offset": offset}}
         else:
             row = {**base, "type": "invoke", "f": "consume", "value": {"group": group}}
-            messages = _given(rng, group, sent, failed[group])
+            messages = _consumed(rng, group, sent, failed[group])
             busy[place] = {**row, "type": "ok", "value": {**who, "messages": messages}}
             if messages:
                 in_hand[place] = (group, member, messages)
@@ -69,7 +69,7 @@ def random_consumption(rng: random.Random, operations: int, *, is_divided: bool)
     return rows + _last(rng, lives, sent, dead, is_divided=is_divided)
 
 
-def _given(rng: random.Random, group: str, sent: list[Row], failed: list[Row]) -> list[Row]:
+def _consumed(rng: random.Random, group: str, sent: list[Row], failed: list[Row]) -> list[Row]:
     if failed and rng.random() < 0.6:
         one = failed.pop(0)
         tries = one["tries"] + rng.choices((1, 0, 2), (12, 1, 1))[0]

@@ -150,11 +150,11 @@ def defined_anomalies(rows: list[Row]) -> Counter[str]:
     return +found
 
 
-def consumer_anomalies(mine: list[Row], queue: str, known: set[tuple[str, int]]) -> Counter[str]:
+def consumer_anomalies(mine: list[Row], queue: str, positions: set[tuple[str, int]]) -> Counter[str]:
     found: Counter[str] = Counter()
 
     def skips(start: int, end: int) -> bool:
-        return any(q == queue and start < offset < end for q, offset in known)
+        return any(q == queue and start < offset < end for q, offset in positions)
 
     last: int | None = None
     sent: int | None = None

@@ -336,7 +336,7 @@ def _plain_of_any(name: str, decode: Callable[[bytes], Any], sample: bytes) -> C
     return Codec(name=name, decode=decode, refuses=refuses, samples=((sample,),), exact=False)
 
 
-def _shown(name: str, read: Callable[[Any], Any], sample: Any) -> Codec:
+def _json_codec(name: str, read: Callable[[Any], Any], sample: Any) -> Codec:
     """Of JSON that administrators are shown."""
     return _plain_of_any(name, lambda body: read(decode_json(body)), json_body(sample))
 
@@ -523,12 +523,12 @@ CODECS: tuple[Codec, ...] = (
         _answer(KnownControllers(addresses=("c1:9878", "c4:9878"), version=7).to_fields()),
     ),
     _plain("properties", decode_properties, ValueError, encode_properties({"a =b": " c:\\\n", "é": "😀"})),
-    _shown(
+    _json_codec(
         "broker groups",
         broker_groups_from_json,
         {"brokerAddrTable": {"g": {"cluster": "c", "brokerAddrs": {"0": "b1:1"}}}},
     ),
-    _shown(
+    _json_codec(
         "epochs",
         epochs_from_json,
         {

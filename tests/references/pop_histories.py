@@ -97,7 +97,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Given:
+class Delivery:
     """One delivery."""
 
     by: Done
@@ -125,11 +125,11 @@ def operations_of(rows: list[Row]) -> list[Done]:
     return sorted(done, key=lambda one: one.start)
 
 
-def visible(given: Given, moment: int, again: Given, changes: list[Done]) -> int:
-    """When the message may have been visible after `given`, which was at that moment, as `again` could find it."""
-    bound = moment + given.by.value["invisible_ms"] * MS
+def visible(delivery: Delivery, moment: int, again: Delivery, changes: list[Done]) -> int:
+    """When the message may have been visible after `delivery`, which was at that moment, as `again` could find it."""
+    bound = moment + delivery.by.value["invisible_ms"] * MS
     for change in changes:
-        if not given.is_last_before(change):
+        if not delivery.is_last_before(change):
             continue
         changed = change.start_ns + change.value["invisible_ms"] * MS
         if change.kind == "ok" and change.end < again.by.start:
@@ -140,7 +140,7 @@ def visible(given: Given, moment: int, again: Given, changes: list[Done]) -> int
 
 
 def can_have_come(
-    left: list[Given], changes: list[Done], tolerance_ns: int, before: tuple[Given, int] | None = None
+    left: list[Delivery], changes: list[Done], tolerance_ns: int, before: tuple[Delivery, int] | None = None
 ) -> bool:
     """Whether some order of these deliveries, behind one that was at that moment, and some moments of theirs keep each
     invisible for the sake of the one before it."""
@@ -164,11 +164,11 @@ def defined_pops(rows: list[Row], tolerance_ns: int) -> Counter[str]:
     drained = max(
         (one.start for one in done if one.f == "drain" and one.kind == "ok" and not one.value["deliveries"]), default=-1
     )
-    given: dict[int, list[Given]] = {}
+    given: dict[int, list[Delivery]] = {}
     for one in done:
         if one.f in DELIVERING and one.kind == "ok":
             for delivery in one.value["deliveries"] or ():
-                given.setdefault(delivery["message"], []).append(Given(one, delivery["times"], FOREVER))
+                given.setdefault(delivery["message"], []).append(Delivery(one, delivery["times"], FOREVER))
     for deliveries in given.values():
         for place, one in enumerate(deliveries):
             later = [other.by.start for other in deliveries[place + 1 :] if other.by.process == one.by.process]
@@ -181,20 +181,20 @@ def defined_pops(rows: list[Row], tolerance_ns: int) -> Counter[str]:
     return +anomalies
 
 
-def _of_message(of: dict[str, list[Done]], given: list[Given], drained: int, tolerance_ns: int) -> Counter[str]:
+def _of_message(of: dict[str, list[Done]], deliveries: list[Delivery], drained: int, tolerance_ns: int) -> Counter[str]:
     found: Counter[str] = Counter()
     sends = of["send"]
     acked = [send for send in sends if send.kind == "ok"]
-    if given and (not sends or min(g.by.end for g in given) < min(send.start for send in sends)):
+    if deliveries and (not sends or min(g.by.end for g in deliveries) < min(send.start for send in sends)):
         found["unexpected"] += 1
-    elif given and all(send.kind == "fail" for send in sends):
+    elif deliveries and all(send.kind == "fail" for send in sends):
         found["aborted-read"] += 1
     if acked and all(ack.kind == "fail" for ack in of["ack"]):
         found["lost" if min(send.end for send in acked) < drained else "undecided"] += 1
     confirmed = [ack for ack in of["ack"] if ack.kind == "ok"]
-    found["redelivered-after-ack"] += sum(any(ack.end < g.by.start for ack in confirmed) for g in given)
-    if not can_have_come(given, of["change"], tolerance_ns):
+    found["redelivered-after-ack"] += sum(any(ack.end < g.by.start for ack in confirmed) for g in deliveries)
+    if not can_have_come(deliveries, of["change"], tolerance_ns):
         found["redelivered-early"] += 1
-    for two in given:
-        found["times-not-risen"] += any(one.by.end < two.by.start and two.times <= one.times for one in given)
+    for two in deliveries:
+        found["times-not-risen"] += any(one.by.end < two.by.start and two.times <= one.times for one in deliveries)
     return found

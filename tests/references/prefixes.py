@@ -23,7 +23,7 @@ OTHERS = 1_000
 Row = dict[str, Any]
 
 
-def judged(
+def judge(
     rows: list[Row], value_type: pa.DataType, checker: Checker, repeats: tuple[CompletionEchoes, ...]
 ) -> CheckerResult | None:
     """None for what is no history."""

@@ -55,7 +55,7 @@ def random_forks(rng: random.Random, *, rewrites: float) -> list[Row]:
     written: dict[tuple[str, str], int] = {}
     plan: list[tuple[str, str | None, Any, Any]] = []
 
-    def shown(key: str, register: str) -> int | None:
+    def show(key: str, register: str) -> int | None:
         if rng.random() < disorder:
             return rng.choice((None, None, 1, 1, 2))
         return written.get((key, register))
@@ -70,7 +70,7 @@ def random_forks(rng: random.Random, *, rewrites: float) -> list[Row]:
             writes = [part("w", new[0], written[key, new[0]])]
             registers = registers[: rng.choice((0, 3))]
         asked = writes + [part("r", register, None) for register in registers]
-        completed = writes + [part("r", register, shown(key, register)) for register in registers]
+        completed = writes + [part("r", register, show(key, register)) for register in registers]
         f = "txn" if writes and registers else "write" if writes else "read"
         plan.append((f, key, {"txn": asked}, {"txn": completed}))
     return interleaved(rng, plan)
@@ -114,7 +114,7 @@ def random_growth(rng: random.Random) -> list[Row]:
     held = dict.fromkeys(["a", "b", "a/x", "a/y"], 0)
     plan: list[tuple[str, str | None, Any, Any]] = []
 
-    def shown(register: str, now: int) -> Row:
+    def show(register: str, now: int) -> Row:
         value: int | None = held[register]
         if rng.random() < disorder:
             value = rng.choice((None, max(0, held[register] - 1), held[register] + 1))
@@ -125,12 +125,12 @@ def random_growth(rng: random.Random) -> list[Row]:
         key = rng.choice("ab")
         if rng.random() < 0.3:
             names = rng.sample("xy", rng.choice((1, 2)))
-            plan.append(("read", "a", None, {"reads": [{"key": name} | shown(f"a/{name}", now) for name in names]}))
+            plan.append(("read", "a", None, {"reads": [{"key": name} | show(f"a/{name}", now) for name in names]}))
             continue
         f = rng.choice(("read", "read", "inc"))
         held[key] += f == "inc"
         held[f"a/{rng.choice('xy')}"] += 1
-        plan.append((f, key, None, shown(key, now)))
+        plan.append((f, key, None, show(key, now)))
     return interleaved(rng, plan)
 
 
@@ -171,7 +171,7 @@ def random_causes(rng: random.Random) -> list[Row]:
         written[key, register].append(new)
         return new
 
-    def shown(key: str, register: str) -> int | None:
+    def show(key: str, register: str) -> int | None:
         if rng.random() < disorder:
             return rng.choice((None, 0, rng.randrange(values)))
         known = written[key, register]
@@ -187,7 +187,7 @@ def random_causes(rng: random.Random) -> list[Row]:
                     completed.append(asked[-1])
                 if rng.random() < 0.6:
                     asked.append(part("r", register, None))
-                    completed.append(part("r", register, shown(key, register)))
+                    completed.append(part("r", register, show(key, register)))
                 if rng.random() < 0.2:
                     asked.append(part("w", register, write(key, register)))
                     completed.append(asked[-1])
@@ -199,7 +199,7 @@ def random_causes(rng: random.Random) -> list[Row]:
         f = rng.choice(("read-init", "read", "write"))
         value = write(key, "") if f == "write" else None
         position[key] += f == "write" or rng.random() < 0.5
-        answer = {"value": value if f == "write" else shown(key, ""), "position": str(position[key]), "link": link}
+        answer = {"value": value if f == "write" else show(key, ""), "position": str(position[key]), "link": link}
         plan.append((f, key, None if value is None else {"value": value}, answer))
     return interleaved(rng, plan)
 

@@ -288,15 +288,15 @@ def with_other_processes(history: WrittenHistory, rng: random.Random) -> Written
     return replace(history, rows=[row | {"process": numbers[row["process"]]} for row in history.rows])
 
 
-def with_other_keys(history: WrittenHistory, rng: random.Random, given: Sequence[str] = ()) -> WrittenHistory | None:
-    """Keys, queues, groups, members and nodes by other names; `given` are the first of these for keys."""
-    told: dict[str, dict[str, str]] = defaultdict(dict)
-    new = iter([*given, *(f"{'ä' * rng.randrange(3)}k{number}" for number in rng.sample(range(1000), 400))])
+def with_other_keys(history: WrittenHistory, rng: random.Random, first: Sequence[str] = ()) -> WrittenHistory | None:
+    """Keys, queues, groups, members and nodes by other names; `first` are the first of these for keys."""
+    names: dict[str, dict[str, str]] = defaultdict(dict)
+    new = iter([*first, *(f"{'ä' * rng.randrange(3)}k{number}" for number in rng.sample(range(1000), 400))])
 
     def name(kind: str, old: str) -> str:
         if kind == "key" and old.startswith(RETRY_PREFIX):
             return RETRY_PREFIX + name("group", old.removeprefix(RETRY_PREFIX))
-        return told[kind].setdefault(old, "") or told[kind].setdefault(old + "\0", next(new))
+        return names[kind].setdefault(old, "") or names[kind].setdefault(old + "\0", next(new))
 
     def leaf(member: str, cell: Any) -> Any:
         kind = {"queue": "key", "link": "position"}.get(member, member)
@@ -596,7 +596,7 @@ def by_key(history: WrittenHistory) -> dict[str, WrittenHistory]:
 
 
 @dataclass(frozen=True)
-class Told:
+class Report:
     """What is said of a history."""
 
     verdict: str
@@ -609,16 +609,16 @@ def table_of(history: WrittenHistory) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=history_schema(VALUE_TYPES[history.checker]))
 
 
-def told(history: WrittenHistory) -> Told:
+def report(history: WrittenHistory) -> Report:
     request = CheckRequest(history=table_of(history), repeats=repeats_of(history), run=history.run)
     checkers = {"it": checker_of(history), "vacuity": Vacuity(subject="x", evidence=evidence_of(history))}
     try:
         results = check_history(request, checkers, InProcessEngine())
     except MalformedHistory as error:
-        return Told(f"refused: {error.reason}", frozenset())
+        return Report(f"refused: {error.reason}", frozenset())
     verdict = merge(result.verdict for result in results.values()).value
     failed = [reason for result in results.values() for reason in result.reasons if "checker failed" in reason]
-    return Told(failed[0] if failed else verdict, frozenset(results["it"].anomalies))
+    return Report(failed[0] if failed else verdict, frozenset(results["it"].anomalies))
 
 
 def weakest(name: str) -> bool:
@@ -626,9 +626,9 @@ def weakest(name: str) -> bool:
     return name.startswith(NO_ORDER)
 
 
-def told_together(parts: Iterable[Told]) -> Told:
+def told_together(parts: Iterable[Report]) -> Report:
     """What is to be said of histories in one; of what is found in none and unknown of some, the verdict is open."""
     some = list(parts)
     verdicts = {one.verdict for one in some}
     verdict = next(iter(verdicts)) if len(verdicts) == 1 else "invalid" if "invalid" in verdicts else "unknown"
-    return Told(verdict, frozenset[str]().union(*(one.anomalies for one in some)))
+    return Report(verdict, frozenset[str]().union(*(one.anomalies for one in some)))

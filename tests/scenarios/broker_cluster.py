@@ -282,14 +282,14 @@ class Cluster:
         await self._host.network.listen(10912, accept)
         return lambda: bool(followers)
 
-    def said(self, node: str, event: str) -> list[dict[str, Any]]:
+    def reported(self, node: str, event: str) -> list[dict[str, Any]]:
         """All events of this name that the node has reported."""
         events = [json.loads(line) for line in self._environment.events()[node]]
         return [each for each in events if each["event"] == event]
 
     async def until_said(self, node: str, event: str, within_s: float = 30) -> None:
         async def is_said() -> bool:
-            return bool(self.said(node, event))
+            return bool(self.reported(node, event))
 
         await self.until(is_said, within_s)
 

@@ -30,7 +30,7 @@ def member(cluster: Cluster, name: str, **config: Any) -> Member:
     return Member(cluster, name, divided_by=DividedBy.BROKERS, **config)
 
 
-async def told(cluster: Cluster, node: str, client_id: str, **request: Any) -> list[str] | None:
+async def assigned_to(cluster: Cluster, node: str, client_id: str, **request: Any) -> list[str] | None:
     """`mode queue` of each assignment of this member, None for no answer to that."""
     asked = AssignmentRequest(**{"topic": TOPIC, "group": "readers", "client_id": client_id, **request})
     found = assignments(await cluster.answer(f"{node}:10911", asked.encode()))
@@ -47,7 +47,7 @@ def knows(cluster: Cluster, node: str, *members: str) -> Callable[[], Coroutine[
 
 
 async def parts(cluster: Cluster, names: Sequence[str], **request: Any) -> list[list[str] | None]:
-    return [await told(cluster, "b1", name, **request) for name in names]
+    return [await assigned_to(cluster, "b1", name, **request) for name in names]
 
 
 def test_a_broker_divides_by_the_strategy_that_is_asked_for():
@@ -59,11 +59,11 @@ def test_a_broker_divides_by_the_strategy_that_is_asked_for():
         dealt = await parts(cluster, names, strategy="AVG_BY_CIRCLE")
         assert dealt == [["PULL 0", "PULL 3"], ["PULL 1"], ["PULL 2"]]
         assert await parts(cluster, names, strategy="BY_LUCK") == [None] * 3
-        assert await told(cluster, "b1", "stranger") == []
-        assert await told(cluster, "b1", "m1", group="nobody") is None
-        assert await told(cluster, "b1", "m1", topic="no such topic") is None
+        assert await assigned_to(cluster, "b1", "stranger") == []
+        assert await assigned_to(cluster, "b1", "m1", group="nobody") is None
+        assert await assigned_to(cluster, "b1", "m1", topic="no such topic") is None
         every = [f"PULL {number}" for number in range(4)]
-        assert await told(cluster, "b1", "m1", model=MessageModel.BROADCASTING) == every
+        assert await assigned_to(cluster, "b1", "m1", model=MessageModel.BROADCASTING) == every
         await cluster.until(lambda: members[1].has(2), 25)
         await send(cluster, "b1", 2, "a")
         await until_got(cluster, ["a"], members[1])
@@ -84,11 +84,11 @@ def test_members_that_pop_share_queues_as_an_administrator_has_set_it():
             setting = RequestModeSetting(topic=TOPIC, group="readers", mode=RequestMode.POP, shared_queues=shared)
             assert await cluster.ask("b1", setting.encode()) == OK
             assert await parts(cluster, names) == expected
-        assert await told(cluster, "b1", "m1", topic=retry_topic("readers")) == ["PULL 0"]
+        assert await assigned_to(cluster, "b1", "m1", topic=retry_topic("readers")) == ["PULL 0"]
         more = [member(cluster, "m5")]
         await cluster.until(knows(cluster, "b1", *names, "m5"), 5)
         # More members than queues: each has one.
-        assert await told(cluster, "b1", "m5") == ["POP 0"]
+        assert await assigned_to(cluster, "b1", "m5") == ["POP 0"]
         assert len(members + more) == 5
 
     play(story, brokers=1, **FOUR_QUEUES)
@@ -121,10 +121,10 @@ def test_a_request_mode_outlives_a_restart_and_a_change_of_master():
         await cluster.until_master("b2")
         reader = member(cluster, "m1")
         await cluster.until(knows(cluster, "b2", "m1"), 60)
-        assert await told(cluster, "b2", "m1") == ["POP -1"]
+        assert await assigned_to(cluster, "b2", "m1") == ["POP -1"]
         await cluster.boot("b1")
         await cluster.until(knows(cluster, "b1", "m1"), 60)
-        assert await told(cluster, "b1", "m1") == ["POP -1"]
+        assert await assigned_to(cluster, "b1", "m1") == ["POP -1"]
         reader.consumer.close()
 
     play(story, slaveSynchronizePeriod=500, **FOUR_QUEUES)
@@ -160,7 +160,7 @@ def test_a_broker_divides_topics_that_messages_come_again_from_unless_that_is_fo
         await cluster.until(knows(cluster, "b1", "m1"), 5)
         await cluster.sleep(1)
         expected = ["PULL 0"] if mutant is None else []
-        assert await told(cluster, "b1", "m1", topic=retry_topic("readers")) == expected
+        assert await assigned_to(cluster, "b1", "m1", topic=retry_topic("readers")) == expected
         reader.consumer.close()
 
     play(story, brokers=1, mutant=mutant)

@@ -20,7 +20,7 @@ def test_an_empty_slave_begins_where_its_masters_log_does_and_knows_queues_that_
         await cluster.sleep(15)
         assert await cluster.queue_range("b2") == await cluster.queue_range("b1") == (10, 10)
         assert await cluster.read("b2", "cards") == LETTERS[10:15]
-        (event,) = cluster.said("b2", "begun")
+        (event,) = cluster.reported("b2", "begun")
         assert (event["at"], event["is_part"]) == (1700, False)
         await send(cluster, "b1", LETTERS[20:21])
         await cluster.sleep(2)
@@ -32,9 +32,9 @@ def test_an_empty_slave_begins_where_its_masters_log_does_and_knows_queues_that_
 def test_a_slave_whose_place_has_expired_stays_as_it_is_until_a_human_decides() -> None:
     async def story(cluster: Cluster) -> None:
         await left_behind(cluster)
-        assert cluster.said("b2", "manual_repair_needed")
+        assert cluster.reported("b2", "manual_repair_needed")
         assert await cluster.read("b2") == LETTERS[:5]
-        assert not cluster.said("b2", "truncated")
+        assert not cluster.reported("b2", "truncated")
 
     play(story, MASTER, slave(1), **EXPIRING)
 
@@ -42,7 +42,7 @@ def test_a_slave_whose_place_has_expired_stays_as_it_is_until_a_human_decides() 
 def test_a_slave_whose_place_has_expired_copies_what_is_left_anew_where_it_is_to() -> None:
     async def story(cluster: Cluster) -> None:
         await left_behind(cluster)
-        assert [event["begin"] for event in cluster.said("b2", "copied_anew")] == [1700]
+        assert [event["begin"] for event in cluster.reported("b2", "copied_anew")] == [1700]
         assert await cluster.read("b2", start=10) == LETTERS[10:15]
         await send(cluster, "b1", LETTERS[15:16])
         await cluster.sleep(2)
@@ -73,8 +73,8 @@ def test_a_slave_whose_master_begins_anew_before_what_the_slave_has_left_keeps_i
         await send(cluster, "b1", LETTERS[15:24])
         await cluster.boot("b2")
         await cluster.sleep(10)
-        assert cluster.said("b2", "manual_repair_needed")
-        assert not cluster.said("b2", "set_aside")
+        assert cluster.reported("b2", "manual_repair_needed")
+        assert not cluster.reported("b2", "set_aside")
         assert await cluster.read("b2", start=10) == LETTERS[10:15]
 
     play(story, MASTER, slave(1), **EXPIRING)
@@ -90,7 +90,7 @@ def test_a_slave_that_is_too_slow_for_what_expires_is_parted_from_its_master_and
         await cluster.sleep(60)
         await send(cluster, "b1", LETTERS[1:2])
         await cluster.sleep(5)
-        assert cluster.said("b1", "follower_left_behind")
+        assert cluster.reported("b1", "follower_left_behind")
         start, end = await cluster.queue_range("b1")
         assert (await cluster.queue_range("b2"))[1] == end
         assert (await cluster.read("b2", start=start))[-1] == LETTERS[1]

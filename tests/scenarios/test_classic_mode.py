@@ -166,7 +166,7 @@ def test_a_slave_ahead_of_its_master_sets_the_surplus_aside_and_follows_again() 
         assert await cluster.send("b1", "d") == [OK]
         await cluster.until_equal("b1", "b2")
         assert await cluster.read("b2") == ["a", "d"]
-        (kept,) = cluster.said("b2", "set_aside")
+        (kept,) = cluster.reported("b2", "set_aside")
         assert kept["end"] == surplus_end
         assert b"b" in cluster.file("b2", str(kept["path"]))
 
@@ -209,7 +209,7 @@ def test_a_slave_whose_master_lost_its_disk_keeps_what_it_has_for_a_human() -> N
         assert (await cluster.log("b1")).max_offset > (await cluster.log("b2")).max_offset
         await cluster.sleep(60)
         assert await cluster.read("b2") == ["a", "b"]
-        assert cluster.said("b2", "manual_repair_needed")
+        assert cluster.reported("b2", "manual_repair_needed")
 
     play(story, SYNC_MASTER, slave(1))
 

@@ -70,8 +70,8 @@ def test_each_pairing_runs_and_switches_exactly_where_mode_and_controllers_are_b
 
     async def story(cluster: Deployed) -> None:
         if not await cluster.is_published("a", 30):
-            assert cluster.said("b1", "cannot_come_online")
-            assert cluster.said("b2", "cannot_come_online")
+            assert cluster.reported("b1", "cannot_come_online")
+            assert cluster.reported("b2", "cannot_come_online")
             found.append(OFFLINE)
             return
         await cluster.sleep(15)

@@ -517,10 +517,10 @@ def test_17_brokers_find_the_active_controller_again_within_one_period():
         first = await cluster.active_controller()
         await cluster.cut(*((first, other) for other in ("c1", "c2", "c3", "b1", "b2") if other != first))
         cut_s = cluster.now_s
-        assert [event for event in cluster.said("b1", "active_controller") if event["time"] > cut_s * 1e9] == []
+        assert [event for event in cluster.reported("b1", "active_controller") if event["time"] > cut_s * 1e9] == []
 
         async def has_found_another() -> bool:
-            events = cluster.said("b1", "active_controller")
+            events = cluster.reported("b1", "active_controller")
             return bool(events) and events[-1]["address"].partition(":")[0] != first
 
         # At most a period, and three seconds for the silent one.

@@ -25,7 +25,7 @@ async def all_so_far_expires(cluster: Cluster, node: str) -> None:
     await send(cluster, node, FILLERS)
 
     async def is_gone() -> bool:
-        deleted = [cluster.said(broker, "deleted") for broker in cluster.brokers]
+        deleted = [cluster.reported(broker, "deleted") for broker in cluster.brokers]
         return all(events and events[-1]["to"] >= end for events in deleted)
 
     await cluster.until(is_gone, 2 * KEPT_S)
@@ -57,7 +57,7 @@ def test_a_new_master_passes_over_delayed_messages_that_have_expired_and_deliver
         await fail_over(cluster)
         assert await send_later(cluster, "b2", 1, "soon") == [OK]
         await until_left(cluster, "b2", ["soon"])
-        (event,) = cluster.said("b2", "undelivered")
+        (event,) = cluster.reported("b2", "undelivered")
         assert (event["level"], event["before"]) == (2, 1)
         await cluster.sleep(60)
         assert await left(cluster, "b2") == ["soon", "in time"]
@@ -96,7 +96,7 @@ def test_a_transaction_whose_half_has_expired_is_open_no_more_and_others_end_as_
         await half(producer, "never")
         await all_so_far_expires(cluster, "b1")
         await cluster.sleep(5)
-        assert [event["offset"] for event in cluster.said("b1", "transaction_expired")] == [0]
+        assert [event["offset"] for event in cluster.reported("b1", "transaction_expired")] == [0]
         await producer.end(await half(producer, "paid"), Decision.COMMIT)
         await until_left(cluster, "b1", ["paid"])
         decisions["paid later"] = Decision.COMMIT
@@ -138,7 +138,7 @@ def test_a_master_settles_what_it_has_given_out_and_deleted_since():
         assert await consumer.pop(invisible_ms=60_000) == ["a"]
         await all_so_far_expires(cluster, "b1")
         await cluster.sleep(60)
-        (event,) = cluster.said("b1", "popped_messages_deleted")
+        (event,) = cluster.reported("b1", "popped_messages_deleted")
         assert event["offsets"] == [0]
 
     play(story, **EXPIRING_SOON)

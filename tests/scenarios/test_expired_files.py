@@ -57,7 +57,7 @@ def test_8_an_empty_slave_begins_where_the_deleted_file_ended_and_is_told_the_ep
         assert (await cluster.log("b3")).epochs == {2: 1700}
         assert await cluster.queue_range("b3") == (10, 15)
         assert await cluster.read("b3", start=10) == LETTERS[10:15]
-        assert cluster.said("b3", "begun")[0]["at"] == 1700
+        assert cluster.reported("b3", "begun")[0]["at"] == 1700
 
     play(story, **EXPIRING)
 
@@ -74,7 +74,7 @@ def test_8_a_broker_that_comes_back_keeps_its_files_until_it_has_compared_its_lo
         await cluster.until_master("b2")
         await cluster.boot("b1")
         await cluster.sleep(2 * KEPT_S)
-        assert cluster.said("b1", "deleted") == []
+        assert cluster.reported("b1", "deleted") == []
         await cluster.heal()
         await cluster.until_members(1, 2)
         await cluster.until_equal("b1", "b2")
@@ -167,9 +167,9 @@ def test_a_slave_whose_place_has_expired_waits_for_manual_repair_and_says_so():
         await away_until_its_place_has_expired(cluster)
         await cluster.sleep(30)
         assert await cluster.members() == (1,)
-        (event,) = cluster.said("b2", "manual_repair_needed")
+        (event,) = cluster.reported("b2", "manual_repair_needed")
         assert "the master has deleted all before 1700" in event["reason"]
-        states = [event["state"] for event in cluster.said("b2", "ha_state")]
+        states = [event["state"] for event in cluster.reported("b2", "ha_state")]
         assert states[-2:] == ["HANDSHAKE", "SUSPEND"]
         assert await cluster.read("b2") == LETTERS[:3]
 
@@ -182,7 +182,7 @@ def test_a_slave_whose_place_has_expired_copies_anew_where_it_may():
         await cluster.until_members(1, 2)
         await cluster.until_equal("b1", "b2")
         assert await cluster.queue_range("b2") == (10, 15)
-        assert [event["begin"] for event in cluster.said("b2", "copied_anew")] == [1700]
+        assert [event["begin"] for event in cluster.reported("b2", "copied_anew")] == [1700]
         await send(cluster, "b1", LETTERS[15:16])
 
     play(story, copyAnewWhenExpired=True, **EXPIRING)
@@ -215,12 +215,12 @@ def test_replicas_that_deleted_different_files_understand_each_other():
 
 def test_states_of_a_connection_are_told_at_both_ends():
     async def story(cluster: Cluster) -> None:
-        states = [event["state"] for event in cluster.said("b2", "ha_state")]
+        states = [event["state"] for event in cluster.reported("b2", "ha_state")]
         assert states[-2:] == ["HANDSHAKE", "TRANSFER"]
-        assert [event["state"] for event in cluster.said("b1", "ha_state")][:2] == ["HANDSHAKE", "TRANSFER"]
+        assert [event["state"] for event in cluster.reported("b1", "ha_state")][:2] == ["HANDSHAKE", "TRANSFER"]
         await cluster.kill("b2")
         await cluster.until_members(1)
-        last = cluster.said("b1", "ha_state")[-1]
+        last = cluster.reported("b1", "ha_state")[-1]
         assert (last["slave"], last["state"]) == (2, "SHUTDOWN")
 
     play(story)

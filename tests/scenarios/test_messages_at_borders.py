@@ -41,14 +41,14 @@ GROUP = "g" * (MAX_NAME - len(retry_topic("")))
 SOON = {"messageDelayLevel": "1s 1s 1s 1s", "timerPrecisionMs": 100}
 
 
-def message(body: bytes | None, topic: str = TOPIC, beyond: int = 0, **given: object) -> SendRequest:
+def message(body: bytes | None, topic: str = TOPIC, beyond: int = 0, **fields: object) -> SendRequest:
     """With as large a body as may be, and so many bytes more, unless a body is given."""
-    properties = given.pop("properties", {})
+    properties = fields.pop("properties", {})
     assert isinstance(properties, Mapping)
     encoded = encode_properties(properties)
     if body is None:
         body = b"x" * (MOST + beyond - message_bytes(topic.encode(), b"", encoded))
-    return SendRequest(topic=topic, queue_id=0, body=body, born_timestamp_ms=0, properties=encoded.decode(), **given)  # type: ignore[arg-type]
+    return SendRequest(topic=topic, queue_id=0, body=body, born_timestamp_ms=0, properties=encoded.decode(), **fields)  # type: ignore[arg-type]
 
 
 async def stored(cluster: Cluster, topic: str, node: str = "b1") -> list[Message]:
@@ -197,7 +197,7 @@ def test_what_the_log_can_never_take_is_set_aside_and_told(
                 large -= 1
         assert await cluster.ask("b1", message(b"behind", LONG, properties=waits).encode()) == OK
         await until_stored(cluster, LONG, [b"behind"])
-        (told,) = cluster.said("b1", "undelivered")
+        (told,) = cluster.reported("b1", "undelivered")
         assert "do not fit into a segment" in told["reason"]
 
     room = {"mappedFileSizeCommitLog": MOST, "timerWheelSlots": 80, "timerRollWindowSlot": 20}

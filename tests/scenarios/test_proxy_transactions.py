@@ -67,8 +67,8 @@ def test_a_transaction_is_visible_once_it_is_committed_and_never_once_it_is_roll
     play(story, proxies=["p1"])
 
 
-@pytest.mark.parametrize(("resolution", "shown"), [("COMMIT", ["forgotten"]), ("ROLLBACK", [])])
-def test_of_a_transaction_that_nobody_ends_a_producer_is_asked(resolution: str, shown: list[str]) -> None:
+@pytest.mark.parametrize(("resolution", "messages"), [("COMMIT", ["forgotten"]), ("ROLLBACK", [])])
+def test_of_a_transaction_that_nobody_ends_a_producer_is_asked(resolution: str, messages: list[str]) -> None:
     async def story(cluster: Cluster) -> None:
         stream = await producer(cluster)
         begun = await half(cluster, "forgotten")
@@ -85,7 +85,7 @@ def test_of_a_transaction_that_nobody_ends_a_producer_is_asked(resolution: str, 
         )
         assert ended == Code.OK
         await cluster.sleep(2)
-        assert await cluster.read("b1") == shown
+        assert await cluster.read("b1") == messages
 
     play(story, proxies=["p1"])
 

@@ -108,7 +108,7 @@ def test_10_without_all_acks_readers_see_a_tail_that_may_be_lost_only_where_that
         await cluster.cut(("b1", "b2"))
         assert await cluster.send("b1", "a") == [OK]
         assert await cluster.read("b1") == seen
-        assert all(event["offset"] == 0 for event in cluster.said("b1", "confirmed"))
+        assert all(event["offset"] == 0 for event in cluster.reported("b1", "confirmed"))
         await cluster.kill("b1")
         await cluster.heal()
         await cluster.until_master("b2")

@@ -31,7 +31,7 @@ class Story:
             return refusal.response_code
         return ResponseCode.SUCCESS
 
-    async def known(self, broker: str) -> StaticTopic:
+    async def read_topic(self, broker: str) -> StaticTopic:
         topic = await self.admin.static_topic(f"{broker}:10911", TOPIC)
         assert topic is not None
         return topic
@@ -75,7 +75,7 @@ def test_a_queue_is_frozen_and_its_readers_are_led_on() -> None:
         assert await story.send(b"three") == "not-leader"
         assert await story.read("b1", 0) == ([(0, b"one"), (1, b"two")], 2)
         assert await story.read("b1", 2) == ([], 2)  # nobody knows yet where it goes on
-        frozen = await story.known("b1")
+        frozen = await story.read_topic("b1")
         assert frozen.queues[0].segments[0].end_offset == 2
         assert await story.tell("b1", opening(frozen)) == ResponseCode.SUCCESS
         assert await story.read("b1", 2) == ([], 10_000)
@@ -91,11 +91,11 @@ def test_a_frozen_queue_stays_frozen_under_the_next_master() -> None:
         await cluster.sleep(1)
         assert await story.send(b"one") == 0
         assert await story.tell("b1", freezing(story.topic)) == ResponseCode.SUCCESS
-        before = await story.known("b1")
+        before = await story.read_topic("b1")
         await cluster.kill("b1")
         await cluster.until_master("b2", 60)
         await cluster.sleep(2)
-        assert await story.known("b2") == before
+        assert await story.read_topic("b2") == before
         assert await story.send(b"two") == "not-leader"
         # The administrator that goes on asks for the same once more, and then for what comes next.
         assert await story.tell("b2", freezing(story.topic)) == ResponseCode.SUCCESS
@@ -111,10 +111,10 @@ def test_an_older_change_and_a_second_successor_are_refused() -> None:
         story = Story(cluster)
         assert await story.tell("b1", story.topic) == ResponseCode.SUCCESS
         assert await story.tell("b1", freezing(story.topic)) == ResponseCode.SUCCESS
-        frozen = await story.known("b1")
+        frozen = await story.read_topic("b1")
         assert await story.tell("b1", freezing(story.topic, "broker-c")) == ResponseCode.INVALID_PARAMETER
         assert await story.tell("b1", story.topic) == ResponseCode.INVALID_PARAMETER
-        assert await story.known("b1") == frozen
+        assert await story.read_topic("b1") == frozen
         story.close()
 
     play(story)
@@ -127,8 +127,8 @@ def test_a_queue_that_comes_back_goes_on_behind_where_it_was() -> None:
         await cluster.sleep(1)
         assert await story.send(b"one") == 0
         assert await story.tell("b1", freezing(story.topic)) == ResponseCode.SUCCESS
-        assert await story.tell("b1", opening(await story.known("b1"))) == ResponseCode.SUCCESS
-        away = (await story.known("b1")).queues[0]
+        assert await story.tell("b1", opening(await story.read_topic("b1"))) == ResponseCode.SUCCESS
+        away = (await story.read_topic("b1")).queues[0]
         back = next_step({OTHER: away}, 0, GROUP, 1)
         assert isinstance(back, Freeze) and back.group == OTHER
         frozen = back.queue.frozen_at(5, 1)

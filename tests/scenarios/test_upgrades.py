@@ -58,7 +58,7 @@ async def upgrade(cluster: Deployed, first: str, second: str) -> None:
 def test_where_the_logs_are_not_aligned_and_the_former_master_comes_first_nothing_is_lost() -> None:
     async def story(cluster: Deployed) -> None:
         await unaligned(cluster)
-        end = max(event["end"] for event in cluster.said("b1", "recovered")) or 0
+        end = max(event["end"] for event in cluster.reported("b1", "recovered")) or 0
         await upgrade(cluster, "b1", "b2")
         assert await cluster.read("b2") == ["a", "b", "c"]
         log = await cluster.log("b1")
@@ -75,7 +75,7 @@ def test_where_the_former_slave_comes_first_what_only_the_master_had_is_cut_and_
         await unaligned(cluster)
         await upgrade(cluster, "b2", "b1")
         assert await cluster.read("b1") == ["a", "b"]
-        (cut,) = cluster.said("b1", "truncated")
+        (cut,) = cluster.reported("b1", "truncated")
         assert cut["to"] == (await cluster.log("b2")).epochs[1] < cut["from_"]
 
     play(story, *NEW_NAME_SERVERS, *pair())
@@ -90,8 +90,8 @@ def test_where_the_logs_are_aligned_nothing_is_lost_either_way(order: tuple[str,
         await cluster.stop_cleanly("b2")
         await upgrade(cluster, *order)
         assert await cluster.read("b1") == await cluster.read("b2") == ["a"]
-        assert not cluster.said("b1", "truncated")
-        assert not cluster.said("b2", "truncated")
+        assert not cluster.reported("b1", "truncated")
+        assert not cluster.reported("b2", "truncated")
 
     play(story, *NEW_NAME_SERVERS, *pair())
 
@@ -99,7 +99,7 @@ def test_where_the_logs_are_aligned_nothing_is_lost_either_way(order: tuple[str,
 def test_a_slave_that_compares_no_logs_is_heard_while_there_is_nothing_to_send() -> None:
     async def story(cluster: Deployed) -> None:
         await cluster.sleep(60)
-        assert not cluster.said("b1", "slave_turned_away")
+        assert not cluster.reported("b1", "slave_turned_away")
         await cluster.publish("a")
         await cluster.until_letters("b2", "a")
 
@@ -121,7 +121,7 @@ def test_a_slave_that_compares_no_logs_waits_for_a_human_where_its_masters_goes_
         for letter in ("longer than what was lost" * 20, "b"):
             await cluster.publish(letter)
         await cluster.until_said("b2", "manual_repair_needed")
-        assert "no message starts at" in str(cluster.said("b2", "manual_repair_needed"))
+        assert "no message starts at" in str(cluster.reported("b2", "manual_repair_needed"))
         assert await cluster.read("b2") == ["a", "unsynced", "as well"]
         await cluster.sleep(120)
         await cluster.kill("b2")

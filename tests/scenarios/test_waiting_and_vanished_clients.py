@@ -110,7 +110,9 @@ def test_what_a_client_held_that_vanished_without_a_word_comes_again_and_its_con
         assert await receive(cluster, auto_renew=True) == [], "it may be cut off for a moment"
         await cluster.sleep(40)
         assert bodies(await receive(cluster, auto_renew=True, wait_s=10)) == [b"a"]
-        assert [each["remote"].partition(":")[0] for each in cluster.said("p1", "grpc_connection_ended")] == ["gone"]
+        assert [each["remote"].partition(":")[0] for each in cluster.reported("p1", "grpc_connection_ended")] == [
+            "gone"
+        ]
 
     play(story, brokers=1, proxies=["p1"])
 

@@ -25,12 +25,12 @@ STORM = Scenario(
 )
 
 
-def judged(mutant: str | None, runs: Path) -> Outcome:
+def run_storm(mutant: str | None, runs: Path) -> Outcome:
     return run_scenario(replace(STORM, mutant=mutant), runs=runs, engine="inprocess")
 
 
 def test_a_healthy_system_keeps_batches_whole_filters_exactly_and_finds_by_keys(tmp_path: Path) -> None:
-    outcome = judged(None, tmp_path)
+    outcome = run_storm(None, tmp_path)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert "log-features" in outcome.results
     (history,) = tmp_path.glob("**/history.parquet")
@@ -44,6 +44,6 @@ def test_a_healthy_system_keeps_batches_whole_filters_exactly_and_finds_by_keys(
     ("mutant", "anomaly"), [("filter-skips-one", "filtered-skip"), ("index-not-durable", "key-not-found")]
 )
 def test_a_planted_bug_is_caught_by_what_it_breaks(mutant: str, anomaly: str, tmp_path: Path) -> None:
-    outcome = judged(mutant, tmp_path)
+    outcome = run_storm(mutant, tmp_path)
     assert outcome.verdict is Verdict.INVALID
     assert anomaly in outcome.anomalies()

@@ -28,7 +28,7 @@ def storm(seed: int, *nemesis: str, workload: str = "register", mutant: str | No
         (3, "register", ("membership", "power", "pause")),
         (11, "log", ("membership", "partition", "kill")),
     ],
-    ids=lambda given: "+".join(given) if isinstance(given, tuple) else str(given),
+    ids=lambda value: "+".join(value) if isinstance(value, tuple) else str(value),
 )
 def test_controllers_are_replaced_and_nothing_is_forgotten(seed: int, workload: str, nemesis: tuple[str, ...]) -> None:
     judged = storm(seed, *nemesis, workload=workload)

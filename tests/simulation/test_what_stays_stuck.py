@@ -19,13 +19,13 @@ from system_under_test.rocketmq.broker.ha.following import Following
 BY_TIMES = "kill b3 every 4 for 1"
 
 
-def judged(nemesis: str) -> StormOutcome:
+def run_storm(nemesis: str) -> StormOutcome:
     scenario = Scenario(system="rocketmq", workload="log", nemesis=(nemesis,), rate=40, time_limit_s=10, seed=3)
     return blown_and_judged(scenario, registry.resolve(scenario))
 
 
 def test_the_storms_below_are_valid_where_nothing_is_changed() -> None:
-    assert judged(BY_TIMES).verdict is Verdict.VALID
+    assert run_storm(BY_TIMES).verdict is Verdict.VALID
 
 
 @pytest.mark.parametrize("claims", [True, False])
@@ -36,7 +36,7 @@ def test_a_nemesis_that_heals_nothing_before_the_end_of_the_storm(
         return self.active.get(entry.key), Effect(claims, "nothing was done")
 
     monkeypatch.setattr(Nemesis, "_stop", stop)
-    storm = judged(BY_TIMES)
+    storm = run_storm(BY_TIMES)
     assert storm.verdict is Verdict.UNKNOWN
     assert "faults were healed by nothing before the end of the storm: kill b3" in storm.words()
 
@@ -47,7 +47,7 @@ def test_a_nemesis_that_heals_nothing_at_all(monkeypatch: pytest.MonkeyPatch) ->
         return Effect(False, "nothing was done")
 
     monkeypatch.setattr(Nemesis, "_undo", undo)
-    storm = judged(BY_TIMES)
+    storm = run_storm(BY_TIMES)
     assert storm.verdict is Verdict.UNKNOWN
     assert "faults were not healed: kill b3" in storm.words()
 
@@ -85,7 +85,7 @@ def test_a_replica_that_never_follows_again_after_a_kill(monkeypatch: pytest.Mon
             await follow(self)
 
     monkeypatch.setattr(Following, "_run", run)
-    storm = judged(BY_TIMES)
+    storm = run_storm(BY_TIMES)
     assert storm.verdict is Verdict.INVALID
     assert set(storm.anomalies) == {"no-progress"}
 

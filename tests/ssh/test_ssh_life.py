@@ -66,9 +66,9 @@ def leaves_nothing(machines: Rack) -> Iterator[None]:
 class Cluster:
     """Beacons a and b on machines, driven from plain test functions."""
 
-    def __init__(self, inventory: str, logs: Path, said: list[str], *, real_clocks: bool) -> None:
+    def __init__(self, inventory: str, logs: Path, remarks: list[str], *, real_clocks: bool) -> None:
         machines = SshMachines(
-            parse_inventory(inventory, "hosts.toml"), faults=frozenset(), say=said.append, real_clocks=real_clocks
+            parse_inventory(inventory, "hosts.toml"), faults=frozenset(), say=remarks.append, real_clocks=real_clocks
         )
         self.environment = RemoteEnvironment(machines, client_hosts=RealHost, captures=True)
         self.machines = machines
@@ -86,9 +86,9 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(
-    inventory: str, logs: Path, said: list[str] | None = None, *, real_clocks: bool = False
+    inventory: str, logs: Path, remarks: list[str] | None = None, *, real_clocks: bool = False
 ) -> Iterator[Cluster]:
-    made = Cluster(inventory, logs, [] if said is None else said, real_clocks=real_clocks)
+    made = Cluster(inventory, logs, [] if remarks is None else remarks, real_clocks=real_clocks)
     try:
         yield made
     finally:

@@ -86,20 +86,20 @@ def test_only_what_was_never_sent_or_was_replaced_is_definite(trial: Any) -> Non
 class Registers:
     """As PySyncObj would answer: with what it was told to, or with its exception."""
 
-    def __init__(self, said: Any) -> None:
-        self.said = said
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
 
     def __getattr__(self, name: str) -> Any:
         def method(*arguments: Any, **options: Any) -> Any:
-            if isinstance(self.said, Exception):
-                raise self.said
-            return [name, *arguments] if self.said is None else self.said
+            if isinstance(self.answer, Exception):
+                raise self.answer
+            return [name, *arguments] if self.answer is None else self.answer
 
         return method
 
 
 @pytest.mark.parametrize(
-    ("request_", "reads", "said", "answer"),
+    ("request_", "reads", "result", "answer"),
     [
         ({"f": "read", "key": "r1"}, "here", None, {"value": ["read_here", "r1"]}),
         ({"f": "read", "key": "r1"}, "log", None, {"value": ["read_in_order", "r1"]}),
@@ -109,8 +109,8 @@ class Registers:
     ],
 )
 def test_a_node_answers_with_the_librarys_own_reason(
-    trial: Any, request_: dict[str, Any], reads: str, said: Any, answer: dict[str, Any]
+    trial: Any, request_: dict[str, Any], reads: str, result: Any, answer: dict[str, Any]
 ) -> None:
     serve = trial("serve")
-    failed = serve.SyncObjException(said) if said in (5, "Timeout") else said
+    failed = serve.SyncObjException(result) if result in (5, "Timeout") else result
     assert serve.answer(Registers(failed), reads, request_) == answer

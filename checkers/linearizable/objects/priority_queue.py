@@ -65,8 +65,9 @@ class _PriorityQueue:
             return never_empty_because(spans, lifetimes, clash, self.words)
         row, element = clash.elements[:-1], clash.elements[-1]
         return (
-            f"a dequeue returned {spans.render(lifetimes.value[element])} ({spans.when(int(lifetimes.taken[element]))}), but "
-            f"as long as this can have been there something smaller was there, too: {named(spans, lifetimes, row)}"
+            f"a dequeue returned {spans.render(lifetimes.value[element])} "
+            f"({spans.when(int(lifetimes.taken[element]))}), but as long as this can have been there something smaller was "
+            f"there, too: {named(spans, lifetimes, row)}"
         )
 
     def due(self, seen: Lifetimes, left: Lifetimes) -> Due:

@@ -17,7 +17,7 @@ RETRIED = {
 """By the public producers, unless they are set up otherwise."""
 
 
-def told(code: ResponseCode, language: Language, remark: str | None = "why") -> RemotingCommand:
+def public(code: ResponseCode, language: Language, remark: str | None = "why") -> RemotingCommand:
     request = RemotingCommand.request(10)
     request.language = language
     answer = RemotingCommand.response(code, {"a": "b"}, b"body", remark)
@@ -30,20 +30,20 @@ def told(code: ResponseCode, language: Language, remark: str | None = "why") -> 
     "code", [ResponseCode.NOT_MASTER, ResponseCode.DISK_FULL, ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH]
 )
 def test_what_was_refused_before_anything_was_written_is_asked_again(code, language):
-    answer = told(code, language)
+    answer = public(code, language)
     assert all(answer.code in codes for codes in RETRIED.values())
     assert answer.remark.endswith(": why")
-    assert told(code, language, None).remark
+    assert public(code, language, None).remark
 
 
 @pytest.mark.parametrize("code", [ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT])
 def test_what_may_have_been_written_is_not_asked_again(code):
     for language in Language:
-        assert told(code, language).code == code
+        assert public(code, language).code == code
     assert all(code not in codes for codes in RETRIED.values())
 
 
 def test_the_own_clients_hear_the_own_codes():
     for code in ResponseCode:
-        answer = told(code, Language.OTHER)
+        answer = public(code, Language.OTHER)
         assert (answer.code, answer.remark) == (code, "why")

@@ -57,7 +57,9 @@ IN_FULL = {
 }
 
 
-def told(rows: list[Row], repeats: tuple[CompletionEchoes, ...], path: Path | None = None) -> list[tuple[Any, Any]]:
+def transactions_in(
+    rows: list[Row], repeats: tuple[CompletionEchoes, ...], path: Path | None = None
+) -> list[tuple[Any, Any]]:
     history: Any = table(rows)
     if path is not None:
         pq.write_table(history, path, row_group_size=2)
@@ -77,7 +79,7 @@ def test_a_completion_says_what_was_asked(
     batch_rows: int, in_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", batch_rows)
-    found = told(SILENT, REPEATS, tmp_path / "history.parquet" if in_file else None)
+    found = transactions_in(SILENT, REPEATS, tmp_path / "history.parquet" if in_file else None)
     for i, one in enumerate(SILENT):
         said = IN_FULL.get(i, (one["value"], one["key"]))
         assert found[i] in (said, (said[0] or value(), said[1])), i
@@ -92,7 +94,7 @@ def test_a_history_that_says_everything_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("completed", ["ok", "fail", "info"])
 def test_a_key_is_left_out_whatever_was_done(completed: str) -> None:
-    assert told([row(0, "invoke", "read", key="q"), row(0, completed, "read")], ())[1][1] == "q"
+    assert transactions_in([row(0, "invoke", "read", key="q"), row(0, completed, "read")], ())[1][1] == "q"
 
 
 def test_another_key_is_no_answer() -> None:
@@ -102,7 +104,7 @@ def test_another_key_is_no_answer() -> None:
 
 def test_what_may_be_answered_otherwise_counts_as_it_is_answered() -> None:
     rows = [row(0, "invoke", "write", value(1, "a")), row(0, "ok", "write", value(None, "b"))]
-    assert told(rows, REPEATS)[1][0] == value(1, "b")
+    assert transactions_in(rows, REPEATS)[1][0] == value(1, "b")
 
 
 def test_strands_are_told_apart() -> None:

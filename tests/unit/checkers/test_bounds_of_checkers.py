@@ -18,7 +18,7 @@ from tests.references.history_language import parse_history
 HISTORIES = Path(__file__).parents[2] / "histories"
 
 
-def judged(text: str, directory: Path) -> CheckerResult:
+def judge(text: str, directory: Path) -> CheckerResult:
     written = parse_history(text)
     history = written.write(directory / "history.parquet")
     return checker_for(written.checker, written.options).check(CheckRequest(history=history), InProcessEngine())
@@ -46,7 +46,7 @@ def test_objects_with_too_much_at_them_to_follow_causes_are_not_judged(
     small: str, large: str, cells: int, found: int, left_out: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.causal.checker.CELLS", cells)
-    result = judged(OVERWRITTEN.replace("SMALL", small).replace("LARGE", large), tmp_path)
+    result = judge(OVERWRITTEN.replace("SMALL", small).replace("LARGE", large), tmp_path)
     reason = f"{left_out} reads are of objects with too many operations and processes"
     assert result.reasons == ((reason,) if left_out else ())
     assert {name: summary.count for name, summary in result.anomalies.items()} == (
@@ -59,7 +59,7 @@ def test_who_is_over_is_forgotten_where_many_consume_and_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("checkers.consumption.queues.PROCESSES_KEPT", 0)
-    assert set(judged((HISTORIES / "consumption" / "overlap.history").read_text(), tmp_path).anomalies) == {"overlap"}
+    assert set(judge((HISTORIES / "consumption" / "overlap.history").read_text(), tmp_path).anomalies) == {"overlap"}
 
 
 def test_faults_that_are_not_listed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ LISTS = pa.struct([("values", pa.list_(pa.int64())), ("node", pa.int64())])
 TXN = pa.struct([("txn", pa.list_(pa.struct([("f", pa.string()), ("key", pa.string())])))])
 
 
-def shown(evidence: Evidence, value: pa.DataType, *values: Any, **more: Any) -> list[int]:
+def places_of_evidence(evidence: Evidence, value: pa.DataType, *values: Any, **more: Any) -> list[int]:
     """Which of these reads are evidence, by their places."""
     row = {"time": 0, "process": 0, "type": "ok", "f": "read", **more}
     rows = [{"index": i, "value": one, **row} for i, one in enumerate(values)]
@@ -47,25 +47,25 @@ def parts(*fs: str) -> dict[str, Any]:
         (shows_members("read", "node", "-"), LISTS, [None, {"node": None}, {"values": [1]}], [{"node": 0}]),
         (reading("read", "r"), TXN, [None, {"txn": []}, parts("w"), parts("w", "w")], [parts("w", "r"), parts("r")]),
         (reading("read", "r"), INTEGER, [None, {"value": 1}], []),
-        (in_json("read", lambda said: said == 7, "-"), JSON, [None, {"json": None}, {"json": "8"}], [{"json": "7"}]),
-        (in_json("read", lambda said: said == 7, "-"), INTEGER, [None, {"value": 8}], [{"value": 7}]),
+        (in_json("read", lambda value: value == 7, "-"), JSON, [None, {"json": None}, {"json": "8"}], [{"json": "7"}]),
+        (in_json("read", lambda value: value == 7, "-"), INTEGER, [None, {"value": 8}], [{"value": 7}]),
     ],
 )
 def test_an_answer_is_evidence_if_it_says_something(
     evidence: Evidence, value: pa.DataType, silent: list[Any], telling: list[Any]
 ) -> None:
     places = list(range(len(silent), len(silent) + len(telling)))
-    assert shown(evidence, value, *silent, *telling) == places
-    assert shown(evidence, value, *silent) == []
+    assert places_of_evidence(evidence, value, *silent, *telling) == places
+    assert places_of_evidence(evidence, value, *silent) == []
     for other in ({"type": "invoke"}, {"type": "info"}, {"type": "fail"}, {"f": "write"}):
-        assert shown(evidence, value, *silent, *telling, **other) == []
+        assert places_of_evidence(evidence, value, *silent, *telling, **other) == []
 
 
 def test_a_failure_is_evidence_where_that_is_an_answer() -> None:
     missed = Evidence(f="read", type="fail", which=without_error, columns=("error",))
-    assert shown(missed, INTEGER, None, type="fail") == [0]
-    assert shown(missed, INTEGER, None, type="fail", error="timed out") == []
-    assert shown(missed, INTEGER, None, type="ok") == []
+    assert places_of_evidence(missed, INTEGER, None, type="fail") == [0]
+    assert places_of_evidence(missed, INTEGER, None, type="fail", error="timed out") == []
+    assert places_of_evidence(missed, INTEGER, None, type="ok") == []
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def final(*places: tuple[int, int], caught_up: bool = True) -> list[Row]:
     return [*read, *operation("caught-up", {"offset": 9}, node="b1", end="ok" if caught_up else "fail")]
 
 
-def judged(*operations: list[Row], excuses: tuple[Excuse, ...] = (), run: RunUnderCheck | None = None) -> CheckerResult:
+def judge(*operations: list[Row], excuses: tuple[Excuse, ...] = (), run: RunUnderCheck | None = None) -> CheckerResult:
     rows = [
         {"index": index, "time": index, "process": 0, **row}
         for index, row in enumerate(row for rows in operations for row in rows)
@@ -91,28 +91,28 @@ LOG = final((0, 0), (1, 1), (2, 2), (3, 5))
     ],
 )
 def test_what_is_broken_is_named(operations: list[list[Row]], anomalies: dict[str, int]) -> None:
-    result = judged(*operations)
+    result = judge(*operations)
     assert found(result) == anomalies
     assert result.verdict is (Verdict.INVALID if anomalies else Verdict.VALID)
 
 
 def test_where_messages_may_legally_be_lost_polls_of_the_storm_prove_no_skip() -> None:
     of_the_storm, in_the_end = (by_tag(0, 0, 4, (0, 0), final=final) for final in (False, True))
-    assert found(judged(of_the_storm, LOG, excuses=(LOSS,))) == {}
-    assert found(judged(in_the_end, LOG, excuses=(LOSS,))) == {"filtered-skip": 1}
-    assert found(judged(batch(0, 7), LOG, excuses=(LOSS,))) == {"torn-batch": 1}
+    assert found(judge(of_the_storm, LOG, excuses=(LOSS,))) == {}
+    assert found(judge(in_the_end, LOG, excuses=(LOSS,))) == {"filtered-skip": 1}
+    assert found(judge(batch(0, 7), LOG, excuses=(LOSS,))) == {"torn-batch": 1}
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "rows"),
     [("torn-batch", batch(0, 7)), ("filtered-skip", by_tag(0, 0, 4, (0, 0))), ("key-not-found", look_up(2))],
 )
-def test_what_is_seen_of_messages_that_expire_is_legal_where_an_excuse_names_it(name: str, shown: list[Row]) -> None:
+def test_what_is_seen_of_messages_that_expire_is_legal_where_an_excuse_names_it(name: str, rows: list[Row]) -> None:
     expired = replace(LOSS, anomalies=(name,))
-    result = judged(shown, LOG, excuses=(LOSS, expired))
+    result = judge(rows, LOG, excuses=(LOSS, expired))
     assert result.verdict is Verdict.VALID
     assert result.anomalies[name].legal
-    misleads = judged(look_up(8, (3, 8)), LOG, excuses=(expired,))
+    misleads = judge(look_up(8, (3, 8)), LOG, excuses=(expired,))
     assert misleads.verdict is Verdict.INVALID
 
 
@@ -129,11 +129,11 @@ def test_nodes_with_damaged_disks_prove_nothing(kind: str, node: str, is_believe
     struck = FaultLog(windows=(FaultWindow(kind=kind, nodes=(node,), start_ns=0, stop_ns=1),))
     run = RunUnderCheck(faults=struck, contagious=("bit-rot",), lasting_damage=("bit-rot", "short-files"))
     for shown in (by_tag(0, 0, 4, (0, 0)), look_up(2), by_tag(1, 0, 4, (1, 1), (2, 2), (3, 5))):
-        assert bool(found(judged(shown, LOG, run=run))) == is_believed
-    assert found(judged(batch(0, 7), LOG, run=run)) == {"torn-batch": 1}
+        assert bool(found(judge(shown, LOG, run=run))) == is_believed
+    assert found(judge(batch(0, 7), LOG, run=run)) == {"torn-batch": 1}
 
 
 def test_an_anomaly_says_which_operation_shows_it_and_why() -> None:
-    (example,) = judged(by_tag(0, 0, 4, (0, 0)), LOG).anomalies["filtered-skip"].examples
+    (example,) = judge(by_tag(0, 0, 4, (0, 0)), LOG).anomalies["filtered-skip"].examples
     assert (example.key, example.operations) == ("q", (1,))
     assert example.because == "a poll for tag 0 from 0 to 4 at b1 was not given message 2 at 2"

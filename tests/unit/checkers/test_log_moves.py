@@ -19,7 +19,7 @@ SEGMENTS = "1 ok final-segments q0 0:2 2:-1"
 """Up to offset 2, and from there on without an end."""
 
 
-def judged(*lines: str, excuses: tuple[Excuse, ...] = ()) -> CheckerResult:
+def judge(*lines: str, excuses: tuple[Excuse, ...] = ()) -> CheckerResult:
     rows = [{"index": i, "time": i, **parse_operation(line)} for i, line in enumerate(lines)]
     history = pa.Table.from_pylist(rows, schema=history_schema(LOG_MESSAGES))
     return MovesChecker().check(CheckRequest(history=history, excuses=excuses), InProcessEngine())
@@ -50,7 +50,7 @@ def read(*places: str) -> str:
 def test_segments_follow_each_other_and_have_no_holes(
     segments: str, places: tuple[str, ...], operations: dict[str, tuple[int, ...]]
 ) -> None:
-    result = judged(MOVED, segments, read(*places))
+    result = judge(MOVED, segments, read(*places))
     found = {name: one.operations for name, summary in result.anomalies.items() for one in summary.examples}
     assert found == operations, result
     assert (result.verdict is Verdict.VALID) == (not operations)
@@ -58,10 +58,10 @@ def test_segments_follow_each_other_and_have_no_holes(
 
 
 def test_what_was_not_moved_or_not_read_proves_nothing() -> None:
-    assert judged(SEGMENTS, read("0:10")).verdict is Verdict.UNKNOWN
-    assert judged(MOVED.replace("ok", "fail"), SEGMENTS, read("0:10")).verdict is Verdict.UNKNOWN
+    assert judge(SEGMENTS, read("0:10")).verdict is Verdict.UNKNOWN
+    assert judge(MOVED.replace("ok", "fail"), SEGMENTS, read("0:10")).verdict is Verdict.UNKNOWN
     for rest in ((), (SEGMENTS.replace("ok", "info"), read("0:10"))):
-        unread = judged(MOVED, *rest)
+        unread = judge(MOVED, *rest)
         assert unread.verdict is Verdict.UNKNOWN
         assert unread.reasons == ("nobody has read in the end which segments q0 has",)
 
@@ -69,6 +69,6 @@ def test_what_was_not_moved_or_not_read_proves_nothing() -> None:
 def test_an_excuse_is_of_what_it_names() -> None:
     excuse = Excuse(anomalies=("offset-gap",), reason="truncated", from_ns=0, until_ns=1)
     gap = (MOVED, SEGMENTS, read("0:10", "1:11", "3:13"))
-    assert judged(*gap, excuses=(excuse,)).verdict is Verdict.VALID
+    assert judge(*gap, excuses=(excuse,)).verdict is Verdict.VALID
     overlapping = (MOVED, "1 ok final-segments q0 0:3 2:-1", read("0:10", "1:11", "2:12"))
-    assert judged(*overlapping, excuses=(excuse,)).verdict is Verdict.INVALID
+    assert judge(*overlapping, excuses=(excuse,)).verdict is Verdict.INVALID

@@ -62,7 +62,7 @@ def test_values_are_numbered_in_their_own_order() -> None:
     spans, held = spans_of(QUEUE, json_table("b", "a", "c"), ("ab", "b"), Columns.VALUES)
     assert spans.argument.tolist() == [2, 0, 3]
     assert held == (1, 2)
-    assert [spans.shown(number) for number in (*held, NONE)] == ['"ab"', '"b"', "null"]
+    assert [spans.render(number) for number in (*held, NONE)] == ['"ab"', '"b"', "null"]
     assert set(spans.end.tolist()) == {NEVER}
 
 
@@ -83,7 +83,7 @@ def test_values_without_an_order_have_numbers_only_where_no_model_compares_them(
 def test_the_least_integer_is_not_taken_for_null() -> None:
     spans, _ = spans_of(QUEUE, table([{"value": NONE}, {"value": 3}, {"value": None}], INTEGERS), (), Columns.VALUES)
     assert spans.argument.tolist() == [0, 1, NONE]
-    assert spans.shown(0) == str(NONE)
+    assert spans.render(0) == str(NONE)
 
 
 def test_what_failed_is_left_out_and_objects_come_by_name_in_order() -> None:

@@ -37,14 +37,14 @@ EVERY_FATE = """source: -
 """
 
 
-def judged(rows: list[dict[str, Any]]) -> CheckerResult:
+def judge(rows: list[dict[str, Any]]) -> CheckerResult:
     numbered = [{"index": i, "time": i * 10_000_000, **row} for i, row in enumerate(rows)]
     history = pa.Table.from_pylist(numbered, schema=history_schema(POPPED))
     return PopChecker().check(CheckRequest(history=history), InProcessEngine())
 
 
 def test_messages_are_counted_by_what_became_of_them() -> None:
-    assert judged(parse_history(EVERY_FATE).rows).statistics == {
+    assert judge(parse_history(EVERY_FATE).rows).statistics == {
         "sent": 7,
         "acked": 5,
         "delivered": 4,
@@ -76,4 +76,4 @@ def test_a_count_that_was_not_told_does_not_fail_to_rise(first: int | None, agai
         [row for row in rows if row["type"] == "ok" and row["f"] == "pop"], (first, again), strict=True
     ):
         row["value"] = row["value"] | {"deliveries": [{"message": 1, "times": times}]}
-    assert ("times-not-risen" in judged(rows).anomalies) is is_broken
+    assert ("times-not-risen" in judge(rows).anomalies) is is_broken

@@ -30,12 +30,12 @@ ROT = FaultLog(windows=(FaultWindow(kind="bit-rot", nodes=("b2",), start_ns=5, s
 NOTHING = pa.table({"index": pa.array([], pa.int64())})
 
 
-def judged(run: RunUnderCheck | None) -> CheckerResult:
+def judge(run: RunUnderCheck | None) -> CheckerResult:
     return Recovery().check(CheckRequest(history=NOTHING, run=run), InProcessEngine())
 
 
 def test_a_system_that_does_not_serve_though_it_declares_that_it_would_is_stuck() -> None:
-    result = judged(replace(DECLARED, facts=STUCK))
+    result = judge(replace(DECLARED, facts=STUCK))
     (anomaly,) = result.anomalies["no-progress"].examples
     assert result.verdict is Verdict.INVALID
     assert anomaly.because.startswith("30.0 s after all faults had been healed the system did not serve")
@@ -43,7 +43,7 @@ def test_a_system_that_does_not_serve_though_it_declares_that_it_would_is_stuck(
 
 def test_how_long_it_took_to_serve_again_is_counted_from_the_healing() -> None:
     for facts, seconds in ((SERVES, 22.0), (STUCK, None), (replace(SERVES, healed_ns=None), None)):
-        assert judged(replace(DECLARED, facts=facts)).statistics == {"served_again_s": seconds}
+        assert judge(replace(DECLARED, facts=facts)).statistics == {"served_again_s": seconds}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_how_long_it_took_to_serve_again_is_counted_from_the_healing() -> None:
     ids=["no run", "serves", "undeclared", "too soon", "not healed", "cut short", "unhealed", "left open", "damaged"],
 )
 def test_otherwise_nothing_is_decided_here(run: RunUnderCheck | None) -> None:
-    assert judged(run).verdict is Verdict.VALID
+    assert judge(run).verdict is Verdict.VALID
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_node_that_ends_by_itself_is_a_finding_unless_a_fault_explains_it(
     struck: FaultWindow, is_explained: bool
 ) -> None:
     facts = replace(SERVES, panics={"b1": "assertion failed"})
-    result = judged(replace(DECLARED, facts=facts, faults=FaultLog(windows=(struck,))))
+    result = judge(replace(DECLARED, facts=facts, faults=FaultLog(windows=(struck,))))
     assert ("panicked" in result.anomalies) is not is_explained
     if not is_explained:
         assert result.anomalies["panicked"].examples[0].because == "node b1 ended by itself: assertion failed"
@@ -139,7 +139,7 @@ def test_a_node_that_is_damaged_for_good_hides_itself_alone_where_nobody_depends
     (anomaly,) = judged_log(run, "b2").anomalies["stuck-replica"].examples
     assert anomaly.details["node"] == "b1"
     stuck = replace(run, facts=replace(apart, serves_ns=None))
-    assert set(judged(stuck).anomalies) == {"no-progress"}
+    assert set(judge(stuck).anomalies) == {"no-progress"}
     assert judged_log(replace(run, facts=replace(apart, panics={"b1": "dead"})), "b2").verdict is Verdict.UNKNOWN
 
 
@@ -147,7 +147,7 @@ def test_a_second_node_that_is_damaged_and_not_apart_leaves_everything_open() ->
     faults = FaultLog(windows=(*ROT.windows, FaultWindow(kind="kill+bit-rot", nodes=("b3",), start_ns=6, stop_ns=9)))
     run = replace(DECLARED, facts=replace(SERVES, apart=("b2",)), faults=faults)
     assert judged_log(run, "b2").verdict is Verdict.UNKNOWN
-    assert judged(replace(run, facts=replace(STUCK, apart=("b2",)))).anomalies == {}
+    assert judge(replace(run, facts=replace(STUCK, apart=("b2",)))).anomalies == {}
 
 
 def test_replicas_that_were_read_to_their_ends_are_well() -> None:

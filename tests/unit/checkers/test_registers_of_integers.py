@@ -49,7 +49,7 @@ def table(*parts: list[Row]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=history_schema(VALUE))
 
 
-def judged(model: Model, history: pa.Table) -> CheckerResult:
+def judge(model: Model, history: pa.Table) -> CheckerResult:
     return Linearizable(model).check(CheckRequest(history=history), InProcessEngine())
 
 
@@ -71,8 +71,8 @@ def judged(model: Model, history: pa.Table) -> CheckerResult:
 def test_a_failed_cas_says_that_another_value_was_there_where_that_is_an_answer(
     history: pa.Table, if_answer: Verdict, if_ignored: Verdict
 ) -> None:
-    assert judged(cas_register(FailedCas.ANSWER), history).verdict is if_answer
-    assert judged(cas_register(FailedCas.IGNORED), history).verdict is if_ignored
+    assert judge(cas_register(FailedCas.ANSWER), history).verdict is if_answer
+    assert judge(cas_register(FailedCas.IGNORED), history).verdict is if_ignored
 
 
 def test_every_register_is_certified_also_one_without_operations(tmp_path: Path) -> None:
@@ -94,12 +94,12 @@ def test_a_vast_register_contradicts_itself_as_any_does(vast_rows: int, monkeypa
     monkeypatch.setattr("checkers.linearizable.registers.sharded_registers.VAST_ROWS", vast_rows)
     unended = [row(5, "invoke", "write", 9), row(6, "invoke", "read", None)]
     stale = table(unended, done(0, "write", 1), done(0, "write", 2), done(1, "read", 1))
-    result = judged(MODELS["cas-register"], stale)
+    result = judge(MODELS["cas-register"], stale)
     assert (result.verdict, result.anomalies["nonlinearizable"].count) == (Verdict.INVALID, 1)
     (anomaly,) = result.anomalies["nonlinearizable"].examples
     assert anomaly.operations == (2, 3, 4, 5, 6, 7)
     fresh = table(unended, done(0, "write", 1), done(0, "write", 2), done(1, "read", 2))
-    assert judged(MODELS["cas-register"], fresh).verdict is Verdict.VALID
+    assert judge(MODELS["cas-register"], fresh).verdict is Verdict.VALID
 
 
 def test_a_vast_register_whose_read_was_written_by_who_never_ended_names_no_end(
@@ -108,6 +108,6 @@ def test_a_vast_register_whose_read_was_written_by_who_never_ended_names_no_end(
     monkeypatch.setattr("checkers.linearizable.registers.sharded_registers.VAST_ROWS", 4)
     overwritten = [row(0, "invoke", "write", 1), *done(1, "read", 1), *done(2, "write", 2), *done(3, "read", 2)]
     (anomaly,) = (
-        judged(MODELS["cas-register"], table(overwritten, done(3, "read", 1))).anomalies["nonlinearizable"].examples
+        judge(MODELS["cas-register"], table(overwritten, done(3, "read", 1))).anomalies["nonlinearizable"].examples
     )
     assert max(anomaly.operations) < len(overwritten) + 2

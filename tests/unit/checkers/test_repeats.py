@@ -125,7 +125,7 @@ def test_a_completion_repeats_what_was_asked_or_leaves_it_out(
 def test_words_are_repeated_as_numbers_are(batch_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", batch_rows)
 
-    def said(asked: str | None, answered: str | None) -> list[Row]:
+    def words_row(asked: str | None, answered: str | None) -> list[Row]:
         return [
             (0, kind, "write", {"value": None, "words": words, "txn": None})
             for kind, words in (("invoke", asked), ("ok", answered))
@@ -133,7 +133,7 @@ def test_words_are_repeated_as_numbers_are(batch_rows: int, monkeypatch: pytest.
 
     of_words = (members("write", of=("value", "words")),)
     for asked, answered, is_malformed in (("a", "a", False), ("a", None, False), ("a", "b", True), (None, "b", True)):
-        assert malformed_at(said(asked, answered), of_words) == (1 if is_malformed else None)
+        assert malformed_at(words_row(asked, answered), of_words) == (1 if is_malformed else None)
 
 
 def test_only_completions_that_are_meant_are_looked_at() -> None:

@@ -36,10 +36,10 @@ def read(call_s: float, *elements: int) -> list[dict[str, Any]]:
 
 def checked(tmp_path: Path, *excuses: Excuse) -> CheckerResult:
     """Elements 1 to 3 are added from 1 to 2 s, 9 to 10 s and 19 to 20 s; the last read shows the third alone."""
-    return judged(tmp_path, added(1, 1, 2, 0), added(2, 9, 10, 1), added(3, 19, 20, 2), read(30, 3), excuses=excuses)
+    return judge(tmp_path, added(1, 1, 2, 0), added(2, 9, 10, 1), added(3, 19, 20, 2), read(30, 3), excuses=excuses)
 
 
-def judged(tmp_path: Path, *parts: list[dict[str, Any]], excuses: tuple[Excuse, ...] = ()) -> CheckerResult:
+def judge(tmp_path: Path, *parts: list[dict[str, Any]], excuses: tuple[Excuse, ...] = ()) -> CheckerResult:
     rows = [{"index": index, **one} for index, one in enumerate(one for part in parts for one in part)]
     path = tmp_path / "history.parquet"
     pq.write_table(pa.Table.from_pylist(rows, schema=history_schema(ELEMENTS)), path)
@@ -76,7 +76,7 @@ def test_what_became_of_elements_is_counted(tmp_path: Path) -> None:
     parts = [added(element, element, element + 0.5, element) for element in (1, 2, 3, 5, 6)] + [added(7, 22, 23, 7)]
     for _, answer in parts:
         answer["type"] = ended.get(answer["value"]["value"], "ok")
-    result = judged(tmp_path, *parts[:5], read(20, 1, 2, 3, 4, 6), parts[5], read(30, 1, 2, 3, 4))
+    result = judge(tmp_path, *parts[:5], read(20, 1, 2, 3, 4, 6), parts[5], read(30, 1, 2, 3, 4))
     assert {name: result.statistics[name] for name in COUNTED} == {
         "attempted": 6,
         "acked": 4,  # 1, 5, 6 and 7

@@ -17,13 +17,13 @@ NO_ANSWER = """Setting Spark log level to "ERROR".
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("output", "words"),
     [
         (WRONG_MASTER, "Master must either be yarn or start with spark"),
         (NO_ANSWER, "Reason: All masters are unresponsive!"),
         ("WARNING: Using incubator modules", ""),
     ],
 )
-def test_only_the_line_that_names_the_error_is_shown(said: str, words: str) -> None:
-    assert essence(said).endswith(words)
-    assert "\n" not in essence(said)
+def test_only_the_line_that_names_the_error_is_shown(output: str, words: str) -> None:
+    assert essence(output).endswith(words)
+    assert "\n" not in essence(output)

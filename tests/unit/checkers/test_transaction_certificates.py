@@ -190,7 +190,7 @@ def test_lists_show_the_order_of_their_writers(tmp_path: Path) -> None:
     text = "a(x,1)\n a(x,2)\n r(x,[1,2])"
     history = written(text, tmp_path)
     verified(plain(valid([0, 1, 2, 3]), names(text, "serializable")), history)
-    against = invalid(ProofStep(source=2, target=1, because=Because.KNOWN, key=0), cycle=(0,))
+    against = invalid(ProofStep(source=2, target=1, because=Because.VERSION_ORDER, key=0), cycle=(0,))
     with pytest.raises(Refuted, match="step 0 \\(known\\): the longest list that was read does not show this order"):
         verified(plain(against, names(text, "serializable")), history)
     forked = written(LONG_FORK, tmp_path)
@@ -202,7 +202,7 @@ def test_lists_show_the_order_of_their_writers(tmp_path: Path) -> None:
 
 def test_no_list_shows_a_writer_before_itself(tmp_path: Path) -> None:
     text = "a(x,1) r(x,[1]) a(x,2)"
-    alone = invalid(ProofStep(source=1, target=1, because=Because.KNOWN, key=0), cycle=(0,))
+    alone = invalid(ProofStep(source=1, target=1, because=Because.VERSION_ORDER, key=0), cycle=(0,))
     with pytest.raises(Refuted, match="step 0 \\(known\\): not two writers of the key"):
         verified(plain(alone, names(text, "causal")), written(text, tmp_path))
 

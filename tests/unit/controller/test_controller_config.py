@@ -55,7 +55,7 @@ CONFIG = ControllerConfig.from_json({"controllerDLegerPeers": PEERS, "controller
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "shown"),
+    ("name", "text", "printed"),
     [
         ("enableElectUncleanMaster", "TRUE", "true"),
         ("notifyBrokerRoleChanged", "false", "false"),
@@ -66,10 +66,10 @@ CONFIG = ControllerConfig.from_json({"controllerDLegerPeers": PEERS, "controller
         ("controllerApplyTimeout", "0700", "700"),
     ],
 )
-def test_some_settings_may_change_while_it_runs(name, text, shown):
+def test_some_settings_may_change_while_it_runs(name, text, printed):
     changed = CONFIG.changed({name: text})
-    assert CONFIG.public()[name] != shown
-    assert changed.public() == {**CONFIG.public(), name: shown}
+    assert CONFIG.public()[name] != printed
+    assert changed.public() == {**CONFIG.public(), name: printed}
 
 
 @pytest.mark.parametrize(

@@ -96,12 +96,12 @@ class Moves:
     draw: random.Random
     directories: list[tuple[Node, str]] = field(default_factory=list)
     files: dict[str, list[tuple[Node, str]]] = field(default_factory=dict)
-    made: int = 0
+    count: int = 0
     """How many names there were until now, in earlier rounds as well."""
 
     def fresh(self) -> str:
-        self.made += 1
-        return str(self.made)
+        self.count += 1
+        return str(self.count)
 
     def anywhere(self) -> Node:
         return self.draw.choice([self.volume.root, *(self.volume.lookup(*_key(each)) for each in self.directories)])
@@ -162,7 +162,7 @@ def test_no_loss_of_power_takes_a_file_that_was_fsynced_and_never_lost_all_its_n
     draw = random.Random(seed)
     volume = Volume(random.Random(0))
     for round_number in range(3):
-        moves = Moves(volume, draw, made=1000 * round_number)
+        moves = Moves(volume, draw, count=1000 * round_number)
         for _ in range(draw.randrange(5, 30)):
             moves.step()
         volume.lose_power(draw)

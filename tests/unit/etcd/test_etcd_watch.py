@@ -93,7 +93,7 @@ async def ask(client: WatchLogClient, f: str, offset: int | None = None, message
     return (await client.invoke(operation._replace(node="e2" if f in ("final-poll", "caught-up") else None))).value
 
 
-def told(*messages: tuple[int, int]) -> list[Mapping[str, int]]:
+def messages_at(*messages: tuple[int, int]) -> list[Mapping[str, int]]:
     return [{"offset": revision, "message": message} for message, revision in messages]
 
 
@@ -109,7 +109,7 @@ def test_a_message_has_the_revision_of_its_put_as_offset() -> None:
 def test_a_consumer_reads_what_a_watch_tells_and_commits_it_before_it_reads_on() -> None:
     async def use(client: WatchLogClient) -> None:
         first = await ask(client, "poll")
-        assert (first["messages"], first["offset"], first["resumed"]) == (told((7, 5), (8, 9)), 10, 1)
+        assert (first["messages"], first["offset"], first["resumed"]) == (messages_at((7, 5), (8, 9)), 10, 1)
         second = await ask(client, "poll")
         assert (second["messages"], second["offset"], second["resumed"]) == ([], 10, None)
 
@@ -122,7 +122,7 @@ def test_a_consumer_reads_what_a_watch_tells_and_commits_it_before_it_reads_on()
 def test_a_final_read_tells_all_before_a_mark_of_its_own() -> None:
     async def use(client: WatchLogClient) -> None:
         read = await ask(client, "final-poll", offset=6)
-        assert (read["messages"], read["offset"]) == (told((8, 9)), 10)
+        assert (read["messages"], read["offset"]) == (messages_at((8, 9)), 10)
 
     with_client(Member([put(7, 5), put(8, 9)]), use)
 
@@ -130,12 +130,12 @@ def test_a_final_read_tells_all_before_a_mark_of_its_own() -> None:
 def test_a_watch_that_leaves_an_event_out_is_seen_and_one_that_ends_is_opened_again() -> None:
     async def use(client: WatchLogClient) -> None:
         client._positions["t/0"] = client._committed["t/0"] = 3
-        assert (await ask(client, "poll"))["messages"] == told((8, 9))
+        assert (await ask(client, "poll"))["messages"] == messages_at((8, 9))
         with pytest.raises(OperationError) as failed:
             await ask(client, "poll")
         assert (failed.value.error.code, failed.value.error.definite) == ("read-failed", True)
         member.events.append(put(9, 12))
-        assert (await ask(client, "poll"))["messages"] == told((9, 12))
+        assert (await ask(client, "poll"))["messages"] == messages_at((9, 12))
 
     member = Member([put(8, 9)], ends=True)
     with_client(member, use)

@@ -27,7 +27,7 @@ class Pipe:
     file: Path
     spec: CheckSpec = field(default_factory=lambda: of_workload("unique-ids", ()))
     now: float = 0.0
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     looks: int = 0
     takes_s: float = 0.0
 
@@ -49,7 +49,7 @@ class Pipe:
 
     def _tell(self, news: str | Moment | Remark) -> None:
         assert isinstance(news, Remark)
-        self.told.append(news.line)
+        self.lines.append(news.line)
 
     def come(self, text: str | bytes = b"") -> None:
         with self.file.open("ab") as file:
@@ -58,10 +58,10 @@ class Pipe:
 
     def after(self, seconds: float, text: str | bytes = b"") -> list[str]:
         """What is told then, for the first time."""
-        before = len(self.told)
+        before = len(self.lines)
         self.now += seconds
         self.come(text)
-        return self.told[before:]
+        return self.lines[before:]
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def pipe(tmp_path: Path) -> Pipe:
 
 def test_each_finding_is_told_once(pipe: Pipe) -> None:
     pipe.come(given_out("a", 7) + given_out("a", 7))
-    assert pipe.told == []
+    assert pipe.lines == []
     (first,) = pipe.after(PAUSE_S)
     assert first.startswith("certain already: duplicated, key a, operations ")
     assert pipe.after(PAUSE_S, given_out("a", 8) + given_out("a", 7)) == []

@@ -11,7 +11,7 @@ from harness.printable import last_lines, printable, printable_data
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escaped"),
     [
         ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
         ("a\r\nverdict   VALID\n", r"a\r\nverdict   VALID\n"),
@@ -26,8 +26,8 @@ from harness.printable import last_lines, printable, printable_data
         (r"C:\new", r"C:\new"),
     ],
 )
-def test_what_is_not_printable_is_shown_escaped_and_all_else_as_it_is(text: str, shown: str) -> None:
-    assert printable(text) == shown
+def test_what_is_not_printable_is_shown_escaped_and_all_else_as_it_is(text: str, escaped: str) -> None:
+    assert printable(text) == escaped
 
 
 def test_no_character_that_controls_separates_or_turns_is_left() -> None:
@@ -48,7 +48,7 @@ def test_data_keeps_its_form_and_all_of_its_strings_are_printable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("output", "line"),
     [
         ("", ""),
         ("a\n\n  b\n", "a | b"),
@@ -56,5 +56,5 @@ def test_data_keeps_its_form_and_all_of_its_strings_are_printable() -> None:
         ("exit code 3\n1\n2\n3\n4\n5", "exit code 3 | 2 | 3 | 4 | 5"),
     ],
 )
-def test_the_last_lines_of_a_program_are_told_on_one_with_its_exit_code(said: str, told: str) -> None:
-    assert last_lines(said) == told
+def test_the_last_lines_of_a_program_are_told_on_one_with_its_exit_code(output: str, line: str) -> None:
+    assert last_lines(output) == line

@@ -51,7 +51,7 @@ def history(*operations: str) -> str:
     return "\n".join(rows)
 
 
-def judged(tmp_path: Path, text: str, spec: CheckSpec) -> tuple[Verdict, dict[str, int]]:
+def judge(tmp_path: Path, text: str, spec: CheckSpec) -> tuple[Verdict, dict[str, int]]:
     (tmp_path / "h").write_text(text)
     rows, spec, _ = in_memory(tmp_path / "h", spec)
     checkers = {name: one for name, one in spec.checkers.items() if name != "statistics"}
@@ -120,9 +120,9 @@ def test_any_value_is_one_value_in_every_workload(name: str, kind: str, tmp_path
     options: list[str] = ["initial=77"] if name == "causal" else []
     spec = of_workload(name, options)
     said = history(*(line.format(a=a, b=b) for line in right))
-    assert judged(tmp_path, said, spec) == (Verdict.VALID, {}), said
+    assert judge(tmp_path, said, spec) == (Verdict.VALID, {}), said
     said = history(*(line.format(a=a, b=b) for line in wrong))
-    verdict, found = judged(tmp_path, said, spec)
+    verdict, found = judge(tmp_path, said, spec)
     assert verdict is Verdict.INVALID, said
     assert anomaly in found
 
@@ -133,8 +133,8 @@ def test_any_value_is_one_value_of_a_model(kind: str, tmp_path: Path) -> None:
     a, b = VALUES[kind]
     right, wrong, anomaly = RIGHT_AND_WRONG["register"]
     spec = of_model("cas-register", initial=None, failed_cas=None)
-    assert judged(tmp_path, history(*(line.format(a=a, b=b) for line in right)), spec)[0] is Verdict.VALID
-    verdict, found = judged(tmp_path, history(*(line.format(a=a, b=b) for line in wrong)), spec)
+    assert judge(tmp_path, history(*(line.format(a=a, b=b) for line in right)), spec)[0] is Verdict.VALID
+    verdict, found = judge(tmp_path, history(*(line.format(a=a, b=b) for line in wrong)), spec)
     assert (verdict, list(found)) == (Verdict.INVALID, [anomaly])
 
 
@@ -145,7 +145,7 @@ def test_values_are_told_from_the_keys_that_they_are_lifted_by(name: str, tmp_pa
     spec = of_workload(name, ())
     for lines, verdict in ((right, Verdict.VALID), (wrong, Verdict.INVALID)):
         said = [line.format(a="[0 1]", b="[1 1]") for line in lines]
-        assert judged(tmp_path, history(*map(lifted, said)), spec)[0] is verdict
+        assert judge(tmp_path, history(*map(lifted, said)), spec)[0] is verdict
 
 
 def lifted(operation: str) -> str:
@@ -157,34 +157,34 @@ def lifted(operation: str) -> str:
 
 def test_null_is_an_element_of_a_set_and_refused_in_a_queue(tmp_path: Path) -> None:
     lost = history("add nil => ok", "add 1 => ok 1", "read => ok #{1}")
-    assert judged(tmp_path, lost, of_workload("set", ())) == (Verdict.INVALID, {"lost": 1})
+    assert judge(tmp_path, lost, of_workload("set", ())) == (Verdict.INVALID, {"lost": 1})
     kept = history("add nil => ok", "add 1 => ok 1", "read => ok #{1 nil}")
-    assert judged(tmp_path, kept, of_workload("set", ()))[0] is Verdict.VALID
+    assert judge(tmp_path, kept, of_workload("set", ()))[0] is Verdict.VALID
     with pytest.raises(MalformedHistory, match="cannot be told from the answer that nothing was there"):
-        judged(tmp_path, history("enqueue nil => ok", "drain => ok []"), of_workload("queue", ()))
+        judge(tmp_path, history("enqueue nil => ok", "drain => ok []"), of_workload("queue", ()))
 
 
 def test_a_dequeue_shows_several_elements_where_no_element_is_a_list(tmp_path: Path) -> None:
     several = history(
         "enqueue 1 => ok 1", "enqueue 2 => ok 2", "dequeue => ok [1 2]", "dequeue => ok []", "drain => ok []"
     )
-    assert judged(tmp_path, several, of_workload("queue", ())) == (Verdict.VALID, {})
+    assert judge(tmp_path, several, of_workload("queue", ())) == (Verdict.VALID, {})
 
 
 def test_a_real_that_is_whole_is_the_integer(tmp_path: Path) -> None:
-    assert judged(tmp_path, history("add 1 => ok 1", "read => ok [1.0]"), of_workload("set", ()))[0] is Verdict.VALID
+    assert judge(tmp_path, history("add 1 => ok 1", "read => ok [1.0]"), of_workload("set", ()))[0] is Verdict.VALID
 
 
 @pytest.mark.parametrize(("f", "answer"), [("read", "3"), ("read", '"abc"'), ("read", ":all")])
 def test_what_shows_a_list_shows_no_scalar(f: str, answer: str, tmp_path: Path) -> None:
     with pytest.raises(MalformedHistory, match="read must show a list of elements"):
-        judged(tmp_path, history("add 3 => ok 3", f"{f} => ok {answer}"), of_workload("set", ()))
+        judge(tmp_path, history("add 3 => ok 3", f"{f} => ok {answer}"), of_workload("set", ()))
 
 
 @pytest.mark.parametrize("answer", ["1.5", '"a"', "[1 2]", "true"])
 def test_a_counter_counts_whole_numbers_alone(answer: str, tmp_path: Path) -> None:
     with pytest.raises(MalformedHistory, match="value must be"):
-        judged(tmp_path, history("add 1 => ok 1", f"read => ok {answer}"), of_workload("counter", ()))
+        judge(tmp_path, history("add 1 => ok 1", f"read => ok {answer}"), of_workload("counter", ()))
 
 
 @pytest.mark.parametrize("form", list(Format))

@@ -36,11 +36,11 @@ def polls(rows: list[dict[str, Any]]) -> list[tuple[str, str, bool]]:
     ]
 
 
-def poll(shown: str, more: str = "", process: int = 0) -> tuple[str, str]:
-    return f"{process} :invoke :poll [[:poll]]", f"{process} :ok :poll [[:poll {shown}]]{more}"
+def poll(messages: str, more: str = "", process: int = 0) -> tuple[str, str]:
+    return f"{process} :invoke :poll [[:poll]]", f"{process} :ok :poll [[:poll {messages}]]{more}"
 
 
-def told(f: str, value: str, kind: str = "ok", process: int = 0) -> tuple[str, str]:
+def call(f: str, value: str, kind: str = "ok", process: int = 0) -> tuple[str, str]:
     return f"{process} :invoke {f} {value}", f"{process} :{kind} {f} {value}"
 
 
@@ -68,7 +68,7 @@ def test_sends_and_polls_become_parts_of_transactions(tmp_path: Path) -> None:
 
 
 def test_keys_may_be_texts_of_digits(tmp_path: Path) -> None:
-    to_beginning = told(":assign", '["4"]')[0], told(":assign", '["4"]')[1] + ", :seek-to-beginning? true"
+    to_beginning = call(":assign", '["4"]')[0], call(":assign", '["4"]')[1] + ", :seek-to-beginning? true"
     rows = converted(
         tmp_path,
         '1 :invoke :send [[:send "4" 7]]',
@@ -83,12 +83,12 @@ def test_keys_may_be_texts_of_digits(tmp_path: Path) -> None:
 def test_a_consumer_goes_on_where_it_was_in_queues_that_stay_assigned(tmp_path: Path) -> None:
     rows = converted(
         tmp_path,
-        *told(":assign", "[1 2]"),
+        *call(":assign", "[1 2]"),
         *poll("{1 [[0 1]], 2 [[0 1]]}"),
         *poll("{1 [[1 2]]}"),
-        *told(":assign", "[2 3]"),
+        *call(":assign", "[2 3]"),
         *poll("{2 [[1 2]], 3 [[0 1]]}"),
-        *told(":assign", "[1 2 3]"),
+        *call(":assign", "[1 2 3]"),
         *poll("{1 [[2 3]], 2 [[2 3]]}"),
     )
     assert polls(rows) == [
@@ -102,22 +102,22 @@ def test_a_consumer_goes_on_where_it_was_in_queues_that_stay_assigned(tmp_path: 
 @pytest.mark.parametrize(
     "between",
     [
-        told(":assign", "[1]", "fail"),
+        call(":assign", "[1]", "fail"),
         ("0 :invoke :poll [[:poll]]", "0 :fail :poll [[:poll]]"),
         ("0 :invoke :txn [[:send 9 1] [:poll]]", "0 :fail :txn [[:send 9 1] [:poll {1 [[1 2]]}]]"),
-        told(":crash", "nil", "fail"),
+        call(":crash", "nil", "fail"),
     ],
     ids=["failed-assign", "failed-poll", "failed-transaction", "crash"],
 )
 def test_what_may_have_moved_a_consumer_moves_it(tmp_path: Path, between: tuple[str, str]) -> None:
-    rows = converted(tmp_path, *told(":assign", "[1]"), *poll("{1 [[0 1]]}"), *between, *poll("{1 [[1 2]]}"))
+    rows = converted(tmp_path, *call(":assign", "[1]"), *poll("{1 [[0 1]]}"), *between, *poll("{1 [[1 2]]}"))
     assert polls(rows) == [("poll", "1", True), ("poll", "1", True)]
 
 
 def test_failed_sends_and_questions_about_queues_move_nobody(tmp_path: Path) -> None:
     rows = converted(
         tmp_path,
-        *told(":assign", "[1]"),
+        *call(":assign", "[1]"),
         *poll("{1 [[0 1]]}"),
         "0 :invoke :send [[:send 1 5]]",
         "0 :fail :send [[:send 1 5]]",
@@ -131,10 +131,10 @@ def test_failed_sends_and_questions_about_queues_move_nobody(tmp_path: Path) -> 
 def test_subscribers_are_always_moved_until_they_are_assigned_queues(tmp_path: Path) -> None:
     rows = converted(
         tmp_path,
-        *told(":subscribe", "[1]"),
+        *call(":subscribe", "[1]"),
         *poll("{1 [[0 1]]}"),
         *poll("{1 [[1 2]]}"),
-        *told(":assign", "[1]"),
+        *call(":assign", "[1]"),
         *poll("{1 [[2 3]]}"),
         *poll("{1 [[3 4]]}"),
     )
@@ -144,7 +144,7 @@ def test_subscribers_are_always_moved_until_they_are_assigned_queues(tmp_path: P
 def test_queues_that_were_rebalanced_meanwhile_are_polled_anew(tmp_path: Path) -> None:
     rows = converted(
         tmp_path,
-        *told(":assign", "[1 2]"),
+        *call(":assign", "[1 2]"),
         *poll("{1 [[0 1]], 2 [[0 1]]}"),
         *poll("{1 [[1 2]], 2 [[1 2]]}", ", :rebalance-log [{:keys [1]}]"),
         *poll("{1 [[2 3]], 2 [[2 3]]}"),
@@ -155,7 +155,7 @@ def test_queues_that_were_rebalanced_meanwhile_are_polled_anew(tmp_path: Path) -
 
 
 def test_who_was_put_to_the_beginning_and_reads_on_makes_final_polls(tmp_path: Path) -> None:
-    to_beginning = told(":assign", "[1]")[0], told(":assign", "[1]")[1] + ", :seek-to-beginning? true"
+    to_beginning = call(":assign", "[1]")[0], call(":assign", "[1]")[1] + ", :seek-to-beginning? true"
     rows = converted(
         tmp_path,
         *poll("{1 [[0 1]]}"),
@@ -166,7 +166,7 @@ def test_who_was_put_to_the_beginning_and_reads_on_makes_final_polls(tmp_path: P
         "0 :fail :poll [[:poll]]",
         *poll("{1 [[2 3]]}"),
         *to_beginning,
-        *told(":assign", "[1]"),
+        *call(":assign", "[1]"),
         *poll("{1 [[0 1]]}"),
     )
     assert polls(rows) == [

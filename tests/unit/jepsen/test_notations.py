@@ -14,16 +14,16 @@ from harness.jepsen import held
 from harness.jepsen.notations import functions_beside, functions_of
 from harness.jepsen.recognise import recognised
 from stormproof.session.check_spec import of_workload
-from tests.unit.jepsen.test_any_values import history, judged
+from tests.unit.jepsen.test_any_values import history, judge
 
 
 def test_functions_are_renamed_and_taken_away(tmp_path: Path) -> None:
     spec = of_workload("counter", ()).by_names({"credit": "add", "debit": "-add"})
-    assert judged(tmp_path, history("credit 5 => ok 5", "debit 2 => ok 2", "read => ok 3"), spec)[1] == {}
+    assert judge(tmp_path, history("credit 5 => ok 5", "debit 2 => ok 2", "read => ok 3"), spec)[1] == {}
     wrong = history("credit 5 => ok 5", "debit 2 => ok 2", "read => ok 7")
-    assert judged(tmp_path, wrong, spec)[1] == {"out-of-bounds": 1}
+    assert judge(tmp_path, wrong, spec)[1] == {"out-of-bounds": 1}
     lifted = history("credit [k 5] => ok [k 5]", "debit [k 2] => ok [k 2]", "read [k nil] => ok [k 3]")
-    assert judged(tmp_path, lifted, spec)[1] == {}
+    assert judge(tmp_path, lifted, spec)[1] == {}
 
 
 @pytest.mark.parametrize("text", ["broadcast", "=add", "broadcast=", "broadcast=-", ""])
@@ -75,12 +75,12 @@ def test_functions_that_were_said_are_known(tmp_path: Path) -> None:
 
 def test_only_final_reads_of_a_counter_bind_where_that_is_said(tmp_path: Path) -> None:
     text = history("add 3 => ok 3", "read => ok 0") + "\n" + FINAL
-    assert judged(tmp_path, text, of_workload("counter", ()))[1] == {"out-of-bounds": 1}
-    assert judged(tmp_path, text, of_workload("counter", ("reads=final",))) == (Verdict.VALID, {})
+    assert judge(tmp_path, text, of_workload("counter", ()))[1] == {"out-of-bounds": 1}
+    assert judge(tmp_path, text, of_workload("counter", ("reads=final",))) == (Verdict.VALID, {})
     wrong = text.replace(FINAL, FINAL.replace(":value 3", ":value 2"))
-    assert judged(tmp_path, wrong, of_workload("counter", ("reads=final",)))[1] == {"out-of-bounds": 1}
+    assert judge(tmp_path, wrong, of_workload("counter", ("reads=final",)))[1] == {"out-of-bounds": 1}
     none = history("add 3 => ok 3", "read => ok 0")
-    assert judged(tmp_path, none, of_workload("counter", ("reads=final",)))[0] is Verdict.UNKNOWN
+    assert judge(tmp_path, none, of_workload("counter", ("reads=final",)))[0] is Verdict.UNKNOWN
 
 
 def test_rows_are_put_in_the_order_of_their_times(tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ def test_what_touches_is_concurrent_where_times_say_the_order(tmp_path: Path) ->
         "{:process 1 :type :invoke :f :read :value nil :time 30}\n{:process 1 :type :ok :f :read :value 1 :time 30}\n"
     )
     by_time = of_workload("register", ()).by_time()
-    assert judged(tmp_path, text, of_workload("register", ()))[1] == {"nonlinearizable": 1}
-    assert judged(tmp_path, text, by_time) == (Verdict.VALID, {})
-    assert judged(
+    assert judge(tmp_path, text, of_workload("register", ()))[1] == {"nonlinearizable": 1}
+    assert judge(tmp_path, text, by_time) == (Verdict.VALID, {})
+    assert judge(
         tmp_path,
         text.replace(":time 30}\n{:process 1 :type :ok", ":time 31}\n{:process 1 :type :ok").replace(
             ":value 1 :time 30", ":value 1 :time 32"

@@ -18,7 +18,7 @@ from harness.record.history.passed_over import passed_over
 from stormproof.session.check_spec import in_memory, of_model, of_workload
 from stormproof.session.decide import CheckOptions
 from stormproof.session.registry import names, workload
-from tests.unit.jepsen.test_any_values import history, judged
+from tests.unit.jepsen.test_any_values import history, judge
 
 ADD = "{:process 0 :type :invoke :f :add :value 1 :time 50}\n{:process 0 :type :ok :f :add :value 1 :time 60}\n"
 READ = "{:process 1 :type :invoke :f :read :value nil :time 70}\n{:process 1 :type :ok :f :read :value [1] :time 80}\n"
@@ -31,7 +31,7 @@ def words(tmp_path: Path, text: str, workload: str = "set") -> tuple[str, pa.Tab
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "expected"),
     [
         ('{:process 0 :type :info :f :add :value "late"}', "1 note of clients"),
         ("{:process 7 :type :info :f :start :value nil}", "1 note of clients"),
@@ -43,14 +43,14 @@ def words(tmp_path: Path, text: str, workload: str = "set") -> tuple[str, pa.Tab
         ("{:process :nemesis :type :info :f :add :value 5}", ""),
     ],
 )
-def test_rows_outside_of_any_operation_are_passed_over_and_counted(row: str, told: str, tmp_path: Path) -> None:
+def test_rows_outside_of_any_operation_are_passed_over_and_counted(row: str, expected: str, tmp_path: Path) -> None:
     said, rows = words(tmp_path, f"{ADD}{row}\n{READ}")
-    assert said == told
+    assert said == expected
     notes = [one for one in rows.to_pylist() if one["process"] == -1]
     assert len(notes) == row.count("{")
     assert all(one["value"] is None or set(one["value"].values()) == {None} for one in notes)
     assert not {one["f"] for one in notes} & {"add", "read"}, "no checker takes them for operations"
-    assert judged(tmp_path, f"{ADD}{row}\n{READ}", of_workload("set", ())) == (Verdict.VALID, {})
+    assert judge(tmp_path, f"{ADD}{row}\n{READ}", of_workload("set", ())) == (Verdict.VALID, {})
 
 
 def test_a_note_within_an_operation_leaves_it_open(tmp_path: Path) -> None:
@@ -121,13 +121,13 @@ def test_completions_that_count_for_nothing_hold_anything(
 ) -> None:
     done = operation.replace("2", "1")
     said = history(f"{done} => ok{done.removeprefix(done.split()[0])}", f"{operation} => {kind} {reason}", shows)
-    assert judged(tmp_path, said, of_workload(workload, ())) == (Verdict.VALID, {}), said
+    assert judge(tmp_path, said, of_workload(workload, ())) == (Verdict.VALID, {}), said
 
 
 def test_what_failed_is_still_what_was_asked(tmp_path: Path) -> None:
     """And not the reason that is given."""
     aborted = history("add 1 => ok 1", "add 2 => fail 1", "read => ok [1 2]")
-    assert judged(tmp_path, aborted, of_workload("set", ()))[1] == {"aborted-read": 1}
+    assert judge(tmp_path, aborted, of_workload("set", ()))[1] == {"aborted-read": 1}
 
 
 def test_a_reason_is_kept_as_an_error(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_reason_is_kept_as_an_error(tmp_path: Path) -> None:
 
 def test_a_failure_closes_what_is_open_by_whatever_name(tmp_path: Path) -> None:
     text = "{:process 0 :type :invoke :f :add :value 2}\n{:process 0 :type :fail :f :txn :value nil}\n"
-    assert judged(tmp_path, text + ADD + READ, of_workload("set", ())) == (Verdict.VALID, {})
+    assert judge(tmp_path, text + ADD + READ, of_workload("set", ())) == (Verdict.VALID, {})
 
 
 def test_clients_may_have_names(tmp_path: Path) -> None:
@@ -172,9 +172,9 @@ LOGGED = """
 )
 def test_a_drain_may_write_what_it_takes_as_dequeues(end: str, tmp_path: Path) -> None:
     spec = of_workload("queue", ("delivery=at-least-once",))
-    assert judged(tmp_path, LOGGED + end, spec) == (Verdict.VALID, {})
+    assert judge(tmp_path, LOGGED + end, spec) == (Verdict.VALID, {})
     less = LOGGED.replace("{:process 1 :type :ok :f :dequeue :value 2}\n", "")
-    assert judged(tmp_path, less + end, spec)[1] == {"lost": 1}
+    assert judge(tmp_path, less + end, spec)[1] == {"lost": 1}
 
 
 def test_a_model_says_whether_a_pair_is_a_key(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_no_finding_is_longer_than_two_kilobytes(f: str, tmp_path: Path) -> None
     rows, spec, _ = in_memory(tmp_path / "h.edn", of_workload(workload, ()))
     request = CheckRequest(history=rows, repeats=spec.repeats)
     decided = CheckOptions(engine="inprocess").decide(
-        request, spec.checkers, judged=workload, named="h.edn", progress=quiet
+        request, spec.checkers, subject=workload, named="h.edn", progress=quiet
     )
     (example,) = decided.results[workload].anomalies["lost"].examples
     assert example.because.startswith('element "ééé')

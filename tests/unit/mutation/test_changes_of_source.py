@@ -18,8 +18,8 @@ from tests.mutation.campaign import chosen
 from tests.mutation.changes import changed_tree, changes
 from tests.mutation.children import Ended, in_child
 from tests.mutation.concerns import CONCERNS, ROOT
+from tests.mutation.exemptions import gone, parse, read_exemptions
 from tests.mutation.functions import functions_by_file, mark, put
-from tests.mutation.known import gone, known, parse
 from tests.mutation.outcomes import Fate, Kept, Outcome, table
 from tests.mutation.trials import fate_of
 
@@ -147,7 +147,7 @@ def test_marks_tell_which_changes_a_call_reaches(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "code", "fate"),
+    ("reports", "code", "fate"),
     [
         ([True, True], 0, Fate.SURVIVED),
         ([True, False], 0, Fate.KILLED),
@@ -157,8 +157,8 @@ def test_marks_tell_which_changes_a_call_reaches(tmp_path: Path) -> None:
         ([], 3, Fate.UNDECIDED),
     ],
 )
-def test_what_was_told_and_how_it_ended_decides(told: list[bool], code: int, fate: Fate) -> None:
-    assert fate_of(Ended(told=told, code=code, words="")) is fate
+def test_what_was_told_and_how_it_ended_decides(reports: list[bool], code: int, fate: Fate) -> None:
+    assert fate_of(Ended(reports=reports, code=code, words="")) is fate
 
 
 def test_a_child_tells_until_it_ends() -> None:
@@ -167,7 +167,7 @@ def test_a_child_tells_until_it_ends() -> None:
         raise ValueError("second")
 
     ended = in_child(work)
-    assert (ended.told, ended.code, "second" in ended.words) == (["first"], 3, True)
+    assert (ended.reports, ended.code, "second" in ended.words) == (["first"], 3, True)
     assert in_child(lambda tell: os.kill(os.getpid(), signal.SIGKILL)).code == -signal.SIGKILL
 
 
@@ -197,7 +197,7 @@ def test_no_child_outlives_who_started_it() -> None:
 
 def test_the_table_counts_by_package_and_names_what_nobody_knows(module: Path) -> None:
     first, second, third, *_ = changes(module, "checkers/log/module.py")
-    fates = [(first, Fate.KILLED), (second, Fate.SURVIVED), (third, Fate.KNOWN)]
+    fates = [(first, Fate.KILLED), (second, Fate.SURVIVED), (third, Fate.EXEMPT)]
     printed = table(Outcome(change=change, fate=fate) for change, fate in fates)
     assert printed.splitlines()[1:] == [
         "package       changes  killed  endless  known  survived  not decided",
@@ -228,7 +228,7 @@ def test_every_change_is_known_apart_from_all_others(tmp_path: Path) -> None:
 
 
 def test_what_is_known_is_written_as_it_must_be() -> None:
-    assert all(entry.why for entry in known().values())
+    assert all(entry.why for entry in read_exemptions().values())
     one = "a.py f\n- return 1\n+ return 2\nequivalent: nobody asks"
     (wording,) = parse(one)
     assert (wording.path, wording.function, wording.before, wording.after) == ("a.py", "f", "return 1", "return 2")

@@ -122,9 +122,9 @@ class Storm:
         return {node for node, kind in self.world.impaired if kind == "lost-disk"}
 
 
-def played(play: Callable[[Storm], Awaitable[None]], *shapes: Shape, **given: Any) -> Storm:
+def played(play: Callable[[Storm], Awaitable[None]], *shapes: Shape, **options: Any) -> Storm:
     async def main() -> Storm:
-        storm = Storm(*shapes, **given)
+        storm = Storm(*shapes, **options)
         await play(storm)
         return storm
 

@@ -252,7 +252,7 @@ class Storm:
             if not due.starts:
                 self.carry_out(position)
 
-    def shown(self) -> list[tuple[float, str, tuple[str, ...], bool]]:
+    def steps(self) -> list[tuple[float, str, tuple[str, ...], bool]]:
         return [(row.time_ns / 1e9, "start" if row.starts else "stop", row.nodes, row.happened) for row in self.rows]
 
 
@@ -270,7 +270,7 @@ def test_it_strikes_in_the_midst_of_the_step_and_is_healed_so_long_after_it_stru
         "rest of the step of b3",
         "boot b2",
     ]
-    assert storm.shown() == [(3, "start", ("b2",), True), (8, "stop", ("b2",), True)]
+    assert storm.steps() == [(3, "start", ("b2",), True), (8, "stop", ("b2",), True)]
     (window,) = FaultLog.of(storm.rows).windows
     assert (window.shape, window.point) == ("kill it when became-master", "became-master")
     assert [due.f for due in storm.due] == ["arm-mine", "disarm-mine"]
@@ -306,7 +306,7 @@ def test_what_outlasts_the_storm_is_healed_at_its_end_and_once() -> None:
     storm.world.reached("b2", "became-master")
     storm.end()
     storm.world.pass_to(30)
-    assert storm.shown() == [(18, "start", ("b2",), True), (20, "stop", ("b2",), True)]
+    assert storm.steps() == [(18, "start", ("b2",), True), (20, "stop", ("b2",), True)]
     assert not FaultLog.of(storm.rows).unhealed
 
 

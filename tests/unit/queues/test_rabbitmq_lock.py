@@ -128,10 +128,10 @@ def test_a_lock_gets_its_message_when_it_is_made_and_never_again(
     class Making:
         default_exchange = Exchange()
 
-        async def declare_queue(self, name: str, *, passive: bool = False, **given: Any) -> None:
+        async def declare_queue(self, name: str, *, passive: bool = False, **options: Any) -> None:
             if passive and not is_there:
                 raise ChannelNotFoundEntity(name)
-            assert passive or given == {"durable": True, "arguments": {"x-queue-type": "quorum"}}
+            assert passive or options == {"durable": True, "arguments": {"x-queue-type": "quorum"}}
 
     async def opened(_: Any) -> Making:
         return Making()

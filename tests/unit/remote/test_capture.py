@@ -76,11 +76,11 @@ def test_a_packet_has_the_time_at_which_the_kernel_saw_it_not_that_of_its_readin
     now_ns, of_day_ns = 50 * SECOND_NS, 1_700_000_000 * SECOND_NS
     monkeypatch.setattr(capture, "_now_ns", lambda: (now_ns, of_day_ns))
 
-    def told(ago_ns: int) -> list[tuple[int, int, bytes]]:
+    def stamp(ago_ns: int) -> list[tuple[int, int, bytes]]:
         seen = divmod(of_day_ns - ago_ns, SECOND_NS)
         return [(socket.SOL_SOCKET, capture.SO_TIMESTAMPNS, capture.TIMESPEC.pack(*seen))]
 
-    assert capture._seen_ns(told(8_000_000), 0) == now_ns - 8_000_000
-    assert capture._seen_ns(told(SECOND_NS), now_ns - 5) == now_ns - 5, "the clock was set: not before the last packet"
-    assert capture._seen_ns(told(-SECOND_NS), 0) == now_ns, "nor after now"
+    assert capture._seen_ns(stamp(8_000_000), 0) == now_ns - 8_000_000
+    assert capture._seen_ns(stamp(SECOND_NS), now_ns - 5) == now_ns - 5, "the clock was set: not before the last packet"
+    assert capture._seen_ns(stamp(-SECOND_NS), 0) == now_ns, "nor after now"
     assert capture._seen_ns([], 7) == now_ns

@@ -139,7 +139,7 @@ def test_a_history_of_no_rows_or_one_has_a_page(
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "words"),
     [
         (None, "null"),
         ({"json": None}, "null"),
@@ -154,8 +154,8 @@ def test_a_history_of_no_rows_or_one_has_a_page(
         ({"messages": []}, "messages []"),
     ],
 )
-def test_nothing_and_emptiness_are_seen(value: dict[str, Any] | None, shown: str) -> None:
-    assert value_words(value) == shown
+def test_nothing_and_emptiness_are_seen(value: dict[str, Any] | None, words: str) -> None:
+    assert value_words(value) == words
 
 
 def test_a_read_of_nothing_within_a_transaction_is_null_once_it_completed() -> None:

@@ -68,30 +68,30 @@ def test_synchronous_replication_needs_somebody_who_replicates() -> None:
         PostgresqlSettings(replication=Replication.SYNCHRONOUS)
 
 
-def told(role: str, name: str, *, state: str = "running", timeline: int = 1) -> dict[str, Any]:
+def member(role: str, name: str, *, state: str = "running", timeline: int = 1) -> dict[str, Any]:
     return {"role": role, "name": name, "state": state, "timeline": timeline}
 
 
 def test_roles_are_those_that_etcd_has() -> None:
-    known = [told("replica", "p1"), told("leader", "p2"), told("sync_standby", "p3")]
+    known = [member("replica", "p1"), member("leader", "p2"), member("sync_standby", "p3")]
     assert roles_of(known) == {"primary": ("p2",), "replica": ("p1", "p3")}
     assert roles_of([]) == {}
 
 
 @pytest.mark.parametrize(
-    ("known", "whole"),
+    ("members", "whole"),
     [
-        ([told("leader", "p1"), told("sync_standby", "p2")], True),
-        ([told("leader", "p1"), told("replica", "p2")], False),
-        ([told("leader", "p1"), told("sync_standby", "p2", timeline=2)], False),
-        ([told("leader", "p1"), told("sync_standby", "p2", state="starting")], False),
-        ([told("replica", "p1"), told("sync_standby", "p2")], False),
-        ([told("leader", "p1")], False),
+        ([member("leader", "p1"), member("sync_standby", "p2")], True),
+        ([member("leader", "p1"), member("replica", "p2")], False),
+        ([member("leader", "p1"), member("sync_standby", "p2", timeline=2)], False),
+        ([member("leader", "p1"), member("sync_standby", "p2", state="starting")], False),
+        ([member("replica", "p1"), member("sync_standby", "p2")], False),
+        ([member("leader", "p1")], False),
         ([], False),
     ],
 )
-def test_a_cluster_is_whole_once_all_run_on_the_leaders_timeline(known: list[dict[str, Any]], whole: bool) -> None:
-    assert is_whole(known, servers=2, synchronous=True) is whole
+def test_a_cluster_is_whole_once_all_run_on_the_leaders_timeline(members: list[dict[str, Any]], whole: bool) -> None:
+    assert is_whole(members, servers=2, synchronous=True) is whole
 
 
 def legal(kind: str, **settings: Any) -> dict[str, tuple[str, ...]]:

@@ -207,7 +207,7 @@ def test_sudo_comes_before_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "faults", "told", "words"),
+    ("program", "faults", "answer", "words"),
     [
         (
             PythonProgram(main="m:main"),
@@ -245,13 +245,13 @@ def test_sudo_comes_before_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_a_machine_lacks_is_named_with_what_to_do(
-    program: Any, faults: tuple[str, ...], told: dict[str, Any], words: str, shell: SshShell
+    program: Any, faults: tuple[str, ...], answer: dict[str, Any], words: str, shell: SshShell
 ) -> None:
     class Telling(SshShell):
-        def run(self, argv: Any, *, given: bytes = b"") -> Any:
+        def run(self, argv: Any, *, stdin: bytes = b"") -> Any:
             tools = dict.fromkeys(("root", "iptables", "libfaketime"), True) | {"groups": ["cpu", "memory"]}
             found = {"version": [3, 11], **tools, "missing": []}
-            return shell.run(["echo", json.dumps({**found, **told})])
+            return shell.run(["echo", json.dumps({**found, **answer})])
 
     machine = Telling(connections=shell.connections, host=shell.host)
     with pytest.raises(HarnessError) as raised:

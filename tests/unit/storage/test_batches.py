@@ -39,8 +39,8 @@ def seen(store: MessageStore) -> str:
     return "".join(message.body.decode() for message in decoded)
 
 
-def whole(shown: dict[int, str], length: int) -> int:
-    return max(end for end in shown if end <= length)
+def whole(messages: dict[int, str], length: int) -> int:
+    return max(end for end in messages if end <= length)
 
 
 def test_a_batch_has_consecutive_offsets_and_says_where_it_goes_on() -> None:

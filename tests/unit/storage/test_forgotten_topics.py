@@ -15,7 +15,7 @@ from tests.unit.storage.storage_machine import Machine, async_config, simulate
 TOPICS = ("t", "u")
 
 
-def shown(store: MessageStore, topic: str) -> list[bytes]:
+def bodies(store: MessageStore, topic: str) -> list[bytes]:
     least, end = store.queue_range(topic, 0)
     found = store.get_messages(topic, 0, least, 10_000, 1 << 30) if end > least else None
     return [] if found is None else [decode_message(message, 0).body for message in found.messages]
@@ -37,7 +37,7 @@ def test_a_topic_that_is_made_again_begins_where_the_deleted_one_ended_also_afte
         store.consumer_offsets.commit("g", "u", 0, 1)
         await store.forget_topic("t")
         for _ in range(2):
-            assert (shown(store, "t"), shown(store, "u")) == ([], [b"other"])
+            assert (bodies(store, "t"), bodies(store, "u")) == ([], [b"other"])
             assert store.consumer_offsets.get("g", "t", 0) is None
             assert store.consumer_offsets.get("g", "u", 0) == 1
             assert store.queue_end("t", 0) == 2
@@ -47,7 +47,7 @@ def test_a_topic_that_is_made_again_begins_where_the_deleted_one_ended_also_afte
             confirm(store)
         assert store.put("t", 0, b"new").queue_offset == 2
         confirm(store)
-        assert shown(store, "t") == [b"new"]
+        assert bodies(store, "t") == [b"new"]
         assert store.topics_with_messages() == {"t": 1, "u": 1}
 
     simulate(body)
@@ -62,7 +62,7 @@ def test_topics_deleted_at_once_are_all_forgotten() -> None:
         confirm(store)
         await asyncio.gather(*(store.forget_topic(topic) for topic in TOPICS))
         assert sorted(store.forgotten_topics) == sorted(TOPICS)
-        assert [shown(store, topic) for topic in TOPICS] == [[], []]
+        assert [bodies(store, topic) for topic in TOPICS] == [[], []]
 
     simulate(body)
 
@@ -70,7 +70,7 @@ def test_topics_deleted_at_once_are_all_forgotten() -> None:
 async def shows_what_is_new_now_and_after_a_restart(machine: Machine, store: MessageStore) -> None:
     for _ in range(2):
         confirm(store)
-        assert shown(store, "t") == [b"new"]
+        assert bodies(store, "t") == [b"new"]
         await store.flush_to(store.max_offset, 10)
         await machine.lose_power()
         store = await machine.boot()
@@ -114,10 +114,10 @@ def test_a_slave_that_forgot_too_much_shows_it_once_its_master_says_less() -> No
             end = store.put("t", 0, letter).offset
         store.put("u", 0, b"other")
         confirm(store)
-        assert shown(store, "t") == []
+        assert bodies(store, "t") == []
         await store.forget_topics({"t": end})
         for _ in range(2):
-            assert (shown(store, "t"), shown(store, "u")) == ([b"c"], [b"other"])
+            assert (bodies(store, "t"), bodies(store, "u")) == ([b"c"], [b"other"])
             await store.checkpoint()
             await store.flush_to(store.max_offset, 10)
             await machine.lose_power()
@@ -165,7 +165,7 @@ def test_readers_see_what_was_put_and_neither_cut_nor_forgotten(seed: int) -> No
             confirm(store)
             for name in TOPICS:
                 expected = [message[3] for message in put if message[2] == name and message[0] >= forgotten[name]]
-                assert shown(store, name) == expected, (number, name)
+                assert bodies(store, name) == expected, (number, name)
                 assert store.queue_end(name, 0) >= store.queue_range(name, 0)[1]
 
     simulate(body)

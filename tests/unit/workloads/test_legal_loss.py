@@ -109,11 +109,11 @@ UNCLEAN = RocketmqSettings(unclean_election=True)
 
 
 def is_excused(
-    settings: RocketmqSettings, faults: Faults, told: TableOfReports, at_s: float, anomaly: str = "lost-write"
+    settings: RocketmqSettings, faults: Faults, reports: TableOfReports, at_s: float, anomaly: str = "lost-write"
 ) -> bool:
     return any(
         anomaly in one.anomalies and one.from_ns <= ns(at_s) <= one.until_ns and one.reason
-        for one in legal_loss(settings, faults, told).excuses
+        for one in legal_loss(settings, faults, reports).excuses
     )
 
 
@@ -254,9 +254,9 @@ def test_a_broker_that_lost_an_epoch_with_its_disk_may_confirm_under_an_older_on
     assert not is_excused(ALL_ACK_2, struck(POWER), ALL_LOST, 30, "fenced-write")
 
 
-def excused_nodes(faults: Faults, told: TableOfReports, at_s: float) -> set[tuple[str, ...]]:
+def excused_nodes(faults: Faults, reports: TableOfReports, at_s: float) -> set[tuple[str, ...]]:
     """At which nodes something is legal at a time that only a damaged disk explains; empty: at any."""
-    excuses = legal_loss(ALL_ACK_2, faults, told).excuses
+    excuses = legal_loss(ALL_ACK_2, faults, reports).excuses
     return {one.nodes for one in excuses if "unheld-ack" in one.anomalies and one.from_ns <= ns(at_s) <= one.until_ns}
 
 

@@ -25,7 +25,7 @@ def holds_of(settings: RocketmqSettings) -> tuple[Holds, Clock]:
     clock = Clock()
     host: Any = SimpleNamespace(clock=clock)
     holds = Holds(host, settings)
-    holds.given(7, holds.now_ns(), 1_000)
+    holds.hold(7, holds.now_ns(), 1_000)
     return holds, clock
 
 
@@ -70,7 +70,7 @@ def test_a_new_delivery_of_an_acknowledged_message_is_held_anew() -> None:
     holds, clock = holds_of(ORIGINAL)
     holds.acknowledged(7, None)
     clock.now_ms = 5_000
-    holds.given(7, holds.now_ns(), 1_000)
+    holds.hold(7, holds.now_ns(), 1_000)
     holds.require_unacknowledged(7)
 
 

@@ -20,7 +20,7 @@ FOUR = RocketmqSettings(brokers=4)
 BEGAN, ENDED = 20 * S, 60 * S
 
 
-def told(*more: tuple[float, str, Mapping[str, Any]]) -> TableOfReports:
+def reports_of(*more: tuple[float, str, Mapping[str, Any]]) -> TableOfReports:
     """(time in s, node, event) after the election of b1 at 1 s, and all having joined by 3 s."""
     events: dict[str, list[dict[str, Any]]] = {
         f"b{number}": [{"time": 0, "event": "identity", "group": "broker-a", "broker_id": number}]
@@ -87,7 +87,7 @@ def span(down: str = "", **reached: str) -> SteadySpan:
     ],
 )
 def test_enough_nodes_have_to_serve(steady: SteadySpan, has_to: bool) -> None:
-    assert must_serve(FOUR, "log", steady, told()) is has_to
+    assert must_serve(FOUR, "log", steady, reports_of()) is has_to
 
 
 def test_a_controller_that_reaches_nobody_disturbs_nobody_if_clients_do_not_ask_it() -> None:
@@ -97,7 +97,7 @@ def test_a_controller_that_reaches_nobody_disturbs_nobody_if_clients_do_not_ask_
         steady = SteadySpan(
             from_ns=BEGAN, until_ns=ENDED, healthy=nodes, down=frozenset(), reached={"c1": frozenset(reached.split())}
         )
-        assert must_serve(alone, "log", steady, told()) is has_to
+        assert must_serve(alone, "log", steady, reports_of()) is has_to
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_a_controller_that_reaches_nobody_disturbs_nobody_if_clients_do_not_ask_
     ids=["in sync", "proposed", "proposed later", "elected", "elected later", "an old master says otherwise"],
 )
 def test_who_may_hold_what_was_acknowledged_has_to_be_healthy(more: list[tuple[float, str, dict[str, Any]]]) -> None:
-    assert must_serve(FOUR, "log", span("b1 b4"), told()) is True
-    assert must_serve(FOUR, "log", span("b1 b4"), told(*more)) is False
+    assert must_serve(FOUR, "log", span("b1 b4"), reports_of()) is True
+    assert must_serve(FOUR, "log", span("b1 b4"), reports_of(*more)) is False
 
 
 def test_what_was_before_the_last_change_is_past() -> None:
     more = [(10.0, "c1", elected(4)), (11.0, "b4", in_sync(4)), (12.0, "b4", in_sync(2, 4)), (70.0, "c1", elected(1))]
-    assert must_serve(FOUR, "log", span("b1 b4"), told(*more)) is True
+    assert must_serve(FOUR, "log", span("b1 b4"), reports_of(*more)) is True
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_was_before_the_last_change_is_past() -> None:
 def test_what_is_enough_depends_on_settings_and_workload(
     changed: dict[str, Any], workload: str, steady: SteadySpan, has_to: bool
 ) -> None:
-    assert must_serve(RocketmqSettings(**{"brokers": 4, **changed}), workload, steady, told()) is has_to
+    assert must_serve(RocketmqSettings(**{"brokers": 4, **changed}), workload, steady, reports_of()) is has_to
 
 
 @pytest.mark.parametrize(("down", "has_to"), [("", True), ("b3", True), ("b2 b3", False), ("b1", False), ("n1", True)])
@@ -145,13 +145,13 @@ def test_without_controllers_the_master_has_to_be_healthy_with_a_slave(down: str
     nodes = frozenset(("n1", "n2", "n3", "b1", "b2", "b3"))
     away = frozenset(down.split())
     steady = SteadySpan(from_ns=BEGAN, until_ns=ENDED, healthy=nodes - away, down=away, reached={})
-    assert must_serve(RocketmqSettings(deployment="dual-write"), "log", steady, told()) is has_to
+    assert must_serve(RocketmqSettings(deployment="dual-write"), "log", steady, reports_of()) is has_to
 
 
 def test_who_says_too_little_promises_nothing() -> None:
     settings: dict[str, SettingValue] = {"brokers": 4, "requests": "public"}
     assert must_serve(FOUR, "log", span(), TableOfReports()) is False
-    assert SYSTEM.must_serve(RocketmqSettings(**settings), "log", span(), told()) is False  # type: ignore[arg-type]
+    assert SYSTEM.must_serve(RocketmqSettings(**settings), "log", span(), reports_of()) is False  # type: ignore[arg-type]
 
 
 def test_the_bound_scales_with_all_periods() -> None:

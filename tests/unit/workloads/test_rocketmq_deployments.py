@@ -118,23 +118,23 @@ def test_ids_of_different_groups_may_be_equal_and_those_of_one_may_not() -> None
 def test_what_a_dual_write_master_acknowledges_a_slave_of_its_group_must_hold() -> None:
     breaches = Breaches(lambda: 0)
     invariants = RocketmqInvariants(RocketmqSettings(deployment="dual-write", groups=2, brokers=2), breaches)
-    invariants.told("b1", "put-appended", {"end": 100, "in_sync": 2})
-    invariants.told("b2", "batch-appended", {"end": 100})
-    invariants.told("b1", "put-confirmed", {"end": 100, "in_sync": 2})
+    invariants.observe("b1", "put-appended", {"end": 100, "in_sync": 2})
+    invariants.observe("b2", "batch-appended", {"end": 100})
+    invariants.observe("b1", "put-confirmed", {"end": 100, "in_sync": 2})
     assert not breaches.kept()
-    invariants.told("b4", "batch-appended", {"end": 500})
-    invariants.told("b1", "put-appended", {"end": 200, "in_sync": 1})
-    invariants.told("b1", "put-confirmed", {"end": 200, "in_sync": 1})
+    invariants.observe("b4", "batch-appended", {"end": 500})
+    invariants.observe("b1", "put-appended", {"end": 200, "in_sync": 1})
+    invariants.observe("b1", "put-confirmed", {"end": 200, "in_sync": 1})
     assert [(breach.name, breach.nodes) for breach in breaches.kept()] == [("unheld-ack", ("b1", "b2"))]
 
 
 def test_brokers_are_told_of_by_their_names_within_their_group() -> None:
     narrator = RocketmqNarrator()
     for node, group in (("b1", "broker-a"), ("b2", "broker-b")):
-        narrator.said(node, "identity", {"group": group, "broker_id": 1})
-    elected = narrator.said("c1", "elected", {"group": "broker-b", "master": 1, "master_epoch": 2, "in_sync": [1]})
+        narrator.narrate(node, "identity", {"group": group, "broker_id": 1})
+    elected = narrator.narrate("c1", "elected", {"group": "broker-b", "master": 1, "master_epoch": 2, "in_sync": [1]})
     assert elected is not None
     assert "b2" in elected.sentence
-    aside = narrator.said("b2", "set_aside", {"start": 900, "end": 1000})
+    aside = narrator.narrate("b2", "set_aside", {"start": 900, "end": 1000})
     assert aside is not None
     assert "900 to 1000" in aside.sentence

@@ -20,14 +20,14 @@ class Tree:
     """Stands for kazoo's client and for a session of it."""
 
     def __init__(self, *children: str) -> None:
-        self.children, self.made = list(children), len(children)
+        self.children, self.number = list(children), len(children)
 
     def create_async(self, path: str, value: bytes, **how: bool) -> Callable[[], str]:
         assert how == {"ephemeral": True, "sequence": True, "makepath": True} and value == b""
         lock, _, prefix = path.rpartition("/")
-        name = f"{prefix}{self.made:010d}"
+        name = f"{prefix}{self.number:010d}"
         self.children.append(name)
-        self.made += 1
+        self.number += 1
         return lambda: f"{lock}/{name}"
 
     def get_children_async(self, path: str) -> Callable[[], list[str]]:

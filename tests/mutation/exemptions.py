@@ -26,14 +26,14 @@ _ENTRY = re.compile(r"(\S+) (.+)\n- (.+)\n\+ (.+)\n(\w+): (.+)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class Exemption:
     kind: str
     why: str
 
 
-def parse(text: str) -> dict[Wording, Known]:
+def parse(text: str) -> dict[Wording, Exemption]:
     """Raises ValueError if an entry is not written as above, or is there twice."""
-    found: dict[Wording, Known] = {}
+    found: dict[Wording, Exemption] = {}
     for entry in re.split(r"\n{2,}", text.strip()) if text.strip() else ():
         match = _ENTRY.fullmatch(entry)
         if match is None or match[5] not in KINDS:
@@ -41,15 +41,15 @@ def parse(text: str) -> dict[Wording, Known]:
         wording = Wording(path=match[1], function=match[2], before=match[3], after=match[4])
         if wording in found:
             raise ValueError(f"there twice:\n{entry}")
-        found[wording] = Known(kind=match[5], why=match[6])
+        found[wording] = Exemption(kind=match[5], why=match[6])
     return found
 
 
-def known() -> dict[Wording, Known]:
+def read_exemptions() -> dict[Wording, Exemption]:
     return parse(FILE.read_text())
 
 
-def gone(entries: dict[Wording, Known]) -> list[Wording]:
+def gone(entries: dict[Wording, Exemption]) -> list[Wording]:
     """Those that are no change of what stands in the modules now."""
     there = {
         change.wording
@@ -60,6 +60,6 @@ def gone(entries: dict[Wording, Known]) -> list[Wording]:
     return [wording for wording in entries if wording not in there]
 
 
-def by_kind(entries: Iterable[Known]) -> str:
+def by_kind(entries: Iterable[Exemption]) -> str:
     counts = Counter(entry.kind for entry in entries)
     return ", ".join(f"{counts[kind]} {kind}" for kind in KINDS)

@@ -66,8 +66,8 @@ class _PriorityQueue:
         row, element = clash.elements[:-1], clash.elements[-1]
         return (
             f"a dequeue returned {spans.render(lifetimes.value[element])} "
-            f"({spans.when(int(lifetimes.taken[element]))}), but as long as this can have been there something smaller was "
-            f"there, too: {named(spans, lifetimes, row)}"
+            f"({spans.when(int(lifetimes.taken[element]))}), but as long as this can have been there something smaller "
+            f"was there, too: {named(spans, lifetimes, row)}"
         )
 
     def due(self, seen: Lifetimes, left: Lifetimes) -> Due:

@@ -20,7 +20,7 @@ def lines_of_blocks(program: str, text: str = ALL) -> list[str]:
     return [re.sub(r"\s+# .*", "", line) for line in lines if line.startswith(f"{program} ")]
 
 
-def shown(program: str) -> list[str]:
+def commands_of(program: str) -> list[str]:
     """Each call of a program: between backquotes, or as a line of a block; in the order of the pages."""
     inline = [" ".join(call.split()) for call in re.findall(rf"`({program} [^`]+)`", FENCED.sub("", ALL))]
     return [*inline, *lines_of_blocks(program)]

@@ -13,18 +13,17 @@ from pathlib import Path
 import pytest
 
 from tests.command_line.answers import Answer, Stormproof
-from tests.pages import FENCED, README, TEXTS, lines_of_blocks, shown
+from tests.pages import FENCED, README, TEXTS, commands_of, lines_of_blocks
 
 SHORT = ("--time-limit", "20", "--recovery", "5", "--seed", "1")
 """Added to a run, which would otherwise take longer, and draw its seed."""
-AT_ONCE = [
-    line for line in dict.fromkeys(shown("stormproof")) if re.match(r"stormproof (list|completion|doctor)( |$)", line)
-]
+_AT_ONCE = re.compile(r"stormproof (list|completion|doctor)( |$)")
+AT_ONCE = [line for line in dict.fromkeys(commands_of("stormproof")) if _AT_ONCE.match(line)]
 
 
 def carried_out(stormproof: Stormproof, line: str, *more: str) -> Answer:
     """As it stands on a page, with options behind it that the page leaves to their defaults."""
-    assert line in shown("stormproof"), line
+    assert line in commands_of("stormproof"), line
     return stormproof(*shlex.split(line)[1:], *more)
 
 

@@ -24,7 +24,7 @@ import pytest
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.properties import encode_properties
-from tests.pages import ALL, shown
+from tests.pages import ALL, commands_of
 from workloads.systems.rocketmq.admin.main import group, run
 
 pytestmark = pytest.mark.xdist_group("rocketmq-admin")
@@ -415,7 +415,7 @@ def test_nobody_who_can_be_reached_is_one_line_and_no_traceback(name: str) -> No
 
 
 def test_every_command_in_the_guide_is_understood() -> None:
-    calls = shown("rocketmq-admin")
+    calls = commands_of("rocketmq-admin")
     assert len(calls) >= 8
     for line in calls:
         _, name, *words = shlex.split(line)

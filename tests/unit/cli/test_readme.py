@@ -23,7 +23,7 @@ from stormproof.session import registry
 from stormproof.session.check_spec import of_model
 from stormproof.session.registry import workloads
 from stormproof.session.suite_file import parse_suite, shipped
-from tests.pages import ALL, FENCED, GUIDE, README, TEXTS, code, lines_of_blocks, rows, shown
+from tests.pages import ALL, FENCED, GUIDE, README, TEXTS, code, commands_of, lines_of_blocks, rows
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = [*TEXTS, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "systems").glob("*.md"))]
@@ -54,7 +54,7 @@ def test_the_first_test_is_the_example_that_runs_and_fits_in_twenty_lines() -> N
 
 
 def test_every_command_shown_is_understood() -> None:
-    calls = shown("stormproof")
+    calls = commands_of("stormproof")
     assert len(calls) >= 70
     assert len(re.findall(r"^\| `stormproof ", TEXTS[README], flags=re.MULTILINE)) == 6
     for line in calls:
@@ -78,14 +78,14 @@ def test_every_option_named_is_one_of_some_command() -> None:
 
 def test_every_target_of_make_is_in_the_makefile() -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
-    named = [call.split()[1] for call in shown("make")]
+    named = [call.split()[1] for call in commands_of("make")]
     assert len(named) >= 10
     assert set(named) <= targets
     assert {"make run", "make test"} <= set(lines_of_blocks("make"))
 
 
 def test_every_run_shown_names_what_there_is() -> None:
-    runs = [shlex.split(line)[2:] for line in shown("stormproof") if line.startswith("stormproof run ")]
+    runs = [shlex.split(line)[2:] for line in commands_of("stormproof") if line.startswith("stormproof run ")]
     assert len(runs) >= 19
     for words in runs:
         with run.command.make_context("run", words) as context:
@@ -122,7 +122,7 @@ def test_the_inventory_shown_is_one() -> None:
 
 
 def test_every_model_that_a_check_names_is_one() -> None:
-    calls = [shlex.split(line)[1:] for line in shown("stormproof")]
+    calls = [shlex.split(line)[1:] for line in commands_of("stormproof")]
     assert {"check", "export", "verify"} <= {name for name, *_ in calls}
     models = 0
     for name, *words in calls:

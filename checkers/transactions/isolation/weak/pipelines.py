@@ -62,7 +62,7 @@ class _Nodes(NamedTuple):
 class _State(NamedTuple):
     columns: Columns
     blocks: _Blocks
-    view: _SessionView
+    session: _SessionView
     overtaken: Int32
     """int32[writes]: the first write of the key that each one has been put before;"""
     reached: Int64
@@ -124,7 +124,7 @@ def _pipelined(columns: Columns) -> tuple[Int32, Int32]:
     T4 reads that of T1:  T2 before T1;  from then on x = 1 stands for what B knows of x
     """
     state = _begun(columns)
-    first, writer, known = columns.first, columns.writer, state.view
+    first, writer, known = columns.first, columns.writer, state.session
     source, target = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
     nodes = _Nodes(np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32))
     count = 0
@@ -170,7 +170,7 @@ def _longer(nodes: _Nodes, needed: int) -> _Nodes:
 @inlined
 def _room_to_learn(state: _State, s: int, w: int) -> int:
     """How many nodes there can be once session s has learned what w's session wrote up to w."""
-    blocks, known, written_first = state.blocks, state.view, state.columns.written_first
+    blocks, known, written_first = state.blocks, state.session, state.columns.written_first
     q = state.columns.session[w]
     from_ = known.so_far[q] if known.met[q] == s else blocks.first[q]
     return int(known.used[0] + blocks.first[q + 1] - from_ + written_first[w + 1] - written_first[w])
@@ -179,7 +179,7 @@ def _room_to_learn(state: _State, s: int, w: int) -> int:
 @inlined
 def _learn(state: _State, nodes: _Nodes, s: int, w: int, last: int) -> None:
     """What definite transactions of w's session wrote up to transaction `last`."""
-    blocks, known = state.blocks, state.view
+    blocks, known = state.blocks, state.session
     q = state.columns.session[w]
     if known.met[q] != s:
         known.met[q], known.so_far[q] = s, blocks.first[q]
@@ -200,18 +200,18 @@ def _learn(state: _State, nodes: _Nodes, s: int, w: int, last: int) -> None:
 def _learn_indefinite(state: _State, nodes: _Nodes, s: int, w: int) -> None:
     columns = state.columns
     for j in range(columns.written_first[w], columns.written_first[w + 1]):
-        _push(state.view, nodes, s, columns.written[j], state.blocks.place_of[j])
+        _push(state.session, nodes, s, columns.written[j], state.blocks.place_of[j])
 
 
 @inlined
-def _push(view: _SessionView, nodes: _Nodes, s: int, key: int, write: int) -> None:
-    if view.listed[key] != s:
-        view.listed[key], view.head[key], view.size[key] = s, NOBODY, 0
-    at = view.used[0]
-    nodes.write[at], nodes.older[at] = write, view.head[key]
-    view.head[key] = at
-    view.size[key] += 1
-    view.used[0] = at + 1
+def _push(session: _SessionView, nodes: _Nodes, s: int, key: int, write: int) -> None:
+    if session.listed[key] != s:
+        session.listed[key], session.head[key], session.size[key] = s, NOBODY, 0
+    at = session.used[0]
+    nodes.write[at], nodes.older[at] = write, session.head[key]
+    session.head[key] = at
+    session.size[key] += 1
+    session.used[0] = at + 1
 
 
 @inlined
@@ -227,7 +227,7 @@ def _read(state: _State, nodes: _Nodes, i: int, source: Int32, target: Int32, co
     state.reads[0] = reads
     if read != NOBODY:
         reached[read] = reads
-    node = state.view.head[k]
+    node = state.session.head[k]
     while node != NOBODY:
         p = nodes.write[node]
         node = nodes.older[node]
@@ -247,7 +247,7 @@ def _read(state: _State, nodes: _Nodes, i: int, source: Int32, target: Int32, co
 @inlined
 def _gather(state: _State, nodes: _Nodes, s: int, t: int) -> None:
     """What t reads of a key stands for all that its session knew of it."""
-    columns, known = state.columns, state.view
+    columns, known = state.columns, state.session
     for i in range(columns.first[t], columns.first[t + 1]):
         w, k = columns.writer[i], columns.key[i]
         if w <= 0 or known.listed[k] != s:

@@ -1,7 +1,8 @@
 """What the machine code of a function depends on, as one digest.
 
 Of the function and of all kernels that it reaches: bytecode, constants, defaults, and the values of the globals that
-are read, for numba compiles them in. Not where it stands, nor comments: a moved function is the same one.
+are read, for numba compiles them in. Not where it stands, nor comments: a moved function is the same one. A moved
+class is another one, for a kernel that is kept names it by its module.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def _of_value(reader: FunctionType, value: Any, name: str) -> str:
     if isinstance(value, type) and issubclass(value, enum.Enum):
         return f"{value.__qualname__} {[(member.name, member.value) for member in value]}"
     if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
-        return f"{value.__qualname__} {value._fields}"
+        return f"{value.__module__}.{value.__qualname__} {value._fields}"
     if isinstance(value, np.ndarray):
         return f"array {value.dtype.descr} {value.shape} {value.strides} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, np.dtype):

@@ -10,6 +10,7 @@ import hashlib
 import pickle
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -65,7 +66,8 @@ class ByContent(_Cache):  # type: ignore[misc]
         name = self._name(sig, target_context.codegen())
         payload = None if name is None else store.read(name)
         if payload is not None:
-            return CompileResult._rebuild(target_context, *pickle.loads(payload))
+            with suppress(ImportError, AttributeError):  # it names a class that lies somewhere else by now
+                return CompileResult._rebuild(target_context, *pickle.loads(payload))
         self._compiling(self._function.__module__)
         return None
 
@@ -98,12 +100,17 @@ def _type_name(type_: Any) -> str | None:
     """A type in words, with the names of fields: a field is read by its place, but named in the source."""
     if isinstance(type_, types.BaseTuple):
         elements = [_type_name(element) for element in type_]
-        fields = (type_.instance_class.__qualname__, type_.fields) if isinstance(type_, types.BaseNamedTuple) else ()
+        fields = (_class_name(type_.instance_class), type_.fields) if isinstance(type_, types.BaseNamedTuple) else ()
         return None if None in elements else repr((fields, elements))
     if isinstance(type_, types.List):
         element = _type_name(type_.dtype)
         return None if element is None else f"{'reflected ' if type_.reflected else ''}list of {element}"
     return str(type_) if isinstance(type_, SIMPLE) else None
+
+
+def _class_name(class_: type) -> str:
+    """With its module: a kernel that was kept names its classes by it."""
+    return f"{class_.__module__}.{class_.__qualname__}"
 
 
 @cache

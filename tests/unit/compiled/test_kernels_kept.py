@@ -46,12 +46,18 @@ print(total(Pair(left=10, right=3), np.arange(4)), sorted(compiled_here))
 
 
 def run(
-    directory: Path, kernels: Path, *, step: int = 1, factor: int = 1, fields: str = "left: int; right: int"
+    directory: Path,
+    kernels: Path,
+    *,
+    step: int = 1,
+    factor: int = 1,
+    fields: str = "left: int; right: int",
+    caller: str = CALLER,
 ) -> str:
     """What a fresh process prints: the sum, and the modules of kernels that it had to compile."""
     directory.mkdir(exist_ok=True)
     (directory / "callee.py").write_text(CALLEE.format(step=step))
-    (directory / "caller.py").write_text(CALLER.format(factor=factor, fields=fields))
+    (directory / "caller.py").write_text(caller.format(factor=factor, fields=fields))
     environment = {**os.environ, store.CHOSEN: str(kernels), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     environment[interpreted.NEVER] = "1"
     ran = subprocess.run(
@@ -66,6 +72,21 @@ def test_another_checkout_finds_what_the_first_compiled(tmp_path: Path) -> None:
     assert run(tmp_path / "one", kernels) == "17 ['__main__', 'callee']"
     assert run(tmp_path / "one", kernels) == "17 []"
     assert run(tmp_path / "two", kernels) == "17 []"
+
+
+def test_a_kernel_of_a_class_that_was_moved_is_compiled_again(tmp_path: Path) -> None:
+    kernels, one = tmp_path / "kernels", tmp_path / "one"
+    program = CALLER.replace("class Pair(NamedTuple):\n    {fields}\n", "from pairs import Pair\n")
+    for module in ("pairs", "couples"):
+        moved = program.replace("from pairs", f"from {module}")
+        one.mkdir(exist_ok=True)
+        for old in one.glob("*.py"):
+            old.unlink()
+        (one / f"{module}.py").write_text(
+            "from typing import NamedTuple\nclass Pair(NamedTuple):\n    left: int\n    right: int\n"
+        )
+        compiled = ["__main__", "callee"] if module == "pairs" else ["__main__"]
+        assert run(one, kernels, caller=moved) == f"17 {compiled}"
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,12 @@ FORMS = (
 )
 VERBS = tuple(dict.fromkeys(form.verb for form in FORMS if form.verb))
 _VARIANTS: Mapping[Elements, Form] = {elements: form for form in FORMS for elements in form.variants()}
+_WITHOUT_VERB = tuple(elements for elements in _VARIANTS if not elements[0].islower())
+_BY_FIRST_WORD: Mapping[str, Sequence[Elements]] = {
+    word: tuple(elements for elements in _VARIANTS if elements[0] == word or not elements[0].islower())
+    for word in {elements[0] for elements in _VARIANTS if elements[0].islower()}
+}
+"""The variants that a first word leaves, in their order: few of the many."""
 
 
 @dataclass(eq=False)
@@ -226,9 +232,9 @@ def parse_shapes(words: Words, vocabulary: Vocabulary, *, after: str = "'and'") 
 
 def parse_shape(words: Words, vocabulary: Vocabulary, *, after: str = "'and'") -> Shape:
     """Raises Mistake; its corrected words are none where the shape is to be left out."""
-    for elements, form in _VARIANTS.items():
-        if len(elements) == len(words) and _begin_as(elements, words, vocabulary):
-            return _make_shape(form, words, vocabulary)
+    for elements in _begun(words, vocabulary):
+        if len(elements) == len(words):
+            return _make_shape(_VARIANTS[elements], words, vocabulary)
     raise _mistake(words, vocabulary, after)
 
 
@@ -247,7 +253,7 @@ def meant(mistake: Mistake, read: Callable[[Words], T]) -> T | None:
 
 def next_words(words: Words, vocabulary: Vocabulary) -> tuple[str, ...]:
     """The words that can come next in a shape that begins so; `and` where it may end here."""
-    begun = [elements for elements in _VARIANTS if _begin_as(elements, words, vocabulary)]
+    begun = _begun(words, vocabulary)
     ended = ("and",) if any(len(elements) == len(words) for elements in begun) else ()
     return (*_list_words(_next_elements(begun, len(words)), vocabulary), *ended)
 
@@ -310,9 +316,14 @@ def _fits(element: str, word: str, vocabulary: Vocabulary) -> bool:
     return len(set(nodes)) == len(nodes) and all(node in vocabulary.nodes for node in nodes)
 
 
-def _begin_as(elements: Elements, words: Words, vocabulary: Vocabulary) -> bool:
-    """Whether the words are the beginning of what the elements stand for."""
-    return len(words) <= len(elements) and all(map(lambda e, w: _fits(e, w, vocabulary), elements, words))
+def _begun(words: Words, vocabulary: Vocabulary) -> list[Elements]:
+    """The variants that begin with these words, in their order."""
+    possible = _BY_FIRST_WORD.get(words[0], _WITHOUT_VERB) if words else tuple(_VARIANTS)
+    return [
+        elements
+        for elements in possible
+        if len(words) <= len(elements) and all(map(lambda e, w: _fits(e, w, vocabulary), elements, words))
+    ]
 
 
 def _split(words: Words) -> list[Words]:
@@ -329,15 +340,11 @@ def _mistake(words: Words, vocabulary: Vocabulary, after: str) -> Mistake:
     """What is wrong with words that are no shape."""
     if not words:
         return Mistake("no shape stands there", ())
-    right = next(
-        count
-        for count in range(len(words), -1, -1)
-        if any(_begin_as(elements, words[:count], vocabulary) for elements in _VARIANTS)
-    )
+    right = next(count for count in range(len(words), -1, -1) if _begun(words[:count], vocabulary))
     begun, rest = words[:right], words[right:]
     if not begun:
         return _wrong_beginning(words, vocabulary)
-    variants = [elements for elements in _VARIANTS if _begin_as(elements, begun, vocabulary)]
+    variants = _begun(begun, vocabulary)
     elements = _next_elements(variants, right)
     known = _list_words(elements, vocabulary)
     before, kind = " ".join(begun), _kind(elements)

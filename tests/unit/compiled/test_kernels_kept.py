@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -67,11 +69,23 @@ def run(
     return ran.stdout.strip()
 
 
-def test_another_checkout_finds_what_the_first_compiled(tmp_path: Path) -> None:
-    kernels = tmp_path / "kernels"
-    assert run(tmp_path / "one", kernels) == "17 ['__main__', 'callee']"
-    assert run(tmp_path / "one", kernels) == "17 []"
-    assert run(tmp_path / "two", kernels) == "17 []"
+class Compiled(NamedTuple):
+    checkout: Path
+    kernels: Path
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """A checkout of which all is compiled: by a process that found nothing kept."""
+    folder = tmp_path_factory.mktemp("compiled")
+    there = Compiled(folder / "one", folder / "kernels")
+    assert run(*there) == "17 ['__main__', 'callee']"
+    return there
+
+
+def test_another_checkout_finds_what_the_first_compiled(once: Compiled, tmp_path: Path) -> None:
+    assert run(*once) == "17 []"
+    assert run(tmp_path / "two", once.kernels) == "17 []"
 
 
 def test_a_kernel_of_a_class_that_was_moved_is_compiled_again(tmp_path: Path) -> None:
@@ -100,19 +114,17 @@ def test_a_kernel_of_a_class_that_was_moved_is_compiled_again(tmp_path: Path) ->
     ids=["a kernel in another file", "a constant", "the order of fields"],
 )
 def test_whatever_a_kernel_depends_on_is_compiled_anew_once_it_changed(
-    changed: dict[str, int | str], printed: str, tmp_path: Path
+    changed: dict[str, int | str], printed: str, once: Compiled
 ) -> None:
-    run(tmp_path / "one", tmp_path / "kernels")
-    assert run(tmp_path / "one", tmp_path / "kernels", **changed) == printed  # type: ignore[arg-type]
+    assert run(*once, **changed) == printed  # type: ignore[arg-type]
 
 
-def test_a_torn_entry_is_compiled_again(tmp_path: Path) -> None:
-    kernels = tmp_path / "kernels"
-    run(tmp_path / "one", kernels)
+def test_a_torn_entry_is_compiled_again(once: Compiled, tmp_path: Path) -> None:
+    kernels = shutil.copytree(once.kernels, tmp_path / "kernels")
     for entry in kernels.iterdir():
         entry.write_bytes(entry.read_bytes()[:-1])
-    assert run(tmp_path / "one", kernels) == "17 ['__main__', 'callee']"
-    assert run(tmp_path / "one", kernels) == "17 []"
+    assert run(once.checkout, kernels) == "17 ['__main__', 'callee']"
+    assert run(once.checkout, kernels) == "17 []"
 
 
 def test_where_nothing_can_be_kept_kernels_run_all_the_same(tmp_path: Path) -> None:
@@ -123,24 +135,29 @@ def test_where_nothing_can_be_kept_kernels_run_all_the_same(tmp_path: Path) -> N
 def test_kernels_travel_with_the_project_to_workers_that_have_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The digest of a kernel that calls others stands for compiling it as well, which takes seconds.
     program = (
-        "import numpy as np; from harness.compiled import on_compiling; from checkers.kernels.adjacency import "
-        "by_source; import checkers; compiled = []; on_compiling(compiled.append); "
-        "found = by_source(np.array([1, 0], dtype=np.int32), 2)[0].tolist(); "
-        "print(found, sorted({*compiled}), '.zip' in checkers.__path__[0])"
+        "import numpy as np; from harness.compiled import content, on_compiling; from checkers.kernels.gap_filling import "
+        "next_place; from checkers.kernels.adjacency import by_source; import checkers; "
+        "compiled = []; on_compiling(compiled.append); "
+        "print(next_place(np.array([0, 1]), np.array([0, 1, 2]), 1), compiled, '.zip' in checkers.__path__[0]); "
+        "print(content.digest_of(by_source.function))"
     )
 
-    def printed(where: Path, kernels: str) -> str:
+    def printed(where: Path, kernels: str) -> list[str]:
         environment = {**os.environ, store.CHOSEN: str(tmp_path / kernels), "PYTHONPATH": str(where)}
         environment[interpreted.NEVER] = "1"
         command = [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {program}"]
-        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True
+        ).stdout.splitlines()
 
-    assert printed(ROOT, "kernels") == "[0, 1, 2] ['checkers.kernels.adjacency', 'checkers.kernels.gap_filling'] False"
+    answer, digest = printed(ROOT, "kernels")
+    assert answer == "1 ['checkers.kernels.gap_filling'] False"
     monkeypatch.setenv(store.CHOSEN, str(tmp_path / "kernels"))
     store.directory.cache_clear()
     try:
         packed = session._packed_project(tmp_path)
     finally:
         store.directory.cache_clear()
-    assert printed(packed, "others") == "[0, 1, 2] [] True"
+    assert printed(packed, "others") == ["1 [] True", digest]

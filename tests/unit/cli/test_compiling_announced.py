@@ -7,11 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from checkers.multiset.rows import ELEMENTS
 from harness import compiled
 from harness.compiled import interpreted, store
 from stormproof.cli.compiling import announce_compiling
+from harness.record.history import history_schema
 
 
 def test_each_purpose_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,15 +37,15 @@ def test_each_purpose_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_first_check_says_on_standard_error_that_it_compiles_and_a_second_has_nothing_to_say(tmp_path: Path) -> None:
-    asked, empty = {"value": 1, "priority": None}, {"value": None, "priority": None}
-    rows = [("invoke", "enqueue", asked), ("ok", "enqueue", asked), ("invoke", "dequeue", empty), ("ok", "dequeue", asked)]
+    rows = [("invoke", "enqueue", 1), ("ok", "enqueue", 1), ("invoke", "dequeue", None), ("ok", "dequeue", 1)]
+    rows += [("invoke", "drain", None), ("ok", "drain", None)]
     history = [
-        {"index": i, "time": i, "process": 0, "type": kind, "f": f, "value": value}
+        {"index": i, "time": i, "process": 0, "type": kind, "f": f, "value": {"value": value, "values": []}}
         for i, (kind, f, value) in enumerate(rows)
     ]
-    pq.write_table(pa.Table.from_pylist(history, schema=history_schema(ELEMENTS)), tmp_path / "four.parquet")
+    pq.write_table(pa.Table.from_pylist(history, schema=history_schema(ELEMENTS)), tmp_path / "history.parquet")
     command = "from stormproof.cli.main import main; main()"
-    words = ["check", "four.parquet", "--workload", "queue", "--engine", "inprocess", "--json"]
+    words = ["check", "history.parquet", "--workload", "queue", "--engine", "inprocess", "--json"]
     first, second = [
         subprocess.run(
             [sys.executable, "-c", command, *words],

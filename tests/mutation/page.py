@@ -157,6 +157,7 @@ def page(every: Mapping[str, Module], own: Mapping[str, Sequence[str]]) -> str:
         "names them for it; tests of all modules in a folder stand above its table. Paths of tests are beneath",
         "`tests/`. Run one with `.venv/bin/python -m pytest tests/PATH`. `histories: log` means the smallest histories",
         "in `tests/histories/log`: `.venv/bin/python -m pytest tests/histories/test_history_files.py -k log/`.",
+        "Where all is deselected, the tests belong to a tier: add `--tier gate` or `--tier thorough`.",
     ]
     for folder in sorted(folders):
         lines += _section(folder, folders[folder], own)

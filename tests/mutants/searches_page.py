@@ -51,8 +51,16 @@ WHY_NOT: Mapping[str, str] = {
         "who began at the last file has to be elected before what it lacks has expired, and while somebody still looks "
         "for that"
     ),
+    "newcomer-blocks-shrink": (
+        "of four brokers the active controller has not to hear one that catches up, while another one has to leave "
+        "the set; not in 400 storms of four brokers either"
+    ),
     "offset-never-lowers": (
         "a broker has to start again with less, and to be ranked by what it had before its next report"
+    ),
+    "pulse-outlives-controller": (
+        "a master has to give up while a controller that has just begun again has heard less of it than the life "
+        "before had"
     ),
     "strict-lock-unnoted": (
         "the master has to change within the seconds for which a lock lives, while its owner is at work and the queue "
@@ -61,6 +69,10 @@ WHY_NOT: Mapping[str, str] = {
     "unclean-though-clean-lives": (
         "unclean elections have to be allowed, and who is not in the set has to hold as much as a member that lives "
         "when the master dies"
+    ),
+    "unheard-is-dead": (
+        "at RocketMQ's own pace, with asynchronous flush, the power of the primary and of a controller has to be lost "
+        "together, for less than the time-out; not in 400 storms either"
     ),
 }
 """Bug -> why no search caught it, where somebody found out."""

@@ -14,8 +14,8 @@ import pytest
 from checkers.multiset.rows import ELEMENTS
 from harness import compiled
 from harness.compiled import interpreted, store
-from stormproof.cli.compiling import announce_compiling
 from harness.record.history import history_schema
+from stormproof.cli.compiling import announce_compiling
 
 
 def test_each_purpose_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:

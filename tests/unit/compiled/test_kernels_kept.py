@@ -137,8 +137,8 @@ def test_kernels_travel_with_the_project_to_workers_that_have_none(
 ) -> None:
     # The digest of a kernel that calls others stands for compiling it as well, which takes seconds.
     program = (
-        "import numpy as np; from harness.compiled import content, on_compiling; from checkers.kernels.gap_filling import "
-        "next_place; from checkers.kernels.adjacency import by_source; import checkers; "
+        "import numpy as np; from harness.compiled import content, on_compiling; import checkers; "
+        "from checkers.kernels.gap_filling import next_place; from checkers.kernels.adjacency import by_source; "
         "compiled = []; on_compiling(compiled.append); "
         "print(next_place(np.array([0, 1]), np.array([0, 1, 2]), 1), compiled, '.zip' in checkers.__path__[0]); "
         "print(content.digest_of(by_source.function))"

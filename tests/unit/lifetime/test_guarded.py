@@ -23,7 +23,7 @@ OWNER = f"""
 import os, subprocess, sys
 from harness.lifetime.supervised import Guarded
 guarded = Guarded({FAMILY!r}, stdout=subprocess.PIPE)
-print(supervised.process.stdout.readline().decode(), end="", flush=True)
+print(guarded.process.stdout.readline().decode(), end="", flush=True)
 """
 
 

@@ -172,7 +172,7 @@ class DelayChecker:
     """Judges a delay workload's history."""
 
     tolerance_ms: int = 0
-    """So much too early is no matter: clocks differ."""
+    """A delivery may be so much too early: clocks differ."""
     latest_ms: int | None = None
     again_ms: int | None = None
     terms: Terms = field(default_factory=Terms)

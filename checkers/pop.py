@@ -30,8 +30,8 @@ MOST_AT_ONCE that overlap nothing is said: UNKNOWN. A `times` that did not rise 
 ended before the second began, whatever came between them.
 
 Duplicates are legal: whoever does not acknowledge in time gets the message again. So is one that comes late. A
-confirmed acknowledgement binds the system for good, whatever befalls it afterwards: a failover is no excuse, unless the
-system's adapter says that what was written around it may be lost. It kills checkpoint-after-reply, revive-drop,
+confirmed acknowledgement binds the system for good: a failover is no excuse, unless the system's adapter says that
+what was written around it may be lost. It kills checkpoint-after-reply, revive-drop,
 revive-next, renew-after-ack, ack-before-replicated, renewal-keeps-old, revive-log-not-read, pop-count-kept and,
 in order, orderly-not-blocked.
 
@@ -155,7 +155,7 @@ class PopChecker:
     """Judges a pop workload's history."""
 
     tolerance_ms: int = 0
-    """So much too early is no matter: clocks run at different rates."""
+    """A delivery may be so much too early: clocks run at different rates."""
     name: str = "pop"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
     final_on_a_prefix: ClassVar[Finals] = by_their_names("redelivered-after-ack", "times-not-risen", "unexpected")

@@ -20,7 +20,7 @@ from harness.workload import Workload
 @dataclass(frozen=True, kw_only=True)
 class DelaySettings:
     tolerance_ms: Annotated[int, INT64] = 0
-    """So much too early is no matter: clocks differ."""
+    """A delivery may be so much too early: clocks differ."""
     latest_ms: Annotated[int | None, INT64] = None
     """So long after it was due a message must be delivered; otherwise any time will do."""
 

@@ -93,7 +93,7 @@ class DelayedSettings:
     taken_back_share: Annotated[float, Bounds(0.0, 0.5)] = 0.0
     """Of the operations, where there is one that can be taken back."""
     tolerance_ms: Annotated[int, INT64] = 50
-    """So much too early is no matter: clocks differ, and run differently."""
+    """A delivery may be so much too early: clocks differ, and run at different rates."""
     latest_ms: Annotated[int, INT64] = 10_000
     """Of which, where hosts are far apart, clients take nearly five seconds to look."""
     again_ms: Annotated[int, INT64] = 15_000

@@ -48,10 +48,10 @@ ROUND_NS = (SECOND_NS, SECOND_NS // 10, SECOND_NS // 1000)
 FEW_CLIENTS = (1, 2, 3, 5)
 FEW_OPERATIONS = 20
 STEPS = (64, 16, 4)
-"""Every so-manieth operation may be enough."""
+"""Every 64th operation may be enough, or every 16th, or every 4th."""
 OTHER_SEEDS = 12
 COARSE = 16
-"""At first operations are left out by so-manieths."""
+"""At first operations are left out in 16 interleaved parts."""
 MOST_HALVINGS = 12
 """Of one amount in one turn."""
 SHORT_CALM_S = 3.0
@@ -292,8 +292,8 @@ def fewer_operations(trials: Trials) -> None:
 
 
 def _of_another_seed(trials: Trials, numbers: tuple[int, ...]) -> tuple[int, ...]:
-    """Few operations will hardly do the same in the same storm, where everything hangs together by a hair; perhaps they
-    do in one of another seed."""
+    """Few operations rarely show the anomaly under the same seed, since any change shifts all that follows. Other seeds
+    may show it with as few."""
     best = trials.best
     for step in STEPS:
         kept = numbers[::step]
@@ -311,7 +311,7 @@ def _numbers(scenario: Scenario, count: int) -> tuple[int, ...]:
 
 def _guesses(trials: Trials, numbers: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Few operations that may be enough: the witnesses and those begun last before what nodes reported, with more and
-    more of those around them; every so-manieth."""
+    more of those around them; then every few."""
     invoked = storm_operations(trials.outcome)
     named = set(witnesses(trials.outcome, trials.anomaly))
     open_: dict[int, int] = {}
@@ -365,7 +365,7 @@ def _smaller(trials: Trials, settings: Any, names: tuple[str, ...]) -> None:
 
 
 def usual_settings(trials: Trials) -> None:
-    """All at once, or one by one; how many there are of something is no matter of being usual."""
+    """Back to their defaults, all at once or one by one. How many nodes or queues there are is left as it is."""
     system, workload = registry.system(trials.best.system), registry.workload(trials.best.workload)
     settings = registry.typed_settings(system.settings_type, trials.best.settings)
     counts = {*system.cluster(settings).groups, *(one.name for one in fields(workload.settings_type))}

@@ -1,4 +1,4 @@
-"""Carries Raft messages between nodes: one connection a direction, and loss is no matter.
+"""Carries Raft messages between nodes: one connection a direction; messages may be lost.
 
 A message to a peer that is not connected is dropped, and so is one to a peer that has long been silent;
 Raft sends what matters again. Nothing waits here, and nothing is kept.

@@ -422,7 +422,7 @@ class SimulatedEnvironment:
         )
 
     def _kill(self, node: _Node) -> None:
-        """Whoever kills a node whose disk has made an end of it holds it down."""
+        """A node that is killed after its disk had failed stays down: the end of that fault does not boot it."""
         node.ended_by_disk = False
         if node.is_running():
             self._end(node.machine, "killed", "killed")

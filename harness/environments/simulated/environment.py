@@ -121,6 +121,10 @@ class _Node:
     def is_running(self) -> bool:
         return self.machine.process is not None and self.machine.process.alive
 
+    def is_down_for_its_disk(self) -> bool:
+        """Whether it is to be booted once its disk is mended."""
+        return self.ended_by_disk and not self.is_running() and self.machine.powered
+
 
 class SimulatedEnvironment:
     """`Environment` of the harness, and beyond it the knobs that only a simulator has."""
@@ -486,7 +490,7 @@ class SimulatedEnvironment:
             self._loop.call_soon(self._boot_after_disk, node, context=self._kernel.copy())
 
     def _boot_after_disk(self, node: _Node) -> None:
-        if node.ended_by_disk and not node.is_running() and node.machine.powered:
+        if node.is_down_for_its_disk():
             self._boot(node)
 
     def _event(self, node: _Node, event: str) -> None:

@@ -34,9 +34,10 @@ class Node(Protocol):
     """What is done to a node, by the environment."""
 
     machine: Machine
-    ended_by_disk: bool
 
     def is_running(self) -> bool: ...
+
+    def is_down_for_its_disk(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class _DiskTrouble:
         for node in self._nodes:
             trouble = node.machine.disk.troubles.take(self._impairment)
             said = node.machine.name + (trouble.words() if trouble else "")
-            if node.ended_by_disk and not node.is_running() and node.machine.powered:
+            if node.is_down_for_its_disk():
                 self._world.boot(node)
                 said += ", booted"
             words.append(said)

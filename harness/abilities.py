@@ -155,11 +155,6 @@ class Outfitted(Protocol[Settings]):
         """Raises UsageError where the clients of a run with these settings cannot work in this environment."""
 
 
-def brings_watch(system: object) -> bool:
-    """Whether the system has a watch of its own, which knows roles."""
-    return isinstance(system, Watched)
-
-
 def watch_of(system: object, settings: Any) -> Watch:
     """The system's own watch, otherwise one that knows the last event of each node."""
     return system.watch(settings) if isinstance(system, Watched) else LastEvents()

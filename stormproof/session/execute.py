@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.abilities import brings_watch
+from harness.abilities import Watched
 from harness.client_names import client_names
 from harness.environments.environment import Environment
 from harness.environments.kind import EnvironmentKind, Setting
@@ -130,7 +130,7 @@ def plan_of(scenario: Scenario, parts: Parts) -> Plan:
             groups={**parts.vocabulary.groups, CLIENTS: client_names(scenario.concurrency)},
             machines=parts.vocabulary.machines,
             roles=means.roles,
-            roles_now=watch.roles if environment.moments is not None and brings_watch(parts.system) else None,
+            roles_now=watch.roles if environment.moments is not None and isinstance(parts.system, Watched) else None,
             membership=means.membership,
             acts=means.acts,
             due=due,

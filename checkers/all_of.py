@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from checkers.anomaly import Meaning
 from checkers.plan import Checker, CheckRequest, Engine
 from checkers.prefix import Finals, finals_of
 from checkers.verdict import CheckerResult, merge
+from harness.record.meaning import Meaning
 
 
 @dataclass(frozen=True, kw_only=True)

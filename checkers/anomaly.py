@@ -8,16 +8,6 @@ from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meaning:
-    """What an anomaly says, for people who have not met it before. Declared where the anomaly is reported."""
-
-    says: str
-    """One sentence: what was seen."""
-    usually: str
-    """One sentence: what it usually comes from."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Anomaly:
     """One broken promise, with the operations that witness it."""
 

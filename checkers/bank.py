@@ -27,7 +27,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
@@ -37,6 +36,7 @@ from checkers.kernels.wide import Wide, summed
 from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
+from harness.record.meaning import Meaning
 
 COLUMNS = ("index", "type", "f", "key", "value")
 TRANSFER_AND_BALANCES = pa.struct(

@@ -27,7 +27,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
@@ -37,6 +36,7 @@ from checkers.multiset.rows import COLUMNS, ROWS, keyed_rows, numbered_keys, spa
 from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
+from harness.record.meaning import Meaning
 
 FUNCTIONS = ("add", "read", "final-read")
 ADD, READ, FINAL_READ = range(3)

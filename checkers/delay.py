@@ -45,7 +45,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
@@ -70,6 +69,7 @@ from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.prefix import Finals, by_their_names
 from checkers.statistics import bins_of, lowest_of_bin
 from checkers.verdict import EXAMPLES, CheckerResult
+from harness.record.meaning import Meaning
 
 DELAYED = pa.struct(
     [

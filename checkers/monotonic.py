@@ -26,7 +26,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.causal.uses import registers
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
@@ -37,6 +36,7 @@ from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.compiled import compiled
+from harness.record.meaning import Meaning
 
 COLUMNS = ("index", "process", "type", "f", "key", "value")
 FUNCTIONS = ("read", "inc")

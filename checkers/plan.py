@@ -15,7 +15,6 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.completions import CompletionEchoes
 from checkers.history_batches import Source
 from checkers.search_budget import Searches
@@ -24,6 +23,7 @@ from harness.record.excuse import Excuse
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog, nodes_struck
 from harness.record.history import COLUMNS
+from harness.record.meaning import Meaning
 from harness.record.steady_spans import SteadySpan
 
 Kernel = Callable[[pa.Table], pa.Table]

@@ -49,7 +49,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
@@ -75,6 +74,7 @@ from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.compiled import compiled, inlined
+from harness.record.meaning import Meaning
 
 DELIVERY = pa.struct([("message", pa.int64()), ("times", pa.int64()), ("queue", pa.string()), ("offset", pa.int64())])
 POPPED = pa.struct(

@@ -26,7 +26,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge, said_of
 from checkers.kernels.columns import FAIL, INVOKE, OK, TYPES, Int64, codes, elements, integers, member, whole
@@ -34,6 +33,7 @@ from checkers.plan import CheckRequest, Engine
 from checkers.pop import ACK, DRAIN, FUNCTIONS, POP
 from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
+from harness.record.meaning import Meaning
 
 GIVEN, ACK_ASKED, ACK_REFUSED = range(3)
 

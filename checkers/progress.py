@@ -26,11 +26,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Anomaly, Meaning
+from checkers.anomaly import Anomaly
 from checkers.excuses import Excuses
 from checkers.findings import judge, summary_by_span
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult
+from harness.record.meaning import Meaning
 from harness.record.steady_spans import SteadySpan
 
 COLUMNS = ("time", "type", "f")

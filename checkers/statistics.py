@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import INVOKE, OK, TYPES, Int64, codes, whole
@@ -23,6 +22,7 @@ from checkers.plan import CheckRequest, Engine
 from checkers.verdict import CheckerResult, Verdict
 from harness.operation import NEMESIS
 from harness.record.history import NO_PARTNER, pairs_of_clients
+from harness.record.meaning import Meaning
 
 COLUMNS = ("index", "time", "process", "type", "f")
 

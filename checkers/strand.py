@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.completions import CompletionEchoes, Fills, with_member
 from checkers.engine_wrapper import EngineAround
 from checkers.evidence import Evidence
@@ -24,6 +23,7 @@ from checkers.plan import Checker, CheckRequest, Dataset, Engine
 from checkers.vacuity import Vacuity
 from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.history import COLUMNS
+from harness.record.meaning import Meaning
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,13 +25,13 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.evidence import Evidence, looked_at
 from checkers.history_batches import Source, batches
 from checkers.kernels.columns import TYPES, Int64, codes, whole
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.fault_log import QUORUM
+from harness.record.meaning import Meaning
 
 COLUMNS = ("time", "process", "type", "f")
 QUIET_FACTOR = 3

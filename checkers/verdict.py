@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from checkers.anomaly import Anomaly, Meaning
+from checkers.anomaly import Anomaly
+from harness.record.meaning import Meaning
 
 EXAMPLES = 10
 """At most so many examples of an anomaly are kept; the count is always exact."""

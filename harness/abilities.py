@@ -37,7 +37,7 @@ class Watched(Protocol[Settings]):
 
 @runtime_checkable
 class Guarded(Protocol[Settings]):
-    """A system that brings invariants."""
+    """A system that brings invariants, which it declares with their meanings."""
 
     def invariants(self, settings: Settings, breaches: Breaches) -> Invariants:
         """That say to `breaches` what they find broken."""
@@ -160,9 +160,13 @@ def watch_of(system: object, settings: Any) -> Watch:
     return system.watch(settings) if isinstance(system, Watched) else LastEvents()
 
 
-def invariants_of(system: object, settings: Any, breaches: Breaches) -> Invariants | None:
+def invariants_of(system: System[Any], settings: Any, breaches: Breaches) -> Invariants | None:
     """The system's own; None where it brings none."""
-    return system.invariants(settings, breaches) if isinstance(system, Guarded) else None
+    if isinstance(system, Guarded):
+        return system.invariants(settings, breaches)
+    if breaches.declared:
+        raise HarnessError(f"{system.name} declares invariants, so it needs the method invariants")
+    return None
 
 
 def narrator_of(system: object, settings: Any) -> Narrator:

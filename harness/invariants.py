@@ -2,16 +2,19 @@
 
 Clients see a broken promise only if luck leads them there: a replica that lacks what was acknowledged must be elected
 first. A system's adapter may bring its `Invariants`: they are fed every event of every node, and what nodes hold where
-they reach points (`host.reached` with values), as it happens, and say what contradicts what. As with a `Watch`, only
-an environment in which everything happens in one place and in one order can feed them: the simulator.
+they reach points (`host.reached` with values), as it happens, and say what contradicts what, by names whose
+meanings the system declares. As with a `Watch`, only an environment in which everything happens in one place and in one
+order can feed them: the simulator.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, Protocol
 
+from harness.errors import HarnessError
+from harness.nearest import unknown
 from harness.record.facts import Breach
 
 MOST_OF_A_NAME: Final = 100
@@ -32,13 +35,17 @@ class Invariants(Protocol):
 class Breaches:
     """What was found broken so far, with the time of the run at which it was: `now_ns`."""
 
-    def __init__(self, now_ns: Callable[[], int]) -> None:
+    def __init__(self, now_ns: Callable[[], int], declared: Collection[str]) -> None:
         self.now_ns = now_ns
+        self.declared = declared
         self._kept: list[Breach] = []
         self._counts: Counter[str] = Counter()
 
     def says(self, name: str, nodes: tuple[str, ...], because: str) -> None:
-        """Take in the name of what is broken (of `checkers.invariants`), the nodes that show it, and how they do."""
+        """Take in the name of what is broken, the nodes that show it, and how they do. Raises HarnessError for a name
+        that the system does not declare: nobody would know what it means."""
+        if name not in self.declared:
+            raise HarnessError(unknown("invariant", name, self.declared, more="; a system declares them with meanings"))
         self._counts[name] += 1
         if self._counts[name] <= MOST_OF_A_NAME:
             self._kept.append(Breach(name=name, nodes=nodes, time_ns=self.now_ns(), because=because))

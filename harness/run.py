@@ -269,8 +269,9 @@ class _Course:
             await timeline.sleep(USAGE_EVERY_S)
 
     def _keep_watch(self, moments: Moments, watch: Watch) -> None:
-        plan, breaches = self.plan, Breaches(self.environment.timeline.now_ns)
-        invariants = invariants_of(plan.system, plan.system_settings, breaches)
+        system, settings = self.plan.system, self.plan.system_settings
+        breaches = Breaches(self.environment.timeline.now_ns, system.cluster(settings).invariants)
+        invariants = invariants_of(system, settings, breaches)
         if invariants is None:
             moments.watch = watch.saw
             return

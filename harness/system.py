@@ -12,6 +12,7 @@ from harness.errors import UsageError
 from harness.program import Program
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
+from harness.record.meaning import Meaning
 from harness.record.scenario import SettingValue
 
 if TYPE_CHECKING:
@@ -90,6 +91,9 @@ class Declaration:
     strike."""
     acts: Mapping[str, str] = field(default_factory=dict)
     """Act -> what administrators do by it while the system serves, in kebab-case; the system is `Administered` then."""
+    invariants: Mapping[str, Meaning] = field(default_factory=dict)
+    """What holds at every moment of a run, in kebab-case -> what it means that it did not; the system is `Guarded`
+    then."""
     recovers_within_s: float | None = None
     """So long after everything was healed the system serves again, all its replicas included, or it is INVALID; None
     where it promises nothing."""

@@ -25,7 +25,6 @@ from stormproof.packages import require_own_packages
 
 if TYPE_CHECKING:
     from checkers.anomaly import Anomaly as Anomaly
-    from checkers.anomaly import Meaning as Meaning
     from checkers.completions import CompletionEchoes as CompletionEchoes
     from checkers.completions import members as members
     from checkers.evidence import Evidence as Evidence
@@ -66,6 +65,8 @@ if TYPE_CHECKING:
     from harness.generator import drawn as drawn
     from harness.generator import indexed as indexed
     from harness.generator import invoke as invoke
+    from harness.invariants import Breaches as Breaches
+    from harness.invariants import Invariants as Invariants
     from harness.membership import Start as Start
     from harness.operation import Operation as Operation
     from harness.program import Command as Command
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from harness.program import Succeeding as Succeeding
     from harness.record.excuse import Excuse as Excuse
     from harness.record.fault_log import FaultWindow as FaultWindow
+    from harness.record.meaning import Meaning as Meaning
     from harness.record.node_reports import NodeReports as NodeReports
     from harness.record.scenario import Scenario as Scenario
     from harness.seed import Seed as Seed
@@ -135,7 +137,7 @@ if TYPE_CHECKING:
     from system_under_test.runtime.host import Host as Host
 
 _NAMES = {
-    "checkers.anomaly": ("Anomaly", "Meaning"),
+    "checkers.anomaly": ("Anomaly",),
     "checkers.evidence": ("Evidence", "any_ok"),
     "checkers.findings": ("FINDINGS", "Example", "Findings", "gathered_findings", "judge"),
     "checkers.linearizable.model": ("ANYTHING", "Call", "Model", "always", "reading"),
@@ -160,6 +162,7 @@ _NAMES = {
         "UsageError",
     ),
     "harness.generator": ("Generator", "drawn", "indexed", "invoke"),
+    "harness.invariants": ("Breaches", "Invariants"),
     "harness.membership": ("Start",),
     "harness.operation": ("Operation",),
     "harness.program": (
@@ -175,6 +178,7 @@ _NAMES = {
     ),
     "harness.record.excuse": ("Excuse",),
     "harness.record.fault_log": ("FaultWindow",),
+    "harness.record.meaning": ("Meaning",),
     "harness.record.node_reports": ("NodeReports",),
     "harness.record.scenario": ("Scenario",),
     "harness.seed": ("Seed",),

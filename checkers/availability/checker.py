@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.availability.outages import ANY_FAULT, TALLY, UNFINISHED, Lasting, slow_recoveries, tallied
 from checkers.availability.runs import BY, COLUMNS, LOOSE, RUNS, Watch, joined_runs, loose_ends, runs_of
 from checkers.buckets import bucket_count
@@ -37,6 +36,7 @@ from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Dataset, Engine, RunUnderCheck
 from checkers.statistics import lowest_of_bin
 from checkers.verdict import CheckerResult
+from harness.record.meaning import Meaning
 
 LASTING_SUCCESSES = 3
 LASTING_WINDOW_S = 1.0

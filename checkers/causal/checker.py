@@ -40,7 +40,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.causal.accesses import Accesses, dense
 from checkers.causal.causality import (
@@ -67,6 +66,7 @@ from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.transactions.history.micro_operations import MICRO_OPERATION
 from checkers.verdict import EXAMPLES, CheckerResult
+from harness.record.meaning import Meaning
 
 BESIDE = ("position", "link")
 CAUSAL_OPERATIONS = pa.struct([pa.field("value", pa.int64()), *(pa.field(name, pa.string()) for name in BESIDE), TXN])

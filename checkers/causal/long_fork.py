@@ -31,7 +31,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.causal.spans import transactions
 from checkers.causal.uses import (
@@ -52,6 +51,7 @@ from checkers.prefix import Finals, by_their_names
 from checkers.transactions.history.micro_operations import R, W, micro_operations
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.compiled import compiled
+from harness.record.meaning import Meaning
 
 COLUMNS = ("index", "type", "key", "value")
 

@@ -46,7 +46,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from checkers.anomaly import Anomaly, Meaning
+from checkers.anomaly import Anomaly
 from checkers.buckets import bucket_count
 from checkers.consumption import messages, queues
 from checkers.consumption.meanings import MEANINGS
@@ -57,6 +57,7 @@ from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.verdict import AnomalySummary, CheckerResult
+from harness.record.meaning import Meaning
 
 REASONS = 10
 LAST_NS = np.iinfo(np.int64).max

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checkers.anomaly import Meaning
+from harness.record.meaning import Meaning
 
 MEANINGS: Mapping[str, Meaning] = {
     "unconsumed": Meaning(

@@ -34,7 +34,6 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.certified import CertifiedHistory
 from checkers.evidence import Evidence
@@ -52,6 +51,7 @@ from checkers.prefix import Finals, by_their_names
 from checkers.search_budget import Searches
 from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.history import MalformedHistory
+from harness.record.meaning import Meaning
 
 CONFIGURATIONS = 3_000_000
 """At most so many are explored for one object: seconds where they are small, minutes where their

@@ -31,12 +31,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.kernels.columns import codes
 from checkers.log.final_reads import FinalReads, final_reads
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.verdict import EXAMPLES, CheckerResult
+from harness.record.meaning import Meaning
 
 MEANINGS: Mapping[str, Meaning] = {
     "torn-batch": Meaning(

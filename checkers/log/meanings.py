@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checkers.anomaly import Meaning
 from checkers.prefix import Finals, by_their_names
 from checkers.transactions.meanings import OF_CYCLES
+from harness.record.meaning import Meaning
 
 _OF_MESSAGES: Mapping[str, Meaning] = {
     "lost-write": Meaning(

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.kernels.columns import OK, TYPES, Int64, codes
 from checkers.plan import CheckRequest, Engine
 from checkers.verdict import EXAMPLES, CheckerResult
+from harness.record.meaning import Meaning
 
 MEANINGS: Mapping[str, Meaning] = {
     "offset-gap": Meaning(

@@ -24,7 +24,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
@@ -33,6 +32,7 @@ from checkers.multiset.rows import COLUMNS, NEVER, ROWS, element_groups, is_ok, 
 from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.verdict import EXAMPLES, CheckerResult
+from harness.record.meaning import Meaning
 
 FUNCTIONS = ("write", "read")
 WRITE, READ = range(2)

@@ -44,7 +44,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Findings, gathered_findings, judge
@@ -64,6 +63,7 @@ from checkers.multiset.rows import (
 from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.verdict import CheckerResult
+from harness.record.meaning import Meaning
 
 FUNCTIONS = ("enqueue", "dequeue", "ack", "drain")
 ENQUEUE, DEQUEUE, ACK, DRAIN, WITHDRAW = range(len(FUNCTIONS) + 1)

@@ -35,7 +35,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Findings, gathered_findings, judge
@@ -57,6 +56,7 @@ from checkers.prefix import Finals, by_their_names
 from checkers.statistics import bins_of, lowest_of_bin
 from checkers.verdict import CheckerResult
 from harness.compiled import compiled
+from harness.record.meaning import Meaning
 
 FUNCTIONS = ("add", "read")
 ADD, READ = range(2)

@@ -17,7 +17,6 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.findings import FINDINGS, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
@@ -26,6 +25,7 @@ from checkers.multiset.rows import COLUMNS, ROWS, SPANS, element_groups, is_ok, 
 from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.verdict import CheckerResult
+from harness.record.meaning import Meaning
 
 FUNCTIONS = ("generate",)
 GENERATED = "generated"

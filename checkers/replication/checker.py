@@ -36,7 +36,6 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Meaning
 from checkers.buckets import bucket_count
 from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, gathered_findings, judge
@@ -45,6 +44,7 @@ from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.replication.contradictions import contradictions
 from checkers.replication.reports import REPORTS, reports_of
 from checkers.verdict import CheckerResult, Verdict
+from harness.record.meaning import Meaning
 from harness.record.node_events import NODE_EVENTS
 
 KINDS_LIMIT = 10_000

@@ -36,7 +36,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers import search_budget
-from checkers.anomaly import Anomaly, Meaning
+from checkers.anomaly import Anomaly
 from checkers.certified import CertifiedHistory
 from checkers.evidence import Evidence, beginning_with_a_read
 from checkers.findings import gathered_findings
@@ -66,6 +66,7 @@ from checkers.transactions.meanings import NO_ORDER, OF_CYCLES, OF_LISTS, OF_REG
 from checkers.transactions.model.lattice import ConsistencyModel, forbidden
 from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from harness.record.meaning import Meaning
 
 LEFT_OUT = (list_append.LEFT_OUT, rw_register.MISSING)
 """Counts of dependencies that crowded keys would have had, among the findings."""

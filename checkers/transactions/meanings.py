@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checkers.anomaly import Meaning
 from checkers.transactions.elle.graph.cycles import FAMILIES, VARIANTS
 from checkers.transactions.model.lattice import ConsistencyModel
+from harness.record.meaning import Meaning
 
 NO_ORDER = "not-"
 """Anomalies are called so, and then a model, where no order of the transactions explains the history in it."""

@@ -15,7 +15,7 @@ class Breach:
     """An invariant of the system that did not hold at some moment of the run."""
 
     name: str
-    """One of `checkers.invariants`."""
+    """One that the system declares."""
     nodes: tuple[str, ...]
     time_ns: int
     because: str

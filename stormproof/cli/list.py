@@ -39,8 +39,8 @@ stormproof list runs --runs runs --json
 
 Entry = dict[str, Any]
 
-_ON_DEMAND = ("checks", "models", "points", "shapes", "targets")
-_OF_A_SYSTEM = ("mutants", "points", "targets")
+_ON_DEMAND = ("checks", "invariants", "models", "points", "shapes", "targets")
+_OF_A_SYSTEM = ("invariants", "mutants", "points", "targets")
 _SHOWN_TOGETHER = {"shapes": ["shapes", "targets"]}
 
 
@@ -59,6 +59,7 @@ _SHOWN_TOGETHER = {"shapes": ["shapes", "targets"]}
             "shapes",
             "targets",
             "points",
+            "invariants",
             "environments",
             "mutants",
             "suites",
@@ -76,9 +77,10 @@ def command(what: str | None, system: str | None, runs: Path, as_json: bool) -> 
 
     Shown only when asked for: `checks`, what histories can be judged as by check --workload, and for what; `models`,
     what check --consistency-model can demand of transactions; `shapes`, how faults are written in sentences such as
-    'kill one of all every 10 for 5'; `targets`, the names that each system has for them; and `points`, moments at which
-    faults can strike, as in 'kill it when alter-proposed every 10 for 5'. Behind mutants, targets and points the name
-    of a SYSTEM shows only its own.
+    'kill one of all every 10 for 5'; `targets`, the names that each system has for them; `points`, moments at which
+    faults can strike, as in 'kill it when alter-proposed every 10 for 5'; and `invariants`, what a system is judged by
+    at every moment of a simulated run, and what it means that one does not hold. Behind mutants, targets, points and
+    invariants the name of a SYSTEM shows only its own.
     """
     if system is not None:
         if what not in _OF_A_SYSTEM:
@@ -93,7 +95,8 @@ def command(what: str | None, system: str | None, runs: Path, as_json: bool) -> 
         "nemeses": _nemeses,
         "shapes": _shapes,
         "targets": _targets,
-        "points": _points,
+        "points": lambda: _declared(lambda declaration: declaration.points),
+        "invariants": lambda: _declared(_invariants),
         "environments": lambda: _plugins("environments"),
         "mutants": _mutants,
         "suites": _suites,
@@ -224,15 +227,19 @@ def _targets() -> list[Entry]:
     return entries
 
 
-def _points() -> list[Entry]:
-    """The moments that each system names, with its default settings."""
+def _declared(named: Callable[[Declaration], Mapping[str, str]]) -> list[Entry]:
+    """What each system declares by name, with its default settings, and what it means."""
     entries = []
     for entry in _plugins("systems"):
         if "problem" not in entry:
             system = registry.system(entry["name"])
-            declared = system.cluster(registry.typed_settings(system.settings_type, {})).points
+            declared = named(system.cluster(registry.typed_settings(system.settings_type, {})))
             entries += [{"name": name, "about": about, "system": entry["name"]} for name, about in declared.items()]
     return entries
+
+
+def _invariants(declaration: Declaration) -> Mapping[str, str]:
+    return {name: meaning.says for name, meaning in declaration.invariants.items()}
 
 
 def _suites() -> list[Entry]:

@@ -276,6 +276,6 @@ def checkers_of(scenario: Scenario, parts: Parts, shows: Shows = Shows.EVERYTHIN
         "cluster": ReplicationChecker(),
         "recovery": Recovery(),
         "progress": ProgressChecker(),
-        "invariants": Invariants(),
+        "invariants": Invariants(parts.declaration.invariants),
     }
     return {**checkers, "liveness": Liveness(scenario.liveness_s)} if scenario.liveness_s else checkers

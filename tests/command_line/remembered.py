@@ -13,10 +13,10 @@ from typing import Annotated, ClassVar
 import memo
 import pyarrow as pa
 
-from checkers.anomaly import Meaning
 from checkers.evidence import any_ok
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from harness.operation import Operation
+from harness.record.meaning import Meaning
 from stormproof import Bounds, Checker, CheckerResult, CheckRequest, Engine, Generator, Seed, Workload, indexed, invoke
 
 

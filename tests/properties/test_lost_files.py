@@ -10,13 +10,13 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from checkers.anomaly import Meaning
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import shared_folder, spark_session
 from checkers.verdict import CheckerResult, Verdict
+from harness.record.meaning import Meaning
 from tests.references.history_language import VALUE_TYPES, write_rows
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -25,7 +25,7 @@ def check(*excuses: Excuse, breaches: tuple[Breach, ...] = BREACHES) -> CheckerR
     request = CheckRequest(
         history=Path("none"), run=RunUnderCheck(facts=RunFacts(breaches=breaches)), excuses=tuple(excuses)
     )
-    return Invariants().check(request, InProcessEngine())
+    return Invariants({}).check(request, InProcessEngine())
 
 
 def test_none_broken_is_valid() -> None:

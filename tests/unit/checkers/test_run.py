@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.anomaly import Meaning
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, history_schema
+from harness.record.meaning import Meaning
 
 SCHEMA = history_schema(pa.struct([pa.field("value", pa.int64())]))
 

@@ -435,6 +435,9 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     assert points["alter-proposed"]["system"] == "rocketmq"
     assert "is about to send its proposal" in points["alter-proposed"]["about"]
     assert len(points) > 60
+    assert stormproof("list", "invariants", "rocketmq", "--json") == 0
+    invariants = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["invariants"]}
+    assert invariants["torn-log"]["about"] == "A log that ends within a message was compared with another."
     assert stormproof("doctor", "--json") == 0
     findings = json.loads(capsys.readouterr().out)
     assert list(findings) == ["java", "spark", "docker", "libfaketime", "iptables", "netem", "fuse", "maven"]

@@ -13,6 +13,7 @@ from harness.watch import BOOTED, ENDED
 from workloads.systems.rocketmq.adapter import SYSTEM
 from workloads.systems.rocketmq.clients.queues import Queues
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
+from workloads.systems.rocketmq.meanings import MEANINGS
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
 from workloads.systems.rocketmq.settings import RocketmqSettings, broker_groups
 from workloads.systems.rocketmq.watch import RocketmqWatch
@@ -104,7 +105,7 @@ def test_a_state_tells_groups_apart_by_nothing_but_what_they_are() -> None:
 
 
 def test_ids_of_different_groups_may_be_equal_and_those_of_one_may_not() -> None:
-    breaches = Breaches(lambda: 0)
+    breaches = Breaches(lambda: 0, MEANINGS)
     invariants = RocketmqInvariants(RocketmqSettings(groups=2, brokers=2), breaches)
     for node, group in (("b1", "broker-a"), ("b3", "broker-b")):
         invariants.saw(node, BOOTED, {})
@@ -116,7 +117,7 @@ def test_ids_of_different_groups_may_be_equal_and_those_of_one_may_not() -> None
 
 
 def test_what_a_dual_write_master_acknowledges_a_slave_of_its_group_must_hold() -> None:
-    breaches = Breaches(lambda: 0)
+    breaches = Breaches(lambda: 0, MEANINGS)
     invariants = RocketmqInvariants(RocketmqSettings(deployment="dual-write", groups=2, brokers=2), breaches)
     invariants.observe("b1", "put-appended", {"end": 100, "in_sync": 2})
     invariants.observe("b2", "batch-appended", {"end": 100})

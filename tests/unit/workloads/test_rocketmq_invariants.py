@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.invariants import MOST_OF_A_NAME, Breaches
+from harness.invariants import Breaches
 from harness.watch import BOOTED, ENDED, RESUMED
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
+from workloads.systems.rocketmq.meanings import MEANINGS
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 SECOND_NS = 1_000_000_000
@@ -19,7 +20,7 @@ class Cluster:
 
     def __init__(self, settings: RocketmqSettings | None = None) -> None:
         self.now_ns = 0
-        self.breaches = Breaches(lambda: self.now_ns)
+        self.breaches = Breaches(lambda: self.now_ns, MEANINGS)
         self.invariants = RocketmqInvariants(settings or RocketmqSettings(), self.breaches)
         self.index = 0
         for number, node in enumerate(("b1", "b2", "b3"), 1):
@@ -487,12 +488,3 @@ def test_what_is_being_written_counts_for_a_candidate() -> None:
     assert cluster.names() == []
     cluster.saw("c1", "elected", master=2, max_offset=1_201, **fields)
     assert cluster.names() == ["overrated-candidate"]
-
-
-def test_of_one_name_so_many_are_kept() -> None:
-    breaches = Breaches(lambda: 5)
-    for number in range(MOST_OF_A_NAME + 10):
-        breaches.says("unheld-ack", ("b1",), f"number {number}")
-    breaches.says("not-durable", ("b2",), "the other")
-    assert len(breaches.kept()) == MOST_OF_A_NAME + 1
-    assert breaches.kept()[-1].name == "not-durable"

@@ -48,6 +48,7 @@ from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.controller_membership import let_go, let_in
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
+from workloads.systems.rocketmq.meanings import MEANINGS
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
 from workloads.systems.rocketmq.nodes import node_specs
 from workloads.systems.rocketmq.original import original_node, until_topics_are_made
@@ -118,6 +119,7 @@ class Rocketmq:
             **_groups_and_roles(settings, self.workloads),
             points=POINTS,
             acts=acts(settings),
+            invariants=MEANINGS,
             recovers_within_s=RECOVERS_S + (RECOVERS_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
             progresses_within_s=PROGRESSES_S + (PROGRESSES_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
             serves_within_s=serves_within_s(settings),

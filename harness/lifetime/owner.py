@@ -23,16 +23,16 @@ class State(Enum):
     """On another machine, whose processes nothing is known of."""
 
 
-def owner() -> str:
-    """This process."""
+def owner_id() -> str:
+    """That of this process."""
     return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
 
 
-def state_of(name: str) -> State:
-    """Of what has no such name, nobody is the owner any more."""
-    if not re.fullmatch(PATTERN, name):
+def state_of(owner: str) -> State:
+    """GONE as well for what is no such id."""
+    if not re.fullmatch(PATTERN, owner):
         return State.GONE
-    host, pid, started = name.rsplit(":", 2)
+    host, pid, started = owner.rsplit(":", 2)
     if host != socket.gethostname():
         return State.ELSEWHERE
     return State.LIVING if _started(int(pid)) == started else State.GONE

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from harness.lifetime.owner import PATTERN, State, owner, state_of
+from harness.lifetime.owner import PATTERN, State, owner_id, state_of
 from harness.lifetime.resources import hold, holding
 
 _NAME = re.compile(r"stormproof-(?P<owner>[^/]+)-\w+")
@@ -77,7 +77,7 @@ def _fresh() -> Path:
 
 
 def _prefix() -> str:
-    return f"stormproof-{owner().replace(':', _COLON)}-"
+    return f"stormproof-{owner_id().replace(':', _COLON)}-"
 
 
 def _remove_ours(path: Path) -> None:

@@ -10,7 +10,7 @@ import docker
 import requests
 
 from harness.errors import HarnessError
-from harness.lifetime.owner import owner
+from harness.lifetime.owner import owner_id
 
 LABEL_RUN = "stormproof.run"
 LABEL_CREATED = "stormproof.created"
@@ -63,4 +63,4 @@ def _unreachable(error: Exception) -> str:
 
 
 def labels(run: str, created: str) -> Mapping[str, str]:
-    return {LABEL_RUN: run, LABEL_CREATED: created, LABEL_OWNER: owner()}
+    return {LABEL_RUN: run, LABEL_CREATED: created, LABEL_OWNER: owner_id()}

@@ -25,7 +25,7 @@ from harness.environments.ssh.placement import placed
 from harness.environments.ssh.requirements import require
 from harness.environments.ssh.shell import PYTHON, SshShell
 from harness.errors import HarnessError
-from harness.lifetime.owner import owner
+from harness.lifetime.owner import owner_id
 from harness.program import PythonProgram
 from harness.system import NodeSpec
 
@@ -173,7 +173,7 @@ class SshMachines:
         assert self._home is not None, "taken before"
         claim = {
             "run": self.run,
-            "owner": owner(),
+            "owner": owner_id(),
             "node": node,
             "logs": str(self._home.logs.absolute()),
             "start_ns": self._home.start_ns,

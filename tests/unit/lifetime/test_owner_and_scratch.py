@@ -12,23 +12,23 @@ from pathlib import Path
 import pytest
 
 from harness.lifetime import scratch
-from harness.lifetime.owner import State, owner, state_of
+from harness.lifetime.owner import State, owner_id, state_of
 from stormproof.cli.main import run
 
 
 def test_an_owner_lives_exactly_as_long_as_its_process() -> None:
-    assert state_of(owner()) is State.LIVING
-    program = "from harness.lifetime.owner import owner; print(owner())"
+    assert state_of(owner_id()) is State.LIVING
+    program = "from harness.lifetime.owner import owner_id; print(owner_id())"
     gone = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
     assert gone and state_of(gone) is State.GONE
-    host, pid, _ = owner().rsplit(":", 2)
+    host, pid, _ = owner_id().rsplit(":", 2)
     assert state_of(f"{host}:{pid}:1") is State.GONE, "another process that got the same number later"
     assert state_of(f"another-{host}:{pid}:1") is State.ELSEWHERE
     assert state_of("") is State.GONE
 
 
 def test_a_zombie_owns_nothing_any_more() -> None:
-    program = "from harness.lifetime.owner import owner; print(owner(), flush=True)"
+    program = "from harness.lifetime.owner import owner_id; print(owner_id(), flush=True)"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         name = process.stdout.read().strip()
@@ -57,7 +57,7 @@ def test_cleanup_removes_directories_of_dead_processes_alone_and_says_so_as_data
     killed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("stormproof.cli.cleanup.CLEANED_ENVIRONMENTS", ())
-    host, pid, start = owner().rsplit(":", 2)
+    host, pid, start = owner_id().rsplit(":", 2)
     foreign = [tmp_path / "stormproof-notes", tmp_path / f"stormproof-another-{host}+{pid}+{start}-0123456789abcdef"]
     for directory in foreign:
         directory.mkdir()

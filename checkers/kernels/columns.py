@@ -16,6 +16,8 @@ Bool = npt.NDArray[np.bool_]
 
 NONE = int(np.iinfo(np.int64).min)
 """Stands for null in integer arrays."""
+NO_INDEX = -1
+"""In arrays of indices (of rows, events, versions, edges): there is none."""
 
 TYPES = ("invoke", "ok", "fail", "info")
 INVOKE, OK, FAIL, INFO = range(4)

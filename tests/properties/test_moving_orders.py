@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
+from checkers.kernels.columns import NO_INDEX
 from checkers.transactions.isolation.constraints.incremental_topological_order import (
-    NOBODY,
     TopologicalOrder,
     added,
     labels_between,
@@ -17,7 +17,7 @@ from checkers.transactions.isolation.constraints.incremental_topological_order i
 from checkers.transactions.isolation.constraints.nogoods import forbidding, learned, nogoods
 
 EVENTS = 8
-LASTING = NOBODY
+LASTING = NO_INDEX
 Edges = dict[int, tuple[int, int, int]]
 """(source, target, label), by their numbers."""
 
@@ -56,10 +56,10 @@ def test_an_order_keeps_to_its_edges_and_says_why_it_refuses_one() -> None:
                 remove_edge(order, number)
                 del edges[number]
             a, b = rng.sample(range(EVENTS), 2)
-            but = rng.choice([NOBODY, *(label for _, _, label in edges.values())])
+            but = rng.choice([NO_INDEX, *(label for _, _, label in edges.values())])
             back = fewest_labels(lasting, edges, b, a, but)
             edge = added(order, a, b, label)
-            assert (edge == NOBODY) == (back is not None), seed
+            assert (edge == NO_INDEX) == (back is not None), seed
             if back is None:
                 assert edge not in edges
                 edges[edge] = a, b, label
@@ -104,6 +104,6 @@ def test_what_was_learned_forbids_until_it_is_forgotten() -> None:
                     for one in kept
                     if literal in one and all(taken[other >> 1] == other & 1 for other in one if other != literal)
                 ]
-                assert (number != NOBODY) == bool(forbids)
-                assert number == NOBODY or kept[number] in forbids
+                assert (number != NO_INDEX) == bool(forbids)
+                assert number == NO_INDEX or kept[number] in forbids
     assert forgotten > 10

@@ -16,16 +16,13 @@ from math import prod
 
 import numpy as np
 
-from checkers.kernels.columns import NONE, Bool, Int8, Int64
+from checkers.kernels.columns import NO_INDEX, NONE, Bool, Int8, Int64
 from checkers.linearizable.deciders.spans import Paths, Spans
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 
 GET, PUT, APPEND = range(3)
 """Functions, as numbers."""
-
-NOWHERE = -1
-"""No state, no operation."""
 
 EMPTY = 0
 """The state in which nothing was put."""
@@ -44,9 +41,9 @@ class Places:
     paths: Paths
     """States that came about twice are two."""
     seen: Int64
-    """By operation the state that it showed; NOWHERE for all but gets, and for a null that cannot be."""
+    """By operation the state that it showed; NO_INDEX for all but gets, and for a null that cannot be."""
     giver: Int64
-    """By state the operation that gave its last value; NOWHERE if none can have, or it is open."""
+    """By state the operation that gave its last value; NO_INDEX if none can have, or it is open."""
     come_back: bool
     """Whether a state may have come about twice and time does not tell which get showed it when."""
     choices: tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], ...]
@@ -70,14 +67,14 @@ class Places:
 def places(spans: Spans, paths: Paths) -> Places:
     visits = _visits(spans, paths, _seen(spans, paths))
     paths, seen = visits.paths, visits.seen
-    giver = np.full(len(paths.before), NOWHERE, dtype=np.int64)
+    giver = np.full(len(paths.before), NO_INDEX, dtype=np.int64)
     shown, _, _ = _bounds(paths.before, seen, spans.start, spans.end, giver)
     states = np.flatnonzero(shown & (paths.token != NONE))
     states = states[states != paths.begins]
     given = np.flatnonzero(spans.f != GET)
     size = 1 + int(max(paths.token.max(), spans.argument[given].max(initial=0)))
     operations_of, states_of = (np.bincount(of, minlength=size) for of in (spans.argument[given], paths.token[states]))
-    only = np.full(size, NOWHERE, dtype=np.int64)
+    only = np.full(size, NO_INDEX, dtype=np.int64)
     only[spans.argument[given]] = given
     token = paths.token[states]
     alone = (operations_of[token] == 1) & (states_of[token] == 1)
@@ -100,11 +97,11 @@ def places(spans: Spans, paths: Paths) -> Places:
 
 
 def _seen(spans: Spans, paths: Paths) -> Int64:
-    seen = np.full(len(spans), NOWHERE, dtype=np.int64)
+    seen = np.full(len(spans), NO_INDEX, dtype=np.int64)
     gets = np.flatnonzero((spans.f == GET) & spans.definite)
     results = spans.result[gets]
-    null = EMPTY if paths.begins == EMPTY else NOWHERE
-    seen[gets] = np.where(results == NONE, null, np.append(paths.of, NOWHERE)[np.where(results == NONE, -1, results)])
+    null = EMPTY if paths.begins == EMPTY else NO_INDEX
+    seen[gets] = np.where(results == NONE, null, np.append(paths.of, NO_INDEX)[np.where(results == NONE, -1, results)])
     return seen
 
 
@@ -139,7 +136,7 @@ def _visits(spans: Spans, paths: Paths, seen: Int64) -> _Visits:
         start, end = spans.start[begins], spans.end[begins]
         in_time = (spans.f[begins] == PUT) | (start < first_end[0])
         if state == paths.begins:
-            begins = np.append(begins, NOWHERE)
+            begins = np.append(begins, NO_INDEX)
             start, end, in_time = np.append(start, -1), np.append(end, -1), np.append(in_time, True)
         if len(begins) < 2:
             continue
@@ -156,7 +153,7 @@ def _visits(spans: Spans, paths: Paths, seen: Int64) -> _Visits:
             if one != kept:
                 at = len(paths.before)
                 paths, seen = _twice(paths, seen, np.flatnonzero(root == state), showing_it[shown_from == one])
-            if begins[one] != NOWHERE:
+            if begins[one] != NO_INDEX:
                 begun_by[at] = int(begins[one])
     return _Visits(paths=paths, seen=seen, begun_by=begun_by, doubtful=doubtful)
 
@@ -174,7 +171,7 @@ def _twice(paths: Paths, seen: Int64, states: Int64, gets: Int64) -> tuple[Paths
 @compiled
 def _roots(before: Int64) -> Int64:
     """By state the one behind the empty one that it grew from."""
-    root = np.full(len(before), NOWHERE, dtype=np.int64)
+    root = np.full(len(before), NO_INDEX, dtype=np.int64)
     for state in range(1, len(before)):
         if before[state] == 0:
             root[state] = state
@@ -196,8 +193,8 @@ def _bounds(before: Int64, seen: Int64, start: Int64, end: Int64, giver: Int64) 
     came before it. A state comes behind the one that it grew from."""
     shown = np.zeros(len(before), dtype=np.bool_)
     soonest = np.full(len(before), NEVER, dtype=np.int64)
-    latest = np.full(len(before), NOWHERE, dtype=np.int64)
-    begun = np.full(len(before), NOWHERE, dtype=np.int64)
+    latest = np.full(len(before), NO_INDEX, dtype=np.int64)
+    begun = np.full(len(before), NO_INDEX, dtype=np.int64)
     for operation in range(len(seen)):
         state = seen[operation]
         if state >= 0:
@@ -288,7 +285,7 @@ def showing(spans: Spans, found: Places, operations: frozenset[int]) -> frozense
 @compiled
 def _first_shown(before: Int64, seen: Int64, gets: Int64) -> Int64:
     """By state the first of these gets that shows it."""
-    first = np.full(len(before), NOWHERE, dtype=np.int64)
+    first = np.full(len(before), NO_INDEX, dtype=np.int64)
     for get in gets:
         state = seen[get]
         while state > 0 and first[state] < 0:

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.kernels.columns import Int64
+from checkers.kernels.columns import NO_INDEX, Int64
 from checkers.linearizable.deciders.register_functions import CAS, READ
-from checkers.linearizable.deciders.register_values import NOBODY, Registers
+from checkers.linearizable.deciders.register_values import Registers
 from harness.compiled import compiled, inlined
 
 
 class Clusters(NamedTuple):
-    """By value the read that ended first, the one that began last, and the cas that replaced it; NOBODY if none."""
+    """By value the read that ended first, the one that began last, and the cas that replaced it; NO_INDEX if none."""
 
     first_read: Int64
     last_read: Int64
@@ -37,11 +37,11 @@ def clusters(registers: Registers) -> Clusters:
     """Cost: O(n)."""
     values, count = len(registers.owner), registers.registers
     found = Clusters(
-        np.full(values, NOBODY, dtype=np.int64),
-        np.full(values, NOBODY, dtype=np.int64),
-        np.full(values, NOBODY, dtype=np.int64),
-        np.full(count, NOBODY, dtype=np.int64),
-        np.full((count, 2), NOBODY, dtype=np.int64),
+        np.full(values, NO_INDEX, dtype=np.int64),
+        np.full(values, NO_INDEX, dtype=np.int64),
+        np.full(values, NO_INDEX, dtype=np.int64),
+        np.full(count, NO_INDEX, dtype=np.int64),
+        np.full((count, 2), NO_INDEX, dtype=np.int64),
     )
     f, start, writer = registers.f, registers.start, registers.writer
     for i in range(len(f)):
@@ -88,11 +88,11 @@ class Chains(NamedTuple):
     """By value. A chain is named by the value that it begins with."""
 
     first: Int64
-    """The value that the chain of each value begins with; NOBODY in circles."""
+    """The value that the chain of each value begins with; NO_INDEX in circles."""
     depth: Int64
     """How many cas lie between."""
     ended: Int64
-    """By name of a chain the operation that ended first; NOBODY for values that name no chain."""
+    """By name of a chain the operation that ended first; NO_INDEX for values that name no chain."""
     began: Int64
     """By name of a chain the operation that began last."""
     circular: Int64
@@ -106,12 +106,12 @@ def chains(registers: Registers, clusters: Clusters) -> Chains:
     """Cost: O(n)."""
     values, count = len(registers.owner), registers.registers
     found = Chains(
-        np.full(values, NOBODY, dtype=np.int64),
+        np.full(values, NO_INDEX, dtype=np.int64),
         np.zeros(values, dtype=np.int64),
-        np.full(values, NOBODY, dtype=np.int64),
-        np.full(values, NOBODY, dtype=np.int64),
-        np.full(count, NOBODY, dtype=np.int64),
-        np.full((count, 2), NOBODY, dtype=np.int64),
+        np.full(values, NO_INDEX, dtype=np.int64),
+        np.full(values, NO_INDEX, dtype=np.int64),
+        np.full(count, NO_INDEX, dtype=np.int64),
+        np.full((count, 2), NO_INDEX, dtype=np.int64),
     )
     for name in range(values):
         w = registers.writer[name]
@@ -129,7 +129,7 @@ def _follow(registers: Registers, clusters: Clusters, found: Chains, name: int) 
     that replaces it."""
     start, end = registers.start, registers.end
     at, depth = name, 0
-    soonest = latest = NOBODY
+    soonest = latest = NO_INDEX
     while True:
         found.first[at] = name
         found.depth[at] = depth

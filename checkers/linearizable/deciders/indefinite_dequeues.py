@@ -16,16 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from checkers.kernels.columns import Int64
-from checkers.linearizable.deciders.lifetimes import (
-    NOBODY,
-    Lifetimes,
-    Words,
-    free_moments,
-    in_a_row,
-    named,
-    seen_lifetimes,
-)
+from checkers.kernels.columns import NO_INDEX, Int64
+from checkers.linearizable.deciders.lifetimes import Lifetimes, Words, free_moments, in_a_row, named, seen_lifetimes
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome, Spans
 from checkers.linearizable.values import NEVER
 
@@ -38,7 +30,7 @@ class Clash:
     begin: int
     """One of them was there at each moment between `begin` and `end`, in compact time."""
     end: int
-    empty_take: int = NOBODY
+    empty_take: int = NO_INDEX
 
 
 @dataclass(frozen=True)
@@ -104,10 +96,10 @@ class Collection:
         clash = self.rules.clash(known)
         if clash is None:
             return known
-        left = np.flatnonzero(known.taken == NOBODY)
+        left = np.flatnonzero(known.taken == NO_INDEX)
         if len(known.takers) == 0 or len(left) == 0:
             return self._contradiction(spans, known, clash)
-        seen = known.part(np.flatnonzero(known.taken != NOBODY))
+        seen = known.part(np.flatnonzero(known.taken != NO_INDEX))
         clash = self.rules.clash(seen)
         if clash is not None:
             return self._contradiction(spans, seen, clash)
@@ -125,7 +117,7 @@ class Collection:
 
     def _contradiction(self, spans: Spans, lifetimes: Lifetimes, clash: Clash) -> Contradiction:
         return Contradiction(
-            _positions(lifetimes, clash.elements) | ({clash.empty_take} - {NOBODY}),
+            _positions(lifetimes, clash.elements) | ({clash.empty_take} - {NO_INDEX}),
             self.rules.because(spans, lifetimes, clash),
         )
 
@@ -152,7 +144,7 @@ class Collection:
 
 
 def _positions(lifetimes: Lifetimes, elements: Int64) -> frozenset[int]:
-    return frozenset({*lifetimes.put[elements].tolist(), *lifetimes.taken[elements].tolist()} - {NOBODY})
+    return frozenset({*lifetimes.put[elements].tolist(), *lifetimes.taken[elements].tolist()} - {NO_INDEX})
 
 
 def _index(spans: Spans, lifetimes: Lifetimes, time: int) -> int:

@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checkers.kernels.columns import NONE, Bool, Int64, compact
+from checkers.kernels.columns import NO_INDEX, NONE, Bool, Int64, compact
 from checkers.linearizable.deciders.spans import Contradiction, Open, Spans
 from harness.compiled import compiled
 
 PUT, TAKE = range(2)
-NOBODY = -1
 
 SHOWN = 5
 """At most so many elements are named in a sentence."""
@@ -43,9 +42,9 @@ class Lifetimes:
 
     value: Int64
     put: Int64
-    """Position of the put in the spans; NOBODY for what was there at first."""
+    """Position of the put in the spans; NO_INDEX for what was there at first."""
     taken: Int64
-    """Position of the take in the spans, NOBODY if it stays."""
+    """Position of the take in the spans, NO_INDEX if it stays."""
     put_start: Int64
     put_end: Int64
     take_start: Int64
@@ -97,7 +96,7 @@ def lifetimes(spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradicti
     known = seen_lifetimes(spans, initial, QUEUE)
     if not isinstance(known, Lifetimes):
         return known
-    left = np.flatnonzero(known.taken == NOBODY)
+    left = np.flatnonzero(known.taken == NO_INDEX)
     return known.with_takes(left[np.argsort(known.put_end[left], kind="stable")][: len(known.takers)])
 
 
@@ -115,23 +114,23 @@ def seen_lifetimes(spans: Spans, initial: tuple[int, ...], words: Words) -> Life
     values = np.concatenate((at_first, spans.argument[puts], spans.result[takes]))
     number = compact(values)
     elements = len(initial) + len(puts)
-    owner = np.full(int(number.max(initial=-1)) + 1, NOBODY, dtype=np.int64)
+    owner = np.full(int(number.max(initial=-1)) + 1, NO_INDEX, dtype=np.int64)
     owner[number[:elements]] = np.arange(elements)
     if np.any(owner[number[:elements]] != np.arange(elements)):
         return Open("an element is put twice")
 
     element = owner[number[elements:]]
-    unknown = np.flatnonzero(element == NOBODY)
+    unknown = np.flatnonzero(element == NO_INDEX)
     if len(unknown):
         return _unknown(spans, words, int(takes[unknown[0]]))
-    taken = np.full(elements, NOBODY, dtype=np.int64)
+    taken = np.full(elements, NO_INDEX, dtype=np.int64)
     taken[element[::-1]] = takes[::-1]
     again = np.flatnonzero(taken[element] != takes)
-    put = np.concatenate((np.full(len(initial), NOBODY, dtype=np.int64), puts))
+    put = np.concatenate((np.full(len(initial), NO_INDEX, dtype=np.int64), puts))
     if len(again):
         return _again(spans, words, int(put[element[again[0]]]), int(taken[element[again[0]]]), int(takes[again[0]]))
 
-    happened = np.append(definite, True)[put] | (taken != NOBODY)
+    happened = np.append(definite, True)[put] | (taken != NO_INDEX)
     put, taken = put[happened], taken[happened]
     start, end, horizon = _compact_times(spans, len(initial))
     first = np.arange(len(put))
@@ -168,8 +167,8 @@ def _compact_times(spans: Spans, earlier: int) -> tuple[Int64, Int64, int]:
 
 
 def _times(time: Int64, position: Int64, otherwise: Int64) -> Int64:
-    """Of these positions; otherwise where it is NOBODY."""
-    known = position != NOBODY
+    """Of these positions; otherwise where it is NO_INDEX."""
+    known = position != NO_INDEX
     otherwise[known] = time[position[known]]
     return otherwise
 
@@ -246,7 +245,7 @@ def proof(lifetimes: Lifetimes, elements: Int64, until: int) -> tuple[set[int], 
     if takers:
         takes_begun = f"only {_many(takers, 'dequeue')} of unknown outcome had begun"
         too_few = f"; by then {_many(len(rivals), 'element')} had been put that no dequeue returned, and {takes_begun}"
-    return set(puts[puts != NOBODY].tolist()) | set(takes[takes != NOBODY].tolist()), too_few
+    return set(puts[puts != NO_INDEX].tolist()) | set(takes[takes != NO_INDEX].tolist()), too_few
 
 
 def _many(count: int, what: str) -> str:
@@ -294,7 +293,7 @@ def _unknown(spans: Spans, words: Words, take: int) -> Contradiction:
 def _again(spans: Spans, words: Words, put: int, one: int, other: int) -> Contradiction:
     element = spans.render(spans.result[one])
     return Contradiction(
-        frozenset({put, one, other} - {NOBODY}),
+        frozenset({put, one, other} - {NO_INDEX}),
         f"{element} was there only once, but two {words.take}s returned it ({spans.when(one)}; {spans.when(other)})",
     )
 

@@ -6,20 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.kernels.columns import NONE, Int64, compact
+from checkers.kernels.columns import NO_INDEX, NONE, Int64, compact
 from checkers.linearizable.deciders.spans import Contradiction, Open, Spans
 from harness.compiled import compiled
 
 APPEND, READ = range(2)
 
 
-NOWHERE = -1
-
-
 @dataclass(frozen=True)
 class Longest:
     read: int
-    """Position in the spans of the read that shows it; NOWHERE if it is what the log holds at first."""
+    """Position in the spans of the read that shows it; NO_INDEX if it is what the log holds at first."""
     elements: Int64
 
 
@@ -32,7 +29,7 @@ def read_sizes(spans: Spans, reads: Int64) -> Int64:
 def longest_read(spans: Spans, initial: tuple[int, ...]) -> Longest | Contradiction:
     """The longest read, of which all others show a prefix."""
     reads = np.flatnonzero((spans.f == READ) & spans.definite)
-    longest = Longest(NOWHERE, np.array(initial, dtype=np.int64))
+    longest = Longest(NO_INDEX, np.array(initial, dtype=np.int64))
     if len(reads) == 0:
         return longest
     sizes = read_sizes(spans, reads)
@@ -84,15 +81,15 @@ def _first_differing(one: Int64, other: Int64) -> int:
 
 
 def places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: Longest) -> Int64 | Contradiction | Open:
-    """Where each append put its element, NOWHERE if it is unknown."""
+    """Where each append put its element, NO_INDEX if it is unknown."""
     at_first, shown = len(initial), longest.elements[len(initial) :]
     number = compact(np.concatenate((np.array(initial, dtype=np.int64), spans.argument[appends], shown)))
     elements, shown_number = np.split(number, [at_first + len(appends)])
-    owner = np.full(int(number.max(initial=-1)) + 1, NOWHERE, dtype=np.int64)
+    owner = np.full(int(number.max(initial=-1)) + 1, NO_INDEX, dtype=np.int64)
     owner[elements] = np.arange(len(elements))
     if np.any(owner[elements] != np.arange(len(elements))):
         return Open("an element is appended twice")
-    place = np.full(len(appends), NOWHERE, dtype=np.int64)
+    place = np.full(len(appends), NO_INDEX, dtype=np.int64)
     append = owner[shown_number] - at_first
     places = np.arange(at_first, len(longest.elements))
     appended = append >= 0
@@ -101,7 +98,7 @@ def places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: Long
     is_wrong[appended] = place[append[appended]] != places[appended]
     wrong = np.flatnonzero(is_wrong)
     if len(wrong):
-        is_unknown = owner[shown_number[wrong[0]]] == NOWHERE
+        is_unknown = owner[shown_number[wrong[0]]] == NO_INDEX
         how = "which was never appended" if is_unknown else "twice"
         return Contradiction(
             frozenset({longest.read}),
@@ -110,7 +107,7 @@ def places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: Long
     positioned = spans.result[appends] != NONE
     place_returned = spans.result[appends]
     wrong = np.flatnonzero(
-        positioned & np.where(place == NOWHERE, place_returned < len(longest.elements), place != place_returned)
+        positioned & np.where(place == NO_INDEX, place_returned < len(longest.elements), place != place_returned)
     )
     if len(wrong):
         one = int(appends[wrong[0]])
@@ -120,9 +117,9 @@ def places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: Long
             if 0 <= where < len(longest.elements)
             else "but it is not"
         )
-        by = "" if longest.read == NOWHERE else f", as a read shows ({spans.when(longest.read)})"
+        by = "" if longest.read == NO_INDEX else f", as a read shows ({spans.when(longest.read)})"
         return Contradiction(
-            frozenset({one, longest.read} - {NOWHERE}),
+            frozenset({one, longest.read} - {NO_INDEX}),
             f"an append returned that {spans.render(spans.argument[one])} is at position {where} ({spans.when(one)}), "
             f"{really}{by}",
         )

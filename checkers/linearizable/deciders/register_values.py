@@ -16,9 +16,6 @@ from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, REA
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 
-NOBODY = -1
-"""No operation, no value, no chain."""
-
 
 class Registers(NamedTuple):
     """Operations on registers; values are numbered, first the initial one of each register."""
@@ -31,9 +28,9 @@ class Registers(NamedTuple):
     """NEVER if indefinite."""
     f: Int8
     value: Int64
-    """The number of the value read or written; NOBODY for a read without a result."""
+    """The number of the value read or written; NO_INDEX for a read without a result."""
     expected: Int64
-    """The number of the value that a cas expects, or did not find; NOBODY otherwise."""
+    """The number of the value that a cas expects, or did not find; NO_INDEX otherwise."""
     owner: Int64
     """The register of each value."""
     writer: Int64

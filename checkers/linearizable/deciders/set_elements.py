@@ -10,18 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.kernels.columns import Int64
-from checkers.linearizable.deciders.set_operations import (
-    ADD,
-    CONTAINS,
-    FALSE,
-    FAR,
-    NOBODY,
-    REMOVE,
-    TRUE,
-    SetCalls,
-    described,
-)
+from checkers.kernels.columns import NO_INDEX, Int64
+from checkers.linearizable.deciders.set_operations import ADD, CONTAINS, FALSE, FAR, REMOVE, TRUE, SetCalls, described
 from checkers.linearizable.deciders.spans import Contradiction, Ordered, Outcome
 
 AT_FIRST = -2
@@ -42,7 +32,7 @@ class _Ways:
     until: Int64
     """It is removed behind this time, as early as possible."""
     found: Int64
-    """The operations that found it: the one that ended first, NOBODY if there is none."""
+    """The operations that found it: the one that ended first, NO_INDEX if there is none."""
     found_last: Int64
     """The one that began last."""
 
@@ -54,7 +44,7 @@ def _ways(calls: SetCalls) -> _Ways:
     found_first = _least(calls.element[found], spans.end[found], found, count)
     found_last = _least(calls.element[found], -spans.start[found], found, count)
 
-    has_add, has_remove = calls.at_first | (calls.add != NOBODY), calls.remove != NOBODY
+    has_add, has_remove = calls.at_first | (calls.add != NO_INDEX), calls.remove != NO_INDEX
     add_start = np.where(calls.at_first, AT_FIRST, calls.start_of(calls.add, FAR))
     add_end = np.where(calls.at_first, AT_FIRST + 1, calls.end_of(calls.add, FAR))
     remove_start, remove_end = calls.start_of(calls.remove, FAR), calls.end_of(calls.remove, FAR)
@@ -81,7 +71,7 @@ def _ways(calls: SetCalls) -> _Ways:
         (ADDED, stays & (~has_remove | (remove_end == FAR))),
         (
             NEVER_ADDED,
-            (~has_add | ((add_end == FAR) & ~calls.at_first)) & (remove_result != TRUE) & (found_first == NOBODY),
+            (~has_add | ((add_end == FAR) & ~calls.at_first)) & (remove_result != TRUE) & (found_first == NO_INDEX),
         ),
     ):  # fmt: skip
         way[possible] = one
@@ -89,8 +79,8 @@ def _ways(calls: SetCalls) -> _Ways:
 
 
 def _least(element: Int64, key: Int64, operations: Int64, count: int) -> Int64:
-    """By element, the operation with the least key; NOBODY if there is none."""
-    least = np.full(count, NOBODY, dtype=np.int64)
+    """By element, the operation with the least key; NO_INDEX if there is none."""
+    least = np.full(count, NO_INDEX, dtype=np.int64)
     order = np.argsort(-key, kind="stable")
     least[element[order]] = operations[order]
     return least
@@ -107,7 +97,7 @@ def decided_by_element(calls: SetCalls) -> Outcome:
     missed = missed[spans.start[missed] > since]
     between = missed[spans.end[missed] < until][:1]
     called = (calls.add[element], calls.remove[element], ways.found[element], ways.found_last[element])
-    witnesses = {*(int(one) for one in called), *missed[:1].tolist(), *between.tolist()} - {NOBODY}
+    witnesses = {*(int(one) for one in called), *missed[:1].tolist(), *between.tolist()} - {NO_INDEX}
     at_first = "was there at first" if calls.at_first[element] else "was not there at first"
     listed = ", ".join(described(calls, one) for one in sorted(witnesses))
     return Contradiction(

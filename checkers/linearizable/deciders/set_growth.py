@@ -11,18 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.kernels.columns import Bool, Int64
-from checkers.linearizable.deciders.set_operations import (
-    ADD,
-    CONTAINS,
-    FALSE,
-    FAR,
-    NOBODY,
-    READ,
-    TRUE,
-    SetCalls,
-    described,
-)
+from checkers.kernels.columns import NO_INDEX, Bool, Int64
+from checkers.linearizable.deciders.set_operations import ADD, CONTAINS, FALSE, FAR, READ, TRUE, SetCalls, described
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome
 from harness.compiled import compiled
 
@@ -35,7 +25,7 @@ class _Growth:
     """By element: before which read it was added, counting only reads that show more than those before; as many as
     there are of these if no read shows it."""
     first_read: Int64
-    """By element, the first read that shows it; NOBODY if none does, or it was there at first."""
+    """By element, the first read that shows it; NO_INDEX if none does, or it was there at first."""
     of_read: Int64
     """By operation, for reads: how many there are before it that show less."""
 
@@ -45,7 +35,7 @@ def decided_by_reads(calls: SetCalls) -> Outcome:
     wrong = _late(calls, growth) if isinstance(growth, _Growth) else growth
     if wrong is None:
         return Ordered()
-    if np.any(calls.remove != NOBODY):
+    if np.any(calls.remove != NO_INDEX):
         return Open("there are removes of unknown outcome, and reads of everything")
     return wrong
 
@@ -54,7 +44,7 @@ def _never_there(calls: SetCalls) -> Contradiction | None:
     """Who found what was never there, or missed what was always there."""
     spans = calls.spans
     always = np.append(calls.at_first, False)
-    never = np.append(~calls.at_first & (calls.add == NOBODY), False)
+    never = np.append(~calls.at_first & (calls.add == NO_INDEX), False)
     finds = (spans.f == CONTAINS) & (spans.result == TRUE) & never[calls.element]
     misses = (spans.f == CONTAINS) & (spans.result == FALSE) & always[calls.element]
     wrong = np.flatnonzero(finds | misses | ((spans.f == ADD) & (spans.result == FALSE)))
@@ -80,7 +70,7 @@ def _growth(calls: SetCalls) -> _Growth | Contradiction:
     if wrong < 0:
         return _Growth(level=level, first_read=first_read, of_read=of_read)
     shown_there = calls.lists.of(int(wrong))
-    seen = calls.at_first | (first_read != NOBODY)
+    seen = calls.at_first | (first_read != NO_INDEX)
     seen[shown_there] = False
     lacks = int(np.flatnonzero(seen)[0])
     if calls.at_first[lacks]:
@@ -102,7 +92,7 @@ def _levels(elements: Int64, bounds: Int64, by_size: Int64, at_first: Bool) -> t
     """Of elements the level and the first read, of operations the level, and a read that lacks what a shorter one, or
     one as long, shows, or -1."""
     level = np.where(at_first, 0, -1)
-    first_read = np.full(len(at_first), NOBODY, dtype=np.int64)
+    first_read = np.full(len(at_first), NO_INDEX, dtype=np.int64)
     of_read = np.full(len(bounds) - 1, -1, dtype=np.int64)
     total = at_first.sum()
     size = -1
@@ -143,7 +133,7 @@ def _row(calls: SetCalls, growth: _Growth) -> _Row:
     found, missed = (contains[spans.result[contains] == answer] for answer in (TRUE, FALSE))
     last_missed = np.full(count, -1, dtype=np.int64)
     np.maximum.at(last_missed, calls.element[missed], spans.start[missed])
-    is_found = np.append(growth.first_read != NOBODY, False)
+    is_found = np.append(growth.first_read != NO_INDEX, False)
     is_found[calls.element[found]] = True
     adds = np.flatnonzero((spans.f == ADD) & (spans.definite | is_found[calls.element]))
     reads = np.flatnonzero(spans.f == READ)
@@ -184,7 +174,7 @@ def _late(calls: SetCalls, growth: _Growth) -> Contradiction | None:
             continue
         element = calls.element[one]
         levels.append(growth.level[element])
-        witnesses |= {int(calls.add[element])} - {NOBODY}
+        witnesses |= {int(calls.add[element])} - {NO_INDEX}
     proof = ""
     if READ not in calls.spans.f[[before, behind]] and levels[0] < levels[1]:
         between = int(np.flatnonzero(growth.of_read == levels[0])[0])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.kernels.columns import NONE, Bool, Int64, compact
+from checkers.kernels.columns import NO_INDEX, NONE, Bool, Int64, compact
 from checkers.linearizable.deciders.spans import Lists, Open, Spans
 from harness.compiled import compiled
 
@@ -14,9 +14,6 @@ ADD, REMOVE, CONTAINS, READ = range(4)
 
 
 FALSE, TRUE = range(2)
-
-
-NOBODY = -1
 
 
 FAR = 1 << 60
@@ -35,7 +32,7 @@ class SetCalls:
     end: Int64
     """With FAR instead of NEVER."""
     add: Int64
-    """By element, the operation that adds it; NOBODY if there is none."""
+    """By element, the operation that adds it; NO_INDEX if there is none."""
     remove: Int64
     at_first: Bool
     """By element: it is there at first."""
@@ -50,13 +47,13 @@ class SetCalls:
         return self.spans.render(self.values[element])
 
     def start_of(self, operations: Int64, otherwise: int) -> Int64:
-        return np.where(operations == NOBODY, otherwise, np.append(self.spans.start, 0)[operations])
+        return np.where(operations == NO_INDEX, otherwise, np.append(self.spans.start, 0)[operations])
 
     def end_of(self, operations: Int64, otherwise: int) -> Int64:
-        return np.where(operations == NOBODY, otherwise, np.append(self.end, 0)[operations])
+        return np.where(operations == NO_INDEX, otherwise, np.append(self.end, 0)[operations])
 
     def result_of(self, operations: Int64) -> Int64:
-        return np.where(operations == NOBODY, NONE, np.append(self.spans.result, 0)[operations])
+        return np.where(operations == NO_INDEX, NONE, np.append(self.spans.result, 0)[operations])
 
 
 def set_calls(spans: Spans, initial: tuple[int, ...]) -> SetCalls | Open:
@@ -74,7 +71,7 @@ def set_calls(spans: Spans, initial: tuple[int, ...]) -> SetCalls | Open:
     there[here] = True
     calls = []
     for f in (ADD, REMOVE):
-        call = np.full(len(values), NOBODY, dtype=np.int64)
+        call = np.full(len(values), NO_INDEX, dtype=np.int64)
         own = np.flatnonzero(spans.f == f)
         call[element[own]] = own
         again = np.flatnonzero(call[element[own]] != own)
@@ -83,9 +80,9 @@ def set_calls(spans: Spans, initial: tuple[int, ...]) -> SetCalls | Open:
             return Open(f"{spans.render(values[element[own[again[0]]]])} is {what} more than once")
         calls.append(call)
     add, remove = calls
-    if np.any(there & (add != NOBODY)):
+    if np.any(there & (add != NO_INDEX)):
         return Open("what is there at first is added again")
-    if np.any(spans.f == READ) and np.any((remove != NOBODY) & np.append(spans.definite, False)[remove]):
+    if np.any(spans.f == READ) and np.any((remove != NO_INDEX) & np.append(spans.definite, False)[remove]):
         return Open("there are removes, and reads of everything")
     return SetCalls(
         spans=spans,

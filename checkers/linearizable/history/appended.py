@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.kernels.columns import NONE
-from checkers.linearizable.deciders.append_tree import APPEND, EMPTY, GET, NOWHERE
+from checkers.kernels.columns import NO_INDEX, NONE
+from checkers.linearizable.deciders.append_tree import APPEND, EMPTY, GET
 from checkers.linearizable.deciders.spans import Open, Paths, Spans
 from checkers.linearizable.history.columns import spans_of
 from checkers.linearizable.model import Columns, Model
@@ -62,7 +62,7 @@ def appended_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
         # Only what was never put can be shown as an empty text.
         is_empty = begins is None and spans.value(number) == empty
         states[number] = state if state != EMPTY or is_empty else tree.unknown()
-    of = np.full(1 + max(states, default=-1), NOWHERE, dtype=np.int64)
+    of = np.full(1 + max(states, default=-1), NO_INDEX, dtype=np.int64)
     of[list(states)] = list(states.values())
     paths = Paths(before=np.array(tree.before), token=np.array(tree.token), of=of, begins=begun)
     return replace(spans, paths=paths), initial
@@ -93,7 +93,7 @@ class _Place:
     """In how many ways it is."""
     before: int
     token: int
-    state: int = NOWHERE
+    state: int = NO_INDEX
 
 
 class _Tree:
@@ -101,7 +101,7 @@ class _Tree:
     with the one before it."""
 
     def __init__(self, tokens: Mapping[int, Any]) -> None:
-        self.before, self.token = [NOWHERE], [NONE]
+        self.before, self.token = [NO_INDEX], [NONE]
         self._number = {value: number for number, value in tokens.items()}
         self._lengths = sorted({len(value) for value in self._number})
         self._child: dict[tuple[int, int], int] = {}
@@ -119,7 +119,7 @@ class _Tree:
 
     def unknown(self) -> int:
         """A state to which nothing leads."""
-        self.before.append(NOWHERE)
+        self.before.append(NO_INDEX)
         self.token.append(NONE)
         return len(self.before) - 1
 
@@ -128,7 +128,7 @@ class _Tree:
         shared = _shared(self._text, text) if self._text is not None else 0
         longest = self._lengths[-1] if self._lengths else 0
         order = [at for at in self._order if at <= shared] or [0]
-        self._places = {at: self._places.get(at, _Place(1, NOWHERE, NONE, EMPTY)) for at in order}
+        self._places = {at: self._places.get(at, _Place(1, NO_INDEX, NONE, EMPTY)) for at in order}
         self._text, self._order = text, order
         next_one = next(number for number, at in enumerate(order) if at + longest > shared or at == order[-1])
         while next_one < len(order):
@@ -150,7 +150,7 @@ class _Tree:
 
     def _make_states(self, to: int) -> int:
         row = []
-        while self._places[to].state == NOWHERE:
+        while self._places[to].state == NO_INDEX:
             row.append(self._places[to])
             to = self._places[to].before
         state = self._places[to].state

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.evidence import any_ok, in_json
-from checkers.kernels.columns import NONE, Int64
+from checkers.kernels.columns import NO_INDEX, NONE, Int64
 from checkers.linearizable.deciders.log_filling import LogRow, filled, out_of_order
-from checkers.linearizable.deciders.log_places import APPEND, NOWHERE, READ, Longest, longest_read, places, read_sizes
+from checkers.linearizable.deciders.log_places import APPEND, READ, Longest, longest_read, places, read_sizes
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome, Spans
 from checkers.linearizable.model import (
     ANYTHING,
@@ -64,7 +64,7 @@ def _row(spans: Spans, initial: tuple[int, ...]) -> LogRow | Contradiction | Ope
     if not isinstance(place, np.ndarray):
         return place
     reads = np.flatnonzero((spans.f == READ) & spans.definite)
-    located = place != NOWHERE
+    located = place != NO_INDEX
     operations = np.concatenate((appends[located], reads))
     level = np.concatenate((2 * place[located] + 1, 2 * read_sizes(spans, reads)))
     order = np.lexsort((spans.start[operations], level))

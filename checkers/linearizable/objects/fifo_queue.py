@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.evidence import any_ok
-from checkers.kernels.columns import Int64
-from checkers.linearizable.deciders.lifetimes import NOBODY, Lifetimes, free_moments, lifetimes, never_empty, proof
+from checkers.kernels.columns import NO_INDEX, Int64
+from checkers.linearizable.deciders.lifetimes import Lifetimes, free_moments, lifetimes, never_empty, proof
 from checkers.linearizable.deciders.spans import Contradiction, Ordered, Outcome, Spans
 from checkers.linearizable.model import ANYTHING, Call, Decided, Model, State, Value, always, elements, repeating
 from checkers.linearizable.objects.elements import Taken, buried, element_needed, element_put
@@ -54,20 +54,20 @@ class FifoQueue:
         row = _row(put_start, put_end, take_start)
         put = np.maximum.accumulate(put_start[row])
         take = np.maximum.accumulate(take_start[row])
-        no_operation = np.full(len(empty), NOBODY, dtype=np.int64)
+        no_operation = np.full(len(empty), NO_INDEX, dtype=np.int64)
         steps = np.stack((np.concatenate((known.put, no_operation)), np.concatenate((known.taken, known.nothing))))[
             :, row
         ]
         order = np.argsort(np.stack((put, take), axis=1).ravel(), kind="stable")
         ordered = steps.T.ravel()[order]
-        return np.asarray(ordered[ordered != NOBODY])
+        return np.asarray(ordered[ordered != NO_INDEX])
 
 
 @compiled
 def _overtaken(put_start: Int64, put_end: Int64, take_start: Int64, take_end: Int64, horizon: int) -> tuple[int, int]:
     """An element put before another one, and that other one, taken before it; (-1, -1) if there is none."""
-    begun = np.full(horizon + 1, NOBODY, dtype=np.int64)
-    ended = np.full(horizon + 1, NOBODY, dtype=np.int64)
+    begun = np.full(horizon + 1, NO_INDEX, dtype=np.int64)
+    ended = np.full(horizon + 1, NO_INDEX, dtype=np.int64)
     for v in range(len(put_start)):
         begun[put_start[v]] = v
         if put_end[v] < horizon:
@@ -112,8 +112,8 @@ def _order_broken(spans: Spans, lifetimes: Lifetimes, first: int, second: int) -
     put, later = int(lifetimes.put[first]), int(lifetimes.put[second])
     take = int(lifetimes.taken[second])
     witnesses, too_few = proof(lifetimes, np.array([first, second]), int(lifetimes.take_end[second]))
-    before = "was there at first" if put == NOBODY else f"was enqueued ({spans.when(put)})"
-    after = "behind it" if later == NOBODY else f"before the enqueue of {other} began ({spans.when(later)})"
+    before = "was there at first" if put == NO_INDEX else f"was enqueued ({spans.when(put)})"
+    after = "behind it" if later == NO_INDEX else f"before the enqueue of {other} began ({spans.when(later)})"
     if lifetimes.is_seen[first]:
         overtaken = f" before the dequeue that returned {one} began ({spans.when(int(lifetimes.taken[first]))})"
     else:

@@ -19,17 +19,8 @@ from typing import Any, overload
 import numpy as np
 
 from checkers.evidence import any_ok
-from checkers.kernels.columns import NONE, Int64
-from checkers.linearizable.deciders.append_tree import (
-    APPEND,
-    EMPTY,
-    GET,
-    NOWHERE,
-    WAYS,
-    Places,
-    places,
-    showing,
-)
+from checkers.kernels.columns import NO_INDEX, NONE, Int64
+from checkers.linearizable.deciders.append_tree import APPEND, EMPTY, GET, WAYS, Places, places, showing
 from checkers.linearizable.deciders.register_functions import CAS, READ, WRITE
 from checkers.linearizable.deciders.spans import NEVER, Contradiction, Open, Ordered, Outcome, Paths, Spans
 from checkers.linearizable.model import ANYTHING, Call, Columns, Decided, Does, Model, State, Value, always, repeating
@@ -101,14 +92,14 @@ def _as_register(spans: Spans, found: Places, giver: Int64) -> Spans:
     made = states + np.arange(len(spans))
     f = np.where(spans.f == GET, READ, WRITE)
     expected = np.full(len(spans), NONE, dtype=np.int64)
-    known = np.flatnonzero(giver != NOWHERE)
+    known = np.flatnonzero(giver != NO_INDEX)
     operations = giver[known]
     made[operations] = known
     appended = spans.f[operations] == APPEND
     f[operations[appended]] = CAS
     expected[operations[appended]] = paths.before[known[appended]]
     gets = f == READ
-    made[gets & (found.seen != NOWHERE)] = found.seen[gets & (found.seen != NOWHERE)]
+    made[gets & (found.seen != NO_INDEX)] = found.seen[gets & (found.seen != NO_INDEX)]
     return replace(
         spans,
         f=f.astype(np.int8),

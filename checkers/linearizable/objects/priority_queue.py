@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.evidence import any_ok
-from checkers.kernels.columns import Int64
+from checkers.kernels.columns import NO_INDEX, Int64
 from checkers.linearizable.deciders.indefinite_dequeues import (
     Clash,
     Collection,
@@ -25,7 +25,7 @@ from checkers.linearizable.deciders.indefinite_dequeues import (
     never_empty,
     never_empty_because,
 )
-from checkers.linearizable.deciders.lifetimes import NOBODY, QUEUE, Lifetimes, free_moments, in_a_row, named
+from checkers.linearizable.deciders.lifetimes import QUEUE, Lifetimes, free_moments, in_a_row, named
 from checkers.linearizable.deciders.spans import Spans
 from checkers.linearizable.model import (
     ANYTHING,
@@ -61,7 +61,7 @@ class _PriorityQueue:
         return Clash(np.append(row, element), begin, end)
 
     def because(self, spans: Spans, lifetimes: Lifetimes, clash: Clash) -> str:
-        if clash.empty_take != NOBODY:
+        if clash.empty_take != NO_INDEX:
             return never_empty_because(spans, lifetimes, clash, self.words)
         row, element = clash.elements[:-1], clash.elements[-1]
         return (
@@ -106,7 +106,7 @@ class _PriorityQueue:
         )
         position, time, phase, turn = (np.concatenate([part[i] for part in parts]) for i in range(4))
         ordered = position[np.lexsort((turn, phase, time))]
-        return np.asarray(ordered[ordered != NOBODY], dtype=np.int64)
+        return np.asarray(ordered[ordered != NO_INDEX], dtype=np.int64)
 
 
 def _first_chance(lifetimes: Lifetimes, element: int) -> int:

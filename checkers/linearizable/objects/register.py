@@ -19,10 +19,10 @@ from functools import partial
 import numpy as np
 
 from checkers.evidence import Evidence, any_ok, shows_a_value, without_error
-from checkers.kernels.columns import NONE, Int64
+from checkers.kernels.columns import NO_INDEX, NONE, Int64
 from checkers.linearizable.deciders.chains import Chains, chains, clusters
 from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, READ
-from checkers.linearizable.deciders.register_values import NOBODY, Registers, numbered
+from checkers.linearizable.deciders.register_values import Registers, numbered
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Outcome, Spans
 from checkers.linearizable.deciders.zones import Zones, crossed, seats, zones
 from checkers.linearizable.model import ANYTHING, FAILED, Call, Decided, Does, FailedCas, Model, State, Value, repeating
@@ -55,32 +55,32 @@ class Register:
         """`initial`: one value; null if left out."""
         begins = _only(initial)
         registers = _register(spans, begins)
-        if registers.ambiguous[0] != NOBODY:
+        if registers.ambiguous[0] != NO_INDEX:
             return Open(_doubt(spans, begins, int(registers.ambiguous[0])))
         known = clusters(registers)
         explained = _Explanations(spans, begins, registers, self.words)
-        if known.unwritten[0] != NOBODY:
+        if known.unwritten[0] != NO_INDEX:
             return explained.unwritten(int(known.unwritten[0]))
-        if known.replaced_twice[0, 0] != NOBODY:
+        if known.replaced_twice[0, 0] != NO_INDEX:
             return explained.replaced_twice(*known.replaced_twice[0].tolist())
         chained = chains(registers, known)
-        if chained.circular[0] != NOBODY:
+        if chained.circular[0] != NO_INDEX:
             return explained.circular(int(chained.circular[0]), chained)
-        if chained.late[0, 0] != NOBODY:
+        if chained.late[0, 0] != NO_INDEX:
             return explained.late(*chained.late[0].tolist())
         found = zones(registers, chained)
         one, other = crossed(found, 1)[0].tolist()
-        return Ordered() if one == NOBODY else explained.crossed(chained, found, one, other)
+        return Ordered() if one == NO_INDEX else explained.crossed(chained, found, one, other)
 
     def order(self, spans: Spans, initial: tuple[int, ...]) -> Int64:
         """Chains by their zones; in a chain the write of a value, its reads by their begin, then what replaces it."""
         registers = _register(spans, _only(initial))
         chained = chains(registers, clusters(registers))
         found = zones(registers, chained)
-        seat = np.full(len(registers.owner), NOBODY, dtype=np.int64)
+        seat = np.full(len(registers.owner), NO_INDEX, dtype=np.int64)
         seat[found.chain] = seats(found)
         # Backward zones that wait for the same forward one share its end.
-        rank = np.full(len(registers.owner), NOBODY, dtype=np.int64)
+        rank = np.full(len(registers.owner), NO_INDEX, dtype=np.int64)
         rank[found.chain[np.argsort(seat[found.chain], kind="stable")]] = np.arange(len(found.chain))
         kept = np.flatnonzero(registers.happened)
         value = registers.value[kept]
@@ -92,9 +92,9 @@ def suspects(registers: Registers) -> Int64:
     """Numbers of the registers that are not known to be linearizable, ascending; of the others `decide` says so."""
     known = clusters(registers)
     chained = chains(registers, known)
-    suspected = (registers.ambiguous != NOBODY) | (known.unwritten != NOBODY) | (chained.circular != NOBODY)
+    suspected = (registers.ambiguous != NO_INDEX) | (known.unwritten != NO_INDEX) | (chained.circular != NO_INDEX)
     for pairs in (known.replaced_twice, chained.late, crossed(zones(registers, chained), registers.registers)):
-        suspected |= pairs[:, 0] != NOBODY
+        suspected |= pairs[:, 0] != NO_INDEX
     return np.flatnonzero(suspected)
 
 
@@ -150,7 +150,7 @@ class _Explanations:
     def circular(self, seen: int, chained: Chains) -> Contradiction:
         f, value = self.registers.f, self.registers.value
         swaps = np.flatnonzero(self.registers.happened & (f == CAS))
-        swaps = swaps[chained.first[value[swaps]] == NOBODY]
+        swaps = swaps[chained.first[value[swaps]] == NO_INDEX]
         return self._proven(
             {seen, *swaps[:LINKS].tolist()},
             f"{self._operation(seen)} saw a value of a circle of {self.words.cas} operations, each of which needs the "
@@ -208,7 +208,7 @@ class _Explanations:
         for position in (one, other):
             path = []
             at = int(registers.value[position])
-            while at != NOBODY and registers.writer[at] != NOBODY:
+            while at != NO_INDEX and registers.writer[at] != NO_INDEX:
                 path.append(int(registers.writer[at]))
                 at = int(registers.expected[registers.writer[at]])
             paths.append(path)

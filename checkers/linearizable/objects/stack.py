@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.evidence import any_ok
-from checkers.kernels.columns import Int64
+from checkers.kernels.columns import NO_INDEX, Int64
 from checkers.linearizable.deciders.indefinite_dequeues import (
     Clash,
     Collection,
@@ -22,7 +22,7 @@ from checkers.linearizable.deciders.indefinite_dequeues import (
     never_empty,
     never_empty_because,
 )
-from checkers.linearizable.deciders.lifetimes import NOBODY, SHOWN, Lifetimes, Words, free_moments, in_a_row, named
+from checkers.linearizable.deciders.lifetimes import SHOWN, Lifetimes, Words, free_moments, in_a_row, named
 from checkers.linearizable.deciders.nested_intervals import UNPLACED, Nesting, nested
 from checkers.linearizable.deciders.spans import Spans
 from checkers.linearizable.model import ANYTHING, Call, Decided, Model, State, Value, always, elements, repeating
@@ -51,7 +51,7 @@ class _Stack:
         return Clash(row, int(lifetimes.put_end[row].min()), int(lifetimes.take_start[row].max()))
 
     def because(self, spans: Spans, lifetimes: Lifetimes, clash: Clash) -> str:
-        if clash.empty_take != NOBODY:
+        if clash.empty_take != NO_INDEX:
             return never_empty_because(spans, lifetimes, clash, self.words)
         row = clash.elements
         first = row[np.argmin(lifetimes.put_end[row])]
@@ -105,7 +105,7 @@ class _Stack:
         phase = np.concatenate([np.full(len(part[0]), part[2]) for part in parts])
         turn = np.concatenate([part[3] for part in parts])
         ordered = position[np.lexsort((turn, phase, time))]
-        return np.asarray(ordered[ordered != NOBODY], dtype=np.int64)
+        return np.asarray(ordered[ordered != NO_INDEX], dtype=np.int64)
 
 
 def _nesting(lifetimes: Lifetimes) -> tuple[Int64, Nesting]:
@@ -116,7 +116,7 @@ def _nesting(lifetimes: Lifetimes) -> tuple[Int64, Nesting]:
 
 def _times(lifetimes: Lifetimes, elements: Int64) -> tuple[Int64, Int64, Int64, Int64]:
     # What is there at first was put in this order, one right behind the other.
-    earliest = lifetimes.put_start[elements] - (lifetimes.put[elements] == NOBODY)
+    earliest = lifetimes.put_start[elements] - (lifetimes.put[elements] == NO_INDEX)
     return earliest, lifetimes.put_end[elements], lifetimes.take_start[elements], lifetimes.take_end[elements]
 
 
@@ -136,13 +136,12 @@ def _shortest(lifetimes: Lifetimes, row: Int64) -> Int64:
 
 def _not_at_bottom(spans: Spans, lifetimes: Lifetimes, clash: Clash, v: int, first: int, last: int) -> str:
     name = spans.render(lifetimes.value[v])
-    if lifetimes.put[v] == NOBODY and v != first:
+    if lifetimes.put[v] == NO_INDEX and v != first:
         return f"{name} was above {spans.render(lifetimes.value[first])} at first"
     if lifetimes.put_start[v] >= clash.begin:
         return f"{name} was pushed ({spans.when(int(lifetimes.put[v]))}) after {spans.render(lifetimes.value[first])}"
-    how = (
-        "stayed" if lifetimes.taken[last] == NOBODY else f"was popped later ({spans.when(int(lifetimes.taken[last]))})"
-    )
+    taken = int(lifetimes.taken[last])
+    how = "stayed" if taken == NO_INDEX else f"was popped later ({spans.when(taken)})"
     return f"{name} was popped ({spans.when(int(lifetimes.taken[v]))}), and {spans.render(lifetimes.value[last])} {how}"
 
 

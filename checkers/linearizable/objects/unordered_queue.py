@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.evidence import any_ok
-from checkers.kernels.columns import Int64
-from checkers.linearizable.deciders.lifetimes import NOBODY, Lifetimes, free_moments, lifetimes, never_empty
+from checkers.kernels.columns import NO_INDEX, Int64
+from checkers.linearizable.deciders.lifetimes import Lifetimes, free_moments, lifetimes, never_empty
 from checkers.linearizable.deciders.spans import Ordered, Outcome, Spans
 from checkers.linearizable.model import (
     ANYTHING,
@@ -56,12 +56,12 @@ class UnorderedQueue:
         # Between a moment t and t + 1 nothing is there: what is put at t + 1 or later is not there before.
         before = moments[np.searchsorted(moments, took) - 1]
         put = np.maximum(known.put_start, before + 1)
-        stays = known.taken == NOBODY
+        stays = known.taken == NO_INDEX
         at = np.concatenate((2 * empty + 1, 2 * put, 2 * took[~stays]))
         what = np.repeat((EMPTY, PUT, TAKE), (len(empty), len(put), int((~stays).sum())))
         position = np.concatenate((known.nothing, known.put, known.taken[~stays]))
         ordered = position[np.lexsort((what, at))]
-        return np.asarray(ordered[ordered != NOBODY])
+        return np.asarray(ordered[ordered != NO_INDEX])
 
 
 # The model.

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.buckets import bucket_count
-from checkers.kernels.columns import NONE, Bool, Int64
+from checkers.kernels.columns import NO_INDEX, NONE, Bool, Int64
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.linearizable.deciders.chains import Chains, Clusters, chains, clusters
 from checkers.linearizable.deciders.register_functions import CAS, READ
-from checkers.linearizable.deciders.register_values import NOBODY, Registers
+from checkers.linearizable.deciders.register_values import Registers
 from checkers.linearizable.deciders.zones import Zones, crossed, zones
 from checkers.linearizable.model import FailedCas
 from checkers.linearizable.registers.rows import SPANS, RegisterOperations, all_whole, from_batch, from_table
@@ -130,22 +130,22 @@ class _Seen:
         """These operations, where there is one."""
         marked = np.zeros(len(self.register), dtype=np.bool_)
         for numbers in operations:
-            marked[numbers[numbers != NOBODY]] = True
+            marked[numbers[numbers != NO_INDEX]] = True
         return marked
 
     def decisive(self, values: Int64) -> Bool:
         """Of each register a fault if there is one, else the decisive operations of all of these values."""
-        swaps = np.full(self.registers.registers, NOBODY, dtype=np.int64)
+        swaps = np.full(self.registers.registers, NO_INDEX, dtype=np.int64)
         of_cas = np.flatnonzero(self.registers.f >= CAS)
         last_to_first = of_cas[np.argsort(-self.registers.start[of_cas])]
         swaps[self.register[last_to_first]] = last_to_first
         ambiguous, unwritten, late = self.registers.ambiguous, self.clusters.unwritten, self.chains.late
-        before = np.where(ambiguous == NOBODY, NOBODY, self.registers.writer[self.registers.value[ambiguous]])
-        faulty = (swaps != NOBODY) | (ambiguous != NOBODY) | (unwritten != NOBODY) | (late[:, 0] != NOBODY)
+        before = np.where(ambiguous == NO_INDEX, NO_INDEX, self.registers.writer[self.registers.value[ambiguous]])
+        faulty = (swaps != NO_INDEX) | (ambiguous != NO_INDEX) | (unwritten != NO_INDEX) | (late[:, 0] != NO_INDEX)
         faults = self.marked(ambiguous, before, unwritten, late[:, 0], late[:, 1])
-        faults &= (swaps == NOBODY)[self.register]
+        faults &= (swaps == NO_INDEX)[self.register]
         writes = self.registers.writer[values]
-        writes = writes[(writes != NOBODY) & self.registers.happened[writes]]
+        writes = writes[(writes != NO_INDEX) & self.registers.happened[writes]]
         decisive = self.marked(writes, self.clusters.first_read[values], self.clusters.last_read[values])
         return np.asarray(faults | self.marked(swaps) | (decisive & ~faulty[self.register]))
 
@@ -167,7 +167,7 @@ def decisive_zones(found: Zones, count: int) -> Bool:
     """Which zones show all that the others could, wherever the zones before and behind them are."""
     decisive: Bool = _ends(found.owner, found.high, found.forward, count)
     pairs = crossed(found, count)
-    decisive[pairs[pairs[:, 0] != NOBODY].ravel()] = True
+    decisive[pairs[pairs[:, 0] != NO_INDEX].ravel()] = True
     return decisive
 
 

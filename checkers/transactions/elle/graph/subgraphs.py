@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.kernels.columns import OK, Bool, Int64
+from checkers.kernels.columns import NO_INDEX, OK, Bool, Int64
 from checkers.plan import Dataset, Engine
 from checkers.transactions.elle.edges import Dependency, positions
 
@@ -32,7 +32,6 @@ UNIT_EDGES = 120_000_000
 LONGEST = int(np.iinfo(np.int32).max)
 """As good as any longer time: such a transaction began before its unit."""
 
-NOWHERE = -1
 
 COMPLETED = -1
 INDEFINITE = -2
@@ -58,8 +57,8 @@ CUTS = pa.schema(
         pa.field("edges", pa.int64()),
     ]
 )
-"""The first position of a block in front of which no back edge passes, NOWHERE if there is none, and whether back edges
-pass before and behind it."""
+"""The first position of a block in front of which no back edge passes, NO_INDEX if there is none, and whether back
+edges pass before and behind it."""
 
 UNIT_ROWS = pa.schema(
     [
@@ -80,7 +79,7 @@ class Units:
 
     block: int
     first: Int64
-    """Of each block: the position of its first cut, NOWHERE if there is none. Behind these blocks no back edge is."""
+    """Of each block: the position of its first cut, NO_INDEX if there is none. Behind these blocks no back edge is."""
     at: Int64
     """Of each block: the unit that its first position belongs to, unless that is the cut itself."""
     searched: Bool
@@ -91,12 +90,12 @@ class Units:
     """Of all units."""
 
     def of(self, position: Int64) -> Int64:
-        """The unit of each position, NOWHERE if it is not searched."""
+        """The unit of each position, NO_INDEX if it is not searched."""
         block = position // self.block
         inside = np.minimum(block, len(self.first) - 1)
-        behind = (self.first[inside] != NOWHERE) & (position >= self.first[inside])
+        behind = (self.first[inside] != NO_INDEX) & (position >= self.first[inside])
         unit = np.where(behind, inside, self.at[inside])
-        return np.where((block == inside) & self.searched[unit], unit, NOWHERE)
+        return np.where((block == inside) & self.searched[unit], unit, NO_INDEX)
 
 
 def units(engine: Engine, edges: Dataset, *, block: int = BLOCK, limit: int = UNIT_EDGES) -> Units:
@@ -107,7 +106,7 @@ def units(engine: Engine, edges: Dataset, *, block: int = BLOCK, limit: int = UN
     length = int(blocks.max()) + 1 if len(blocks) else 1
     first = np.arange(length, dtype=np.int64) * block
     first[blocks] = cuts["cut"].to_numpy()
-    own = np.where(first == NOWHERE, 0, np.arange(length))
+    own = np.where(first == NO_INDEX, 0, np.arange(length))
     unit = np.maximum.accumulate(own)
     at = np.concatenate([[0], unit[:-1]])
     before, behind = (cuts[name].to_numpy(zero_copy_only=False) for name in ("before", "behind"))
@@ -154,7 +153,7 @@ def covered_positions(edges: pa.Table, *, block: int) -> pa.Table:
         [
             pa.array(np.concatenate([number, of]).astype(np.int32)),
             pa.array(np.concatenate([np.zeros(len(number), dtype=np.int64), begin])),
-            pa.array(np.concatenate([np.full(len(number), NOWHERE), stop])),
+            pa.array(np.concatenate([np.full(len(number), NO_INDEX), stop])),
             pa.array(np.concatenate([count, np.zeros(len(of), dtype=np.int64)])),
         ],
         schema=COVERED,
@@ -174,9 +173,9 @@ def first_cut(covered: pa.Table, *, block: int) -> pa.Table:
         gaps = np.flatnonzero(first[1:] > reach[:-1] + 1)
         cut = int(reach[gaps[0] if len(gaps) else -1]) + 1
     if cut == end:
-        cut = NOWHERE
-    before = bool(len(first)) and (cut == NOWHERE or int(first[0]) < cut)
-    behind = bool(len(first)) and cut != NOWHERE and int(reach[-1]) > cut
+        cut = NO_INDEX
+    before = bool(len(first)) and (cut == NO_INDEX or int(first[0]) < cut)
+    behind = bool(len(first)) and cut != NO_INDEX and int(reach[-1]) > cut
     edges = int(pc.sum(covered["edges"]).as_py())
     return pa.Table.from_pylist(
         [{"block": number, "cut": cut, "before": before, "behind": behind, "edges": edges}], schema=CUTS
@@ -188,7 +187,7 @@ def edges_of_units(edges: pa.Table, *, units: Units) -> pa.Table:
     source, target = (edges[name].to_numpy() for name in ("source_position", "target_position"))
     kind = edges["kind"].to_numpy()
     unit = units.of(source)
-    inside = np.flatnonzero((unit != NOWHERE) & (unit == units.of(target)) & (kind <= Dependency.RW))
+    inside = np.flatnonzero((unit != NO_INDEX) & (unit == units.of(target)) & (kind <= Dependency.RW))
     unit = unit[inside]
     first = units.first[unit]
     return _unit_rows(
@@ -201,7 +200,7 @@ def nodes_of_units(nodes: pa.Table, *, units: Units) -> pa.Table:
     start, end, process, kind = (nodes[name].to_numpy() for name in ("start", "end", "process", "type"))
     position = positions(start, end, kind)
     unit = units.of(position)
-    inside = np.flatnonzero(unit != NOWHERE)
+    inside = np.flatnonzero(unit != NO_INDEX)
     unit, position = unit[inside], position[inside]
     return _unit_rows(
         unit,

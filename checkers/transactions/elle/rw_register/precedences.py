@@ -8,8 +8,8 @@ from enum import Enum, IntEnum
 
 import numpy as np
 
-from checkers.kernels.columns import Bool, Int8, Int64, run_starts
-from checkers.transactions.elle.rw_register.resolution import NOBODY, NOTHING, Registers
+from checkers.kernels.columns import NO_INDEX, Bool, Int8, Int64, run_starts
+from checkers.transactions.elle.rw_register.resolution import NOTHING, Registers
 from checkers.transactions.elle.rw_register.rows import RegisterRole
 
 
@@ -54,7 +54,7 @@ class Versions:
     def of(cls, registers: Registers) -> Versions:
         keys = len(registers.names)
         installed = registers.installed
-        garbage = np.flatnonzero((registers.role == RegisterRole.READ) & (registers.writer == NOBODY))
+        garbage = np.flatnonzero((registers.role == RegisterRole.READ) & (registers.writer == NO_INDEX))
         garbage = garbage[np.lexsort((registers.value[garbage], registers.key[garbage]))]
         new = run_starts(registers.key[garbage], registers.value[garbage])
         shown = np.sort(np.concatenate((np.flatnonzero(installed), garbage[new])))

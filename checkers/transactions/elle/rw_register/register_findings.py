@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.findings import Example, Findings
-from checkers.kernels.columns import FAIL, NONE, Int64, run_starts
+from checkers.kernels.columns import FAIL, NO_INDEX, NONE, Int64, run_starts
 from checkers.transactions.elle.key_report import WITNESSES, KeyReport, LostUpdates, Sentence, written_again
 from checkers.transactions.elle.rw_register.dependencies import RegisterDependencies
 from checkers.transactions.elle.rw_register.precedences import Assumed
-from checkers.transactions.elle.rw_register.resolution import NOBODY, Registers
+from checkers.transactions.elle.rw_register.resolution import Registers
 from checkers.transactions.elle.rw_register.rows import MALFORMATIONS, RegisterRole
 from checkers.transactions.elle.rw_register.version_orders import InferredOrders
 from checkers.transactions.elle.values_in_words import value_in_words
@@ -132,7 +132,7 @@ def _unjustified_reads(report: KeyReport, registers: Registers) -> None:
         ("G1b", wrote & ~own & inner, ": the transaction at {writer}, which wrote that, then wrote over it"),
         (
             "garbage-read",
-            registers.is_read & (registers.writer == NOBODY),
+            registers.is_read & (registers.writer == NO_INDEX),
             ", which no transaction tried to write (before any write it is null)",
         ),
     ):

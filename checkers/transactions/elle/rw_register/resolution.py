@@ -24,8 +24,6 @@ from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, RESOLVED
 from harness.compiled import compiled
 
-NOBODY = -1
-"""In `writer`: no write has this value."""
 NOTHING = -2
 """In `writer`: the initial version, which nobody wrote; or, of writes, no earlier row that writes the same."""
 
@@ -50,8 +48,8 @@ class Registers:
     place: Int32
     value: Int64
     writer: Int64
-    """Of a read: the row that wrote what it shows, NOBODY or NOTHING. Of a write: an earlier row that writes the same,
-    or NOTHING."""
+    """Of a read: the row that wrote what it shows, NO_INDEX if no write has that value, or NOTHING. Of a write:
+    an earlier row that writes the same, or NOTHING."""
 
     @classmethod
     def of(cls, rows: pa.Table) -> Registers:
@@ -123,7 +121,7 @@ def _writers(key: Int32, role: Int8, value: Int64) -> Int64:
 
         w x 1 · r x = 1 · r x = 7 · r x = null
 
-    The reads are of the first row, of NOBODY and of NOTHING.
+    The reads are of the first row, of NO_INDEX and of NOTHING.
     """
     length = len(key)
     writer = np.full(length, NOTHING, dtype=np.int64)

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.kernels.columns import OK
+from checkers.kernels.columns import NO_INDEX, OK
 from checkers.transactions.elle.rw_register.precedences import Assumed, Assumption, OrderedBy, Precedences, Versions
 from checkers.transactions.elle.rw_register.realtime import nearest_in_realtime, no_spread, spread_of
-from checkers.transactions.elle.rw_register.resolution import NOBODY, Registers
+from checkers.transactions.elle.rw_register.resolution import Registers
 from checkers.transactions.elle.rw_register.transaction_version_order import (
     in_given_order,
     in_processes,
@@ -53,7 +53,7 @@ def inferred_orders(registers: Registers, assumed: Assumed) -> InferredOrders:
     versions = Versions.of(registers)
     touches = touches_of(registers, versions)
     found = [writes_follow_reads(versions, touches)] if Assumption.WFR_KEYS in assumed.assumptions else []
-    unwritten = registers.writer[touches.read] == NOBODY
+    unwritten = registers.writer[touches.read] == NO_INDEX
     touches = touches._replace(read=np.where(unwritten, -1, touches.read))
     is_ok = registers.type[touches.row] == OK
     realtime = Assumption.LINEARIZABLE_KEYS in assumed.assumptions

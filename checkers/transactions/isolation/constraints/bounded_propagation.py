@@ -17,7 +17,7 @@ import numpy as np
 
 from checkers import search_budget
 from checkers.kernels.adjacency import followers
-from checkers.kernels.columns import Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Int32, Int64
 from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL, NEVER
 from checkers.transactions.isolation.constraints.events import CODE, Edges, Events, ExternalOrder
@@ -37,7 +37,6 @@ INITIALLY, OVERWRITTEN, OVERWRITES, EXCLUSIVE = (
     CODE[because] for because in (Because.INITIAL, Because.OVERWRITTEN, Because.OVERWRITES, Because.EXCLUSIVE)
 )
 ONE_ORDER = int(OrderKind.TOTAL)
-NOBODY = -1
 
 
 class _Graph(NamedTuple):
@@ -140,9 +139,9 @@ def _of_initial_and_realtime(events: Events) -> Int32:
             accesses.writers_first,
             accesses.writers,
         )
-        reads = np.flatnonzero((earlier != NOBODY) & (accesses.writer != INITIAL))
-        of_initial = np.flatnonzero((earlier != NOBODY) & (accesses.writer == INITIAL))
-        after = np.flatnonzero(later != NOBODY)
+        reads = np.flatnonzero((earlier != NO_INDEX) & (accesses.writer != INITIAL))
+        of_initial = np.flatnonzero((earlier != NO_INDEX) & (accesses.writer == INITIAL))
+        after = np.flatnonzero(later != NO_INDEX)
         rows += [
             _overwritten(accesses.reader[reads], earlier[reads], accesses.key[reads], accesses.writer[reads], width),
             *(
@@ -168,9 +167,9 @@ def _met_in_realtime(
     start: Int64, end: Int64, reader: Int32, key: Int32, writer: Int32, writers_first: Int64, writers: Int32
 ) -> tuple[Int32, Int32]:
     """Of each read another writer of its key that ended before it, and one that began after what was read had ended;
-    NOBODY where there is none."""
-    earlier = np.full(len(reader), NOBODY, dtype=np.int32)
-    later = np.full(len(reader), NOBODY, dtype=np.int32)
+    NO_INDEX where there is none."""
+    earlier = np.full(len(reader), NO_INDEX, dtype=np.int32)
+    later = np.full(len(reader), NO_INDEX, dtype=np.int32)
     by_end = writers.copy()
     latest = writers.copy()
     earliest = writers.copy()

@@ -15,13 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.adjacency import followers
-from checkers.kernels.columns import Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Int32, Int64
 from harness.compiled import compiled, inlined
 
-NOBODY = -1
 FREE, USED, STAMP, STEPS, EARLIEST = range(5)
-"""In `counters`: the first edge that was taken away, or NOBODY; edges in use so far; the mark of the last look around;
-events that were looked at; and the first place that was touched since somebody set it to a later one."""
+"""In `counters`: the first edge that was taken away, or NO_INDEX; edges in use so far; the mark of the last look
+around; events that were looked at; and the first place that was touched since somebody set it to a later one."""
 
 
 class Adjacency(NamedTuple):
@@ -31,7 +30,7 @@ class Adjacency(NamedTuple):
     """int64[events + 1]: lasting edges of e are others[first[e]:first[e + 1]], the events at their other ends;"""
     others: Int32
     head: Int32
-    """int32[events]: the newest of those that come and go, or NOBODY;"""
+    """int32[events]: the newest of those that come and go, or NO_INDEX;"""
     older: Int32
     """int32[room]: the one before it,"""
     newer: Int32
@@ -57,7 +56,7 @@ class TopologicalOrder(NamedTuple):
     came_from: Int32
     """int32[events]: the event,"""
     came_by: Int32
-    """int32[events]: and the edge with a label, or NOBODY."""
+    """int32[events]: and the edge with a label, or NO_INDEX."""
     reached: Int32
     """int32[2, 2 * events + 2]: what is to be looked at."""
 
@@ -77,7 +76,7 @@ def topological_order(source: Int32, target: Int32, turn: Int64, room: int) -> T
         onward=_adjacency(first, targets, room),
         back=_adjacency(*followers(target, source, size), room),
         label=np.empty(room, dtype=np.int32),
-        counters=np.array([NOBODY, 0, 0, 0, 0]),
+        counters=np.array([NO_INDEX, 0, 0, 0, 0]),
         seen=np.zeros(size, dtype=np.int64),
         labels_to=np.zeros(size, dtype=np.int32),
         came_from=np.empty(size, dtype=np.int32),
@@ -88,7 +87,7 @@ def topological_order(source: Int32, target: Int32, turn: Int64, room: int) -> T
 
 def _adjacency(first: Int64, others: Int32, room: int) -> Adjacency:
     older, newer, end = (np.empty(room, dtype=np.int32) for _ in range(3))
-    return Adjacency(first, others, np.full(len(first) - 1, NOBODY, dtype=np.int32), older, newer, end)
+    return Adjacency(first, others, np.full(len(first) - 1, NO_INDEX, dtype=np.int32), older, newer, end)
 
 
 @compiled
@@ -120,11 +119,11 @@ def has_room(order: TopologicalOrder, edges: int) -> bool:
 
 @compiled
 def added(order: TopologicalOrder, source: int, target: int, label: int) -> int:
-    """The edge, which the order keeps to from now on; NOBODY where it would close a cycle."""
+    """The edge, which the order keeps to from now on; NO_INDEX where it would close a cycle."""
     if not _is_made_to_hold(order, source, target):
-        return NOBODY
+        return NO_INDEX
     edge = order.counters[FREE]
-    if edge == NOBODY:
+    if edge == NO_INDEX:
         edge = order.counters[USED]
         order.counters[USED] += 1
     else:
@@ -147,19 +146,19 @@ def remove_edge(order: TopologicalOrder, edge: int) -> None:
 @inlined
 def _link(way: Adjacency, edge: int, event: int, other: int) -> None:
     newest = way.head[event]
-    way.end[edge], way.older[edge], way.newer[edge], way.head[event] = other, newest, NOBODY, edge
-    if newest != NOBODY:
+    way.end[edge], way.older[edge], way.newer[edge], way.head[event] = other, newest, NO_INDEX, edge
+    if newest != NO_INDEX:
         way.newer[newest] = edge
 
 
 @inlined
 def _unlink(way: Adjacency, edge: int, event: int) -> None:
     older, newer = way.older[edge], way.newer[edge]
-    if newer == NOBODY:
+    if newer == NO_INDEX:
         way.head[event] = older
     else:
         way.older[newer] = older
-    if older != NOBODY:
+    if older != NO_INDEX:
         way.newer[older] = newer
 
 
@@ -172,9 +171,9 @@ def _is_made_to_hold(order: TopologicalOrder, source: int, target: int) -> bool:
     order.counters[STAMP] += 1
     order.counters[EARLIEST] = min(order.counters[EARLIEST], low)
     behind = _affected_region(order, order.onward, target, low, high, source, order.came_by)
-    if behind == NOBODY:
+    if behind == NO_INDEX:
         return False
-    before = _affected_region(order, order.back, source, low, high, NOBODY, order.came_from)
+    before = _affected_region(order, order.back, source, low, high, NO_INDEX, order.came_from)
     places = np.concatenate((order.place[order.came_from[:before]], order.place[order.came_by[:behind]]))
     places[:before].sort()
     places[before:].sort()
@@ -190,13 +189,13 @@ def _is_made_to_hold(order: TopologicalOrder, source: int, target: int) -> bool:
 def _affected_region(
     order: TopologicalOrder, way: Adjacency, start: int, low: int, high: int, wanted: int, into: Int32
 ) -> int:
-    """How many events between two places are on the way from one of them, itself included; NOBODY where one is the
+    """How many events between two places are on the way from one of them, itself included; NO_INDEX where one is the
     wanted one."""
     place, seen, stamp, stack = order.place, order.seen, order.counters[STAMP], order.reached[0]
     stack[0], pending, count = start, 1, 0
     seen[start] = stamp
     if start == wanted:
-        return NOBODY
+        return NO_INDEX
     while pending > 0:
         pending -= 1
         event = stack[pending]
@@ -206,16 +205,16 @@ def _affected_region(
         for i in range(way.first[event], way.first[event + 1]):
             other = way.others[i]
             if other == wanted:
-                return NOBODY
+                return NO_INDEX
             if low <= place[other] <= high and seen[other] != stamp:
                 seen[other] = stamp
                 stack[pending] = other
                 pending += 1
         edge = way.head[event]
-        while edge != NOBODY:
+        while edge != NO_INDEX:
             other = way.end[edge]
             if other == wanted:
-                return NOBODY
+                return NO_INDEX
             if low <= place[other] <= high and seen[other] != stamp:
                 seen[other] = stamp
                 stack[pending] = other
@@ -231,7 +230,7 @@ def labels_between(order: TopologicalOrder, start: int, end: int, but: int, labe
     order.counters[STAMP] += 1
     stamp, last = order.counters[STAMP], order.place[end]
     order.seen[start] = stamp
-    order.labels_to[start], order.came_by[start] = 0, NOBODY
+    order.labels_to[start], order.came_by[start] = 0, NO_INDEX
     order.reached[0, 0] = start
     price, count, dearer = 0, 1, 0
     while count > 0:
@@ -246,11 +245,11 @@ def labels_between(order: TopologicalOrder, start: int, end: int, but: int, labe
             for i in range(order.onward.first[event], order.onward.first[event + 1]):
                 other = order.onward.others[i]
                 if order.place[other] <= last and _is_nearer(order, other, stamp, price):
-                    _come(order, other, stamp, price, event, NOBODY)
+                    _come(order, other, stamp, price, event, NO_INDEX)
                     order.reached[price & 1, count] = other
                     count += 1
             edge = order.onward.head[event]
-            while edge != NOBODY:
+            while edge != NO_INDEX:
                 other = order.onward.end[edge]
                 paid = price + (order.label[edge] != but)
                 if order.place[other] <= last and _is_nearer(order, other, stamp, paid):
@@ -282,7 +281,7 @@ def _labels_on_the_way(order: TopologicalOrder, start: int, end: int, but: int, 
     count, event = 0, end
     while event != start:
         edge = order.came_by[event]
-        if edge != NOBODY and order.label[edge] != but:
+        if edge != NO_INDEX and order.label[edge] != but:
             count = with_also(labels, count, order.label[edge])
         event = order.came_from[event]
     return count

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.kernels.columns import Int8, Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Int8, Int32, Int64
 from harness.compiled import compiled
 
-NOBODY = -1
 LITERALS, NOGOODS = range(2)
 """In `used`."""
 
@@ -28,7 +27,7 @@ class Nogoods(NamedTuple):
     of: Int32
     """int32[room]: the nogood that each of them belongs to;"""
     older: Int32
-    """int32[room]: where the same literal was learned before, or NOBODY;"""
+    """int32[room]: where the same literal was learned before, or NO_INDEX;"""
     newest: Int32
     """int32[literals that there can be]: and where it was learned last."""
     used: Int64
@@ -40,7 +39,7 @@ def nogoods(choices: int, room: int) -> Nogoods:
         first=np.zeros(room + 1, dtype=np.int64),
         of=np.empty(room, dtype=np.int32),
         older=np.empty(room, dtype=np.int32),
-        newest=np.full(2 * choices, NOBODY, dtype=np.int32),
+        newest=np.full(2 * choices, NO_INDEX, dtype=np.int32),
         used=np.zeros(2, dtype=np.int64),
     )
 
@@ -50,7 +49,7 @@ def learned(nogoods: Nogoods, literals: Int32) -> int:
     """The number of the nogood. Where there is no room for it, all others are forgotten."""
     if nogoods.used[LITERALS] + len(literals) > len(nogoods.literals):
         nogoods.used[:] = 0
-        nogoods.newest[:] = NOBODY
+        nogoods.newest[:] = NO_INDEX
     number, at = nogoods.used[NOGOODS], nogoods.used[LITERALS]
     for literal in literals:
         nogoods.literals[at], nogoods.of[at], nogoods.older[at] = literal, number, nogoods.newest[literal]
@@ -63,9 +62,9 @@ def learned(nogoods: Nogoods, literals: Int32) -> int:
 
 @compiled
 def forbidding(nogoods: Nogoods, taken: Int8, literal: int) -> int:
-    """A nogood all of whose other literals hold, or NOBODY. `taken`: the alternative of each choice that holds."""
+    """A nogood all of whose other literals hold, or NO_INDEX. `taken`: the alternative of each choice that holds."""
     at = nogoods.newest[literal]
-    while at != NOBODY:
+    while at != NO_INDEX:
         number = nogoods.of[at]
         holds = True
         for i in range(nogoods.first[number], nogoods.first[number + 1]):
@@ -76,4 +75,4 @@ def forbidding(nogoods: Nogoods, taken: Int8, literal: int) -> int:
         if holds:
             return int(number)
         at = nogoods.older[at]
-    return NOBODY
+    return NO_INDEX

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers import search_budget
-from checkers.kernels.columns import Bool, Int8, Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Bool, Int8, Int32, Int64
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.isolation.constraints.events import Events, ExternalOrder, moments
 from checkers.transactions.isolation.constraints.incremental_topological_order import (
@@ -66,7 +66,6 @@ MOST_CHOICES = 1 << 22
 MOST_NOGOODS = 1 << 24
 """and so many literals, or two for each event."""
 
-NOBODY = -1
 NEITHER = -1
 """No alternative is taken."""
 UNDER_WAY, FOUND, REFUTED, GIVEN_UP = range(4)
@@ -111,11 +110,11 @@ class _Choices(NamedTuple):
     flips: Int32
     """how often one was taken back;"""
     edge: Int32
-    """and an edge of the taken one, or NOBODY."""
+    """and an edge of the taken one, or NO_INDEX."""
     next_edge: Int32
     """int32[edges]: another one of the same."""
     number: Int32
-    """int32[a power of two]: by a hash of both versions, or NOBODY."""
+    """int32[a power of two]: by a hash of both versions, or NO_INDEX."""
 
 
 class _Search(NamedTuple):
@@ -220,9 +219,9 @@ def _versions(events: Events, of_events: Windows) -> _Versions:
     low, high = of_events
     begin = known.version_writer.astype(np.int64) * width
     commit = begin + width - 1
-    read = np.full(len(begin) + known.keys, NOBODY, dtype=np.int64)
+    read = np.full(len(begin) + known.keys, NO_INDEX, dtype=np.int64)
     np.maximum.at(read, known.version, low[known.reader.astype(np.int64) * width])
-    initial = np.full(known.keys, NOBODY, dtype=np.int64)
+    initial = np.full(known.keys, NO_INDEX, dtype=np.int64)
     return _Versions(
         key=known.write_key,
         writer=known.version_writer,
@@ -245,9 +244,9 @@ def _choices(room: int, edges: int) -> _Choices:
         taken=np.full(room, NEITHER, dtype=np.int8),
         since=np.zeros(room, dtype=np.int64),
         flips=np.zeros(room, dtype=np.int32),
-        edge=np.full(room, NOBODY, dtype=np.int32),
+        edge=np.full(room, NO_INDEX, dtype=np.int32),
         next_edge=np.empty(edges, dtype=np.int32),
-        number=np.full(1 << (2 * room).bit_length(), NOBODY, dtype=np.int32),
+        number=np.full(1 << (2 * room).bit_length(), NO_INDEX, dtype=np.int32),
     )
 
 
@@ -283,7 +282,7 @@ def _violations(search: _Search, low: int, high: int) -> Int64:
     versions, order = search.versions, search.order
     width = versions.width
     size = (len(versions.write_first) - 1) * width
-    latest = np.full(versions.keys, NOBODY, dtype=np.int64)
+    latest = np.full(versions.keys, NO_INDEX, dtype=np.int64)
     if low == 0:
         latest[:] = len(versions.writer) + np.arange(versions.keys)
     rows = np.empty((16, 2), dtype=np.int64)
@@ -297,7 +296,7 @@ def _violations(search: _Search, low: int, high: int) -> Int64:
         for version in range(versions.write_first[t], versions.write_first[t + 1]):
             former = latest[versions.key[version]]
             latest[versions.key[version]] = version
-            if former == NOBODY or not _overlap(versions, order, former, version):
+            if former == NO_INDEX or not _overlap(versions, order, former, version):
                 continue
             if count == len(rows):
                 rows = np.concatenate((rows, rows))
@@ -329,7 +328,7 @@ def _resolve_conflict(search: _Search, former: int, version: int) -> int:
     if is_turned or not _overlap(versions, order, former, version):
         return UNDER_WAY
     choice = _choice(search, former, version)
-    if choice == NOBODY:
+    if choice == NO_INDEX:
         return GIVEN_UP
     for _ in range(TRIES):
         if choices.taken[choice] != NEITHER:
@@ -374,19 +373,19 @@ def _ended(versions: _Versions, order: TopologicalOrder, version: int) -> int:
 
 @compiled
 def _choice(search: _Search, former: int, version: int) -> int:
-    """The choice between two versions; NOBODY if there is no room for another one."""
+    """The choice between two versions; NO_INDEX if there is no room for another one."""
     choices = search.choices
     one, other, most = min(former, version), max(former, version), len(choices.number) - 1
     mixed = one * 0x9E3779B1 + other * 0x85EBCA6B
     at = (mixed ^ (mixed >> 17)) & most
-    while choices.number[at] != NOBODY:
+    while choices.number[at] != NO_INDEX:
         number = choices.number[at]
         if choices.one[number] == one and choices.other[number] == other:
             return int(number)
         at = (at + 1) & most
     number = search.progress[CHOICES]
     if number == len(choices.one):
-        return NOBODY
+        return NO_INDEX
     search.progress[CHOICES] = number + 1
     choices.number[at] = number
     choices.one[number], choices.other[number] = one, other
@@ -403,7 +402,7 @@ def _refused(search: _Search, choice: int, alternative: int, count: int) -> int:
         return count
     literal = 2 * choice + alternative
     number = forbidding(known, choices.taken, literal)
-    if number == NOBODY:
+    if number == NO_INDEX:
         found = _taken(search, choice, earlier, later)
         if found < 0:
             if found == TAKEN:
@@ -442,7 +441,7 @@ def _taken(search: _Search, choice: int, earlier: int, later: int) -> int:
 def _kept(search: _Search, choice: int, source: int, target: int) -> bool:
     """Whether the order keeps to an edge of the choice from now on."""
     edge = added(search.order, source, target, choice)
-    if edge == NOBODY:
+    if edge == NO_INDEX:
         return False
     search.choices.next_edge[edge] = search.choices.edge[choice]
     search.choices.edge[choice] = edge
@@ -460,10 +459,10 @@ def _labels(search: _Search, choice: int, start: int, end: int) -> int:
 def _take_back(search: _Search, choice: int) -> None:
     choices = search.choices
     edge = choices.edge[choice]
-    while edge != NOBODY:
+    while edge != NO_INDEX:
         remove_edge(search.order, edge)
         edge = choices.next_edge[edge]
-    choices.edge[choice] = NOBODY
+    choices.edge[choice] = NO_INDEX
     choices.taken[choice] = NEITHER
 
 

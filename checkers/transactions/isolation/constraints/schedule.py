@@ -13,11 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.adjacency import followers
-from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Bool, Int32, Int64
 from checkers.transactions.isolation.constraints.events import Accesses, Events
 from harness.compiled import compiled, inlined
-
-NOBODY = -1
 
 
 def scheduled(events: Events, source: Int32, target: Int32) -> tuple[Int32, int]:
@@ -69,7 +67,7 @@ class _Course(NamedTuple):
     held: Int32
     """int32[keys]: writers that have begun and not committed."""
     head: Int32
-    """int32[keys]: the first event that waits for the key, or NOBODY;"""
+    """int32[keys]: the first event that waits for the key, or NO_INDEX;"""
     behind: Int32
     """int32[events]: and the next one."""
     blocked: Bool
@@ -105,8 +103,8 @@ def _course(first: Int64, targets: Int32, operations: _Operations) -> _Course:
         outstanding,
         versions + np.arange(keys),
         np.zeros(keys, dtype=np.int32),
-        np.full(keys, NOBODY, dtype=np.int32),
-        np.full(size, NOBODY, dtype=np.int32),
+        np.full(keys, NO_INDEX, dtype=np.int32),
+        np.full(size, NO_INDEX, dtype=np.int32),
         np.zeros(size, dtype=np.bool_),
         np.zeros(size, dtype=np.bool_),
         waiting,
@@ -142,8 +140,8 @@ def _run(first: Int64, targets: Int32, urgency: _Urgency, width: int, operations
         t = event // width
         begins = event < in_transactions and event == t * width
         commits = event < in_transactions and event == t * width + width - 1
-        key = NOBODY if made or not (begins or commits) else _hindering_key(operations, course, t, begins, width)
-        if key != NOBODY:
+        key = NO_INDEX if made or not (begins or commits) else _hindering_key(operations, course, t, begins, width)
+        if key != NO_INDEX:
             behind[event], head[key], blocked[event] = head[key], event, True
             heapq.heappush(late, turn[event])
             continue
@@ -169,7 +167,7 @@ def _run(first: Int64, targets: Int32, urgency: _Urgency, width: int, operations
 @inlined
 def _hindering_key(operations: _Operations, course: _Course, t: int, begins: bool, width: int) -> int:
     """A key that t writes for which it cannot run yet: somebody else holds it, or has still to read the version before.
-    NOBODY if there is none."""
+    NO_INDEX if there is none."""
     for i in range(operations.write_first[t], operations.write_first[t + 1]):
         key: int = operations.write_key[i]
         if begins and width > 1:
@@ -179,7 +177,7 @@ def _hindering_key(operations: _Operations, course: _Course, t: int, begins: boo
         version = course.current[key]
         if unread_by_others(course.outstanding, operations.read_first, operations.read_version, version, t, width) > 0:
             return key
-    return NOBODY
+    return NO_INDEX
 
 
 @inlined
@@ -221,10 +219,10 @@ def _write(operations: _Operations, course: _Course, write: int, width: int) -> 
 def _wake(head: Int32, behind: Int32, blocked: Bool, ready: list[np.int64], turn: Int64, key: int) -> None:
     """All who wait for the key may try again."""
     event = head[key]
-    head[key] = NOBODY
+    head[key] = NO_INDEX
     while event >= 0:
         follower = behind[event]
-        behind[event] = NOBODY
+        behind[event] = NO_INDEX
         if blocked[event]:
             blocked[event] = False
             heapq.heappush(ready, turn[event])

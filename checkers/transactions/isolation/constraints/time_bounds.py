@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.kernels.columns import Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Int32, Int64
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.isolation.constraints.events import Accesses, Events
 from harness.compiled import compiled, inlined
@@ -25,7 +25,6 @@ SWEEPS = 16
 """At most so many. What later ones would narrow is left wide."""
 
 BEFORE_ALL = -1
-NOBODY = -1
 
 
 class Windows(NamedTuple):
@@ -199,7 +198,7 @@ def _best_of_others(values: Int64, order: Int64) -> tuple[Int64, Int64, Int64]:
     best = np.empty(len(order), dtype=np.int64)
     whose = np.empty(len(order), dtype=np.int64)
     second = np.empty(len(order), dtype=np.int64)
-    first_value, first_whose, second_value = -NEVER, NOBODY, -NEVER
+    first_value, first_whose, second_value = -NEVER, NO_INDEX, -NEVER
     for at in range(len(order)):
         value = values[order[at]]
         if value > first_value:

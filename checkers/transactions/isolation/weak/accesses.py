@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Bool, Int32, Int64
 from checkers.kernels.gap_filling import next_place, require_filled, require_room
 from checkers.transactions.history.committed import NEVER, WRITES, Committed
 from harness.compiled import compiled, inlined
-
-NOBODY = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +20,7 @@ class Accesses:
     committed: Committed
     definite: Bool
     before: Int32
-    """The last definite transaction before each in its session, or NOBODY."""
+    """The last definite transaction before each in its session, or NO_INDEX."""
     member_first: Int64
     member: Int32
     """Those of session s are `member[member_first[s]:member_first[s + 1]]`, in order."""
@@ -97,8 +95,8 @@ def _sessions(session: Int32, definite: Bool) -> tuple[Int64, Int32, Int32]:
     first = np.cumsum(first)
     filled = first[:-1].copy()
     member = np.empty(max(len(session) - 1, 0), dtype=np.int32)
-    before = np.full(len(session), NOBODY, dtype=np.int32)
-    last = np.full(count, NOBODY, dtype=np.int32)
+    before = np.full(len(session), NO_INDEX, dtype=np.int32)
+    last = np.full(count, NO_INDEX, dtype=np.int32)
     for t in range(1, len(session)):
         s = session[t]
         member[next_place(filled, first, s)] = t
@@ -131,7 +129,7 @@ def _written(first: Int64, key: Int32, writer: Int32) -> tuple[Int64, Int32]:
 
 @inlined
 def write_of(t: int, key: int, written_first: Int64, written: Int32) -> int:
-    """Where `written` holds that t wrote the key; NOBODY if it did not."""
+    """Where `written` holds that t wrote the key; NO_INDEX if it did not."""
     low, high = written_first[t], written_first[t + 1]
     while low < high:
         middle = (low + high) // 2
@@ -139,7 +137,7 @@ def write_of(t: int, key: int, written_first: Int64, written: Int32) -> int:
             low = middle + 1
         else:
             high = middle
-    return low if low < written_first[t + 1] and written[low] == key else NOBODY
+    return low if low < written_first[t + 1] and written[low] == key else NO_INDEX
 
 
 @compiled

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Bool, Int32, Int64
 from checkers.transactions.history.committed import INITIAL, WRITES
-from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses, longer, write_of
+from checkers.transactions.isolation.weak.accesses import Accesses, longer, write_of
 from checkers.transactions.isolation.weak.precedence import Forced
 from harness.compiled import compiled
 
@@ -80,7 +80,7 @@ def _read_committed(
                 if begins[u] == i and distinct < written_first[u + 1] - written_first[u]:
                     for j in range(distinct):
                         other = later[j]
-                        if other != k and shown[other] != u and write_of(u, other, written_first, written) != NOBODY:
+                        if other != k and shown[other] != u and write_of(u, other, written_first, written) != NO_INDEX:
                             source[count], target[count] = u, shown[other]
                             count += 1
                 elif begins[u] == i:
@@ -136,7 +136,7 @@ def _read_atomic(
             if distinct < written_first[u + 1] - written_first[u]:
                 for j in range(distinct):
                     k = read[j]
-                    if shown[k] != u and write_of(u, k, written_first, written) != NOBODY:
+                    if shown[k] != u and write_of(u, k, written_first, written) != NO_INDEX:
                         source[count], target[count] = u, shown[k]
                         count += 1
             else:

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.kernels.columns import Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Int32, Int64
 from checkers.transactions.history.committed import INITIAL, WRITES
-from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses, Columns, columns_of, longer, write_of
+from checkers.transactions.isolation.weak.accesses import Accesses, Columns, columns_of, longer, write_of
 from checkers.transactions.isolation.weak.precedence import Forced, Successors
 from harness.compiled import compiled, inlined
 
@@ -203,7 +203,7 @@ def _respect(
         source[count], target[count] = joints.version[last], INITIAL
         return count + 1, True
     at = write_of(w, k, columns.written_first, columns.written)
-    joint = state.joint_of[at] if at != NOBODY else -1
+    joint = state.joint_of[at] if at != NO_INDEX else -1
     if joint < earliest:
         source[count], target[count] = transactions + last, w
         return count + 1, False

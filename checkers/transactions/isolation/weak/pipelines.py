@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.kernels.columns import Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Int32, Int64
 from checkers.transactions.history.committed import INITIAL, WRITES
-from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses, Columns, columns_of, longer, write_of
+from checkers.transactions.isolation.weak.accesses import Accesses, Columns, columns_of, longer, write_of
 from checkers.transactions.isolation.weak.precedence import Forced
 from harness.compiled import compiled, inlined
 
@@ -56,7 +56,7 @@ class _Nodes(NamedTuple):
     write: Int32
     """The place of the write in `_Blocks`;"""
     older: Int32
-    """and the next node, or NOBODY."""
+    """and the next node, or NO_INDEX."""
 
 
 class _State(NamedTuple):
@@ -100,10 +100,10 @@ def _blocks(columns: Columns) -> _Blocks:
 
 @compiled
 def _begun(columns: Columns) -> _State:
-    nobody = np.full(columns.keys, NOBODY, dtype=np.int32)
+    nobody = np.full(columns.keys, NO_INDEX, dtype=np.int32)
     sessions, writes = len(columns.member_first) - 1, len(columns.written)
     known = _SessionView(
-        np.full(sessions, NOBODY, dtype=np.int32),
+        np.full(sessions, NO_INDEX, dtype=np.int32),
         np.zeros(sessions, dtype=np.int64),
         nobody,
         nobody.copy(),
@@ -111,7 +111,7 @@ def _begun(columns: Columns) -> _State:
         nobody.copy(),
         np.zeros(1, dtype=np.int64),
     )
-    overtaken, reached = np.full(writes, NOBODY, dtype=np.int32), np.zeros(writes, dtype=np.int64)
+    overtaken, reached = np.full(writes, NO_INDEX, dtype=np.int32), np.zeros(writes, dtype=np.int64)
     return _State(columns, _blocks(columns), known, overtaken, reached, np.zeros(1, dtype=np.int64))
 
 
@@ -186,8 +186,8 @@ def _learn(state: _State, nodes: _Nodes, s: int, w: int, last: int) -> None:
     p = known.so_far[q]
     while p < blocks.first[q + 1] and blocks.owner[p] <= last:
         k = blocks.key[p]
-        newest = known.head[k] if known.listed[k] == s else NOBODY
-        if newest != NOBODY and blocks.first[q] <= nodes.write[newest] < blocks.first[q + 1]:
+        newest = known.head[k] if known.listed[k] == s else NO_INDEX
+        if newest != NO_INDEX and blocks.first[q] <= nodes.write[newest] < blocks.first[q + 1]:
             # Sessions are in order: the last one stands for those before.
             nodes.write[newest] = max(nodes.write[newest], p)
         else:
@@ -206,7 +206,7 @@ def _learn_indefinite(state: _State, nodes: _Nodes, s: int, w: int) -> None:
 @inlined
 def _push(session: _SessionView, nodes: _Nodes, s: int, key: int, write: int) -> None:
     if session.listed[key] != s:
-        session.listed[key], session.head[key], session.size[key] = s, NOBODY, 0
+        session.listed[key], session.head[key], session.size[key] = s, NO_INDEX, 0
     at = session.used[0]
     nodes.write[at], nodes.older[at] = write, session.head[key]
     session.head[key] = at
@@ -220,25 +220,25 @@ def _read(state: _State, nodes: _Nodes, i: int, source: Int32, target: Int32, co
     then; it ends with one onto INITIAL, which is a contradiction."""
     columns, overtaken, reached = state.columns, state.overtaken, state.reached
     w, k = columns.writer[i], columns.key[i]
-    read = NOBODY
+    read = NO_INDEX
     if w != INITIAL:
         read = state.blocks.place_of[write_of(w, k, columns.written_first, columns.written)]
     reads = state.reads[0] + 1
     state.reads[0] = reads
-    if read != NOBODY:
+    if read != NO_INDEX:
         reached[read] = reads
     node = state.session.head[k]
-    while node != NOBODY:
+    while node != NO_INDEX:
         p = nodes.write[node]
         node = nodes.older[node]
         if p == read:
             continue
-        if overtaken[p] == NOBODY or reached[overtaken[p]] != reads:
+        if overtaken[p] == NO_INDEX or reached[overtaken[p]] != reads:
             source[count], target[count] = state.blocks.owner[p], w
             count += 1
             if w == INITIAL:
                 return count
-            if overtaken[p] == NOBODY:
+            if overtaken[p] == NO_INDEX:
                 overtaken[p] = read
         reached[p] = reads
     return count
@@ -253,6 +253,6 @@ def _gather(state: _State, nodes: _Nodes, s: int, t: int) -> None:
         if w <= 0 or known.listed[k] != s:
             continue
         if known.gathered[k] != t:
-            known.gathered[k], known.head[k], known.size[k] = t, NOBODY, 0
+            known.gathered[k], known.head[k], known.size[k] = t, NO_INDEX, 0
         write = state.blocks.place_of[write_of(w, k, columns.written_first, columns.written)]
         _push(known, nodes, s, k, write)

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.kernels.columns import Int32
+from checkers.kernels.columns import NO_INDEX, Int32
 from checkers.kernels.gap_filling import require_room
 from checkers.transactions.history.committed import INITIAL, WRITES
-from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses, longer, write_of
+from checkers.transactions.isolation.weak.accesses import Accesses, longer, write_of
 from checkers.transactions.isolation.weak.atomicity import own_writes
 from checkers.transactions.isolation.weak.precedence import Forced
 from checkers.transactions.isolation.weak.visibility_state import (
@@ -53,7 +53,7 @@ def visible(accesses: Accesses, order: Int32) -> Forced:
     """`order` has all transactions, each behind those it reads from and those before it in its session."""
     transactions = transactions_of(accesses, order)
     rows = clocks_at_once(transactions) + 2
-    roots = transactions.public & ((accesses.before == NOBODY) | ~accesses.definite)
+    roots = transactions.public & ((accesses.before == NO_INDEX) | ~accesses.definite)
     columns = max(min(int(roots.sum()), CELLS // rows), LEAST)
     writes = sorted_writes(transactions, accesses.member, accesses.committed.session, accesses.keys)
     turn = np.zeros(len(accesses), dtype=np.int32)
@@ -104,11 +104,11 @@ def _visible(state: State, round_: int, source: Int32, target: Int32, count: int
 @inlined
 def _own_chain(state: State, t: int) -> tuple[int, int]:
     p = state.transactions.before[t]
-    passed = state.chains.last[p] if p != NOBODY else NOBODY
-    if passed == NOBODY:
-        return NOBODY, 0
+    passed = state.chains.last[p] if p != NO_INDEX else NO_INDEX
+    if passed == NO_INDEX:
+        return NO_INDEX, 0
     own = state.chains.chain[passed]
-    return own, state.chains.place[passed] if own != NOBODY else 0
+    return own, state.chains.place[passed] if own != NO_INDEX else 0
 
 
 @inlined
@@ -117,23 +117,23 @@ def _clock_of(state: State, t: int, own: int, own_place: int) -> tuple[int, bool
     other transaction will need it."""
     transactions, clocks, chains = state.transactions, state.clocks, state.chains
     p = transactions.before[t]
-    row = clocks.row_of[p] if p != NOBODY else 0
+    row = clocks.row_of[p] if p != NO_INDEX else 0
     is_mine = row != 0 and clocks.holders[row] == 1 and clocks.left[p] == 1
     for i in range(transactions.first[t], transactions.first[t + 1]):
         w = transactions.writer[i]
         if w <= 0:
             continue
         c, least, theirs = chains.chain[w], chains.place[w], clocks.row_of[w]
-        if c != NOBODY and (clocks.clock[row, c] >= least or (c == own and own_place >= least)):
+        if c != NO_INDEX and (clocks.clock[row, c] >= least or (c == own and own_place >= least)):
             continue
-        if c == NOBODY and theirs in (row, 0):
+        if c == NO_INDEX and theirs in (row, 0):
             continue
         if not is_mine:
             row, is_mine = _copied(state, row), True
         if theirs != 0:
             for j in range(chains.used[0]):
                 clocks.clock[row, j] = max(clocks.clock[row, j], clocks.clock[theirs, j])
-        if c != NOBODY:
+        if c != NO_INDEX:
             clocks.clock[row, c] = max(clocks.clock[row, c], least)
     return row, is_mine
 
@@ -157,19 +157,19 @@ def _read(state: State, sight: Sight, t: int, i: int, source: Int32, target: Int
     with one onto INITIAL, which is a contradiction."""
     transactions, keys, versions, clock = state.transactions, state.keys, state.versions, state.clocks.clock
     w, k = transactions.writer[i], transactions.key[i]
-    write = write_of(w, k, transactions.written_first, transactions.written) if w != INITIAL else NOBODY
-    read = state.writes.entry_of[write] if write != NOBODY else NOBODY
+    write = write_of(w, k, transactions.written_first, transactions.written) if w != INITIAL else NO_INDEX
+    read = state.writes.entry_of[write] if write != NO_INDEX else NO_INDEX
     reads = keys.reads[0] + 1
     keys.reads[0] = reads
     stop, lowest, old = 0, keys.marks[k], 0
-    if read != NOBODY:
+    if read != NO_INDEX:
         versions[read].reached = reads
         stop = versions[read].floor
-        old = versions[read].mark - state.window if state.chains.chain[w] != NOBODY else 0
+        old = versions[read].mark - state.window if state.chains.chain[w] != NO_INDEX else 0
     head, next_head = keys.aside[k], keys.newest[k]
-    while head != NOBODY or next_head != NOBODY:
-        if head == NOBODY:
-            head, next_head = next_head, NOBODY
+    while head != NO_INDEX or next_head != NO_INDEX:
+        if head == NO_INDEX:
+            head, next_head = next_head, NO_INDEX
         if not versions[head].is_aside and versions[head].mark < stop:
             break
         following = versions[head].older
@@ -179,16 +179,16 @@ def _read(state: State, sight: Sight, t: int, i: int, source: Int32, target: Int
                 put_aside(keys, versions, k, head)
             if not versions[head].is_aside:
                 lowest = min(lowest, max(versions[missed].mark, versions[head].since))
-        if seen != NOBODY:
+        if seen != NO_INDEX:
             if seen != read:
                 overtaken = versions[seen].overtaken
-                is_known = overtaken != NOBODY and versions[overtaken].reached == reads
+                is_known = overtaken != NO_INDEX and versions[overtaken].reached == reads
                 if not is_known and clock[state.clocks.row_of[w], versions[seen].chain] < versions[seen].place:
                     source[count], target[count] = state.writes.owner[seen], w
                     count += 1
                     if w == INITIAL:
                         return count
-                    if overtaken == NOBODY:
+                    if overtaken == NO_INDEX:
                         versions[seen].overtaken = read
                 versions[seen].reached = reads
             stop = max(stop, versions[seen].floor)
@@ -196,7 +196,7 @@ def _read(state: State, sight: Sight, t: int, i: int, source: Int32, target: Int
             take_back(keys, versions, k, head)
         head = following
     stop = max(stop, lowest)
-    if read != NOBODY:
+    if read != NO_INDEX:
         versions[read].floor = stop
     keys.reader[k], keys.settled[k] = t, stop
     return count
@@ -204,14 +204,14 @@ def _read(state: State, sight: Sight, t: int, i: int, source: Int32, target: Int
 
 @inlined
 def _newest_seen(state: State, sight: Sight, head: int) -> tuple[int, int]:
-    """Of a session's versions up to `head` the newest one that is seen, or NOBODY; and the oldest one that is not."""
+    """Of a session's versions up to `head` the newest one that is seen, or NO_INDEX; and the oldest one that is not."""
     versions, previous, further = state.versions, state.writes.previous, state.writes.further
     chain = versions[head].chain
     sees = max(state.clocks.clock[sight.row, chain], sight.own_place if chain == sight.own else 0)
     if versions[head].place <= sees:
-        return head, NOBODY
+        return head, NO_INDEX
     missed, seen = head, previous[head]
-    while seen != NOBODY and versions[seen].place > sees:
+    while seen != NO_INDEX and versions[seen].place > sees:
         back = further[missed]
         missed = back if versions[back].place > sees else seen
         seen = previous[missed]
@@ -224,18 +224,18 @@ def _put_on_chain(state: State, sight: Sight, t: int, round_: int) -> bool:
     transactions, chains = state.transactions, state.chains
     p = transactions.before[t]
     if transactions.public[t] and chains.turn[t] in (0, round_):
-        if p != NOBODY and transactions.definite[t]:
-            if sight.own != NOBODY:
+        if p != NO_INDEX and transactions.definite[t]:
+            if sight.own != NO_INDEX:
                 chains.chain[t], chains.place[t] = sight.own, sight.own_place + 1
         elif chains.turn[t] == 0:
             taken = _ended_chain(state, sight)
-            if taken == NOBODY and chains.used[0] < len(chains.length):
+            if taken == NO_INDEX and chains.used[0] < len(chains.length):
                 taken = _new_chain(state)
-            if taken != NOBODY:
+            if taken != NO_INDEX:
                 chains.chain[t], chains.place[t] = taken, chains.length[taken] + 1
     chain = chains.chain[t]
-    if chain == NOBODY:
-        chains.last[t] = chains.last[p] if p != NOBODY else NOBODY
+    if chain == NO_INDEX:
+        chains.last[t] = chains.last[p] if p != NO_INDEX else NO_INDEX
         return bool(transactions.public[t] and chains.turn[t] == 0)
     chains.last[t], chains.turn[t], chains.length[chain] = t, round_, chains.place[t]
     _list_versions(state, t)
@@ -248,7 +248,7 @@ def _put_on_chain(state: State, sight: Sight, t: int, round_: int) -> bool:
 
 @inlined
 def _ended_chain(state: State, sight: Sight) -> int:
-    """A chain that t sees to its end, which is taken over; or NOBODY."""
+    """A chain that t sees to its end, which is taken over; or NO_INDEX."""
     chains, clock = state.chains, state.clocks.clock
     for j in range(chains.ended_count[0]):
         c = chains.ended[j]
@@ -256,7 +256,7 @@ def _ended_chain(state: State, sight: Sight) -> int:
             chains.ended_count[0] -= 1
             chains.ended[j] = chains.ended[chains.ended_count[0]]
             return int(c)
-    return NOBODY
+    return NO_INDEX
 
 
 @inlined
@@ -276,8 +276,8 @@ def _list_versions(state: State, t: int) -> None:
     for j in range(transactions.written_first[t], transactions.written_first[t + 1]):
         k, entry = transactions.written[j], state.writes.entry_of[j]
         before = state.writes.previous[entry]
-        keys.listed[k] += before == NOBODY
-        if before != NOBODY:
+        keys.listed[k] += before == NO_INDEX
+        if before != NO_INDEX:
             is_aside = versions[before].is_aside
             versions[entry].floor = max(versions[entry].floor, versions[before].floor)
             versions[entry].since = keys.marks[k] if is_aside else versions[before].since
@@ -297,7 +297,7 @@ def _release(state: State, sight: Sight, t: int, is_mine: bool) -> None:
     p = transactions.before[t]
     if clocks.left[t] > 0:
         clocks.holders[sight.row] += 1
-    elif sight.row != 0 and is_mine and (p == NOBODY or sight.row != clocks.row_of[p]):
+    elif sight.row != 0 and is_mine and (p == NO_INDEX or sight.row != clocks.row_of[p]):
         _free(state, sight.row)
     for i in range(transactions.first[t] - 1, transactions.first[t + 1]):
         u = p if i < transactions.first[t] else transactions.writer[i]

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.kernels.columns import NO_INDEX, Bool, Int32, Int64
 from checkers.kernels.gap_filling import next_place, require_filled
-from checkers.transactions.isolation.weak.accesses import NOBODY, Accesses
+from checkers.transactions.isolation.weak.accesses import Accesses
 from harness.compiled import compiled, inlined
 
 VERSION = np.dtype(
@@ -48,7 +48,7 @@ class Transactions(NamedTuple):
     """Operations of t are first[t]:first[t + 1]; of each its key, and whom it reads from, or WRITES."""
     definite: Bool
     before: Int32
-    """The last definite transaction before it in its session, or NOBODY."""
+    """The last definite transaction before it in its session, or NO_INDEX."""
     written_first: Int64
     written: Int32
     """The keys that t wrote are written[written_first[t]:written_first[t + 1]], ascending."""
@@ -66,7 +66,7 @@ class Writes(NamedTuple):
     owner: Int32
     """int32[places]: the transaction;"""
     previous: Int32
-    """the place of its session's version before, which is NOBODY for indefinite ones;"""
+    """the place of its session's version before, which is NO_INDEX for indefinite ones;"""
     further: Int32
     """and a place further back, such that each is found in few steps."""
 
@@ -94,9 +94,9 @@ class Chains(NamedTuple):
 
     chain: Int32
     place: Int32
-    """int32[transactions]: the chain of each, or NOBODY, and its place there, from 1."""
+    """int32[transactions]: the chain of each, or NO_INDEX, and its place there, from 1."""
     last: Int32
-    """int32[transactions]: of its session the last transaction in a chain, itself included; or NOBODY."""
+    """int32[transactions]: of its session the last transaction in a chain, itself included; or NO_INDEX."""
     followed: Bool
     """bool[transactions]: whether another one follows in its chain, for sure."""
     length: Int32
@@ -145,7 +145,7 @@ class Sight(NamedTuple):
 
     row: int
     own: int
-    """Its session's chain, or NOBODY;"""
+    """Its session's chain, or NO_INDEX;"""
     own_place: int
     """and the place of the session's last transaction there, or 0."""
 
@@ -170,7 +170,7 @@ def transactions_of(accesses: Accesses, order: Int32) -> Transactions:
 def _uses(writer: Int32, before: Int32) -> Int32:
     result = np.zeros(len(before), dtype=np.int32)
     for t in range(len(before)):
-        if before[t] != NOBODY:
+        if before[t] != NO_INDEX:
             result[before[t]] += 1
     for u in writer:
         if u > 0:
@@ -185,7 +185,7 @@ def _public(writer: Int32, before: Int32) -> Bool:
         if u > 0:
             result[u] = True
     for t in range(len(before) - 1, 0, -1):
-        if result[t] and before[t] != NOBODY:
+        if result[t] and before[t] != NO_INDEX:
             result[before[t]] = True
     return result
 
@@ -199,7 +199,7 @@ def clocks_at_once(transactions: Transactions) -> int:
     for t in transactions.order:
         here += left[t] > 0
         most = max(most, here)
-        if before[t] != NOBODY:
+        if before[t] != NO_INDEX:
             left[before[t]] -= 1
             here -= left[before[t]] == 0
         for i in range(first[t], first[t + 1]):
@@ -225,10 +225,10 @@ def sorted_writes(transactions: Transactions, member: Int32, session: Int32, key
             at = next_place(filled, key_first, written[j])
             entry_of[j], owner[at] = at, t
     require_filled(filled, key_first)
-    previous = np.full(len(written), NOBODY, dtype=np.int32)
-    further = np.full(len(written), NOBODY, dtype=np.int32)
+    previous = np.full(len(written), NO_INDEX, dtype=np.int32)
+    further = np.full(len(written), NO_INDEX, dtype=np.int32)
     depth = np.zeros(len(written), dtype=np.int32)
-    latest = np.full(keys, NOBODY, dtype=np.int32)
+    latest = np.full(keys, NO_INDEX, dtype=np.int32)
     for t in member:
         for j in range(written_first[t], written_first[t + 1]):
             if not definite[t]:
@@ -236,11 +236,11 @@ def sorted_writes(transactions: Transactions, member: Int32, session: Int32, key
             entry = entry_of[j]
             p = latest[written[j]]
             latest[written[j]] = entry
-            if p == NOBODY or session[owner[p]] != session[t]:
+            if p == NO_INDEX or session[owner[p]] != session[t]:
                 continue
             q = further[p]
             previous[entry], depth[entry] = p, depth[p] + 1
-            is_twin = q != NOBODY and further[q] != NOBODY and depth[p] - depth[q] == depth[q] - depth[further[q]]
+            is_twin = q != NO_INDEX and further[q] != NO_INDEX and depth[p] - depth[q] == depth[q] - depth[further[q]]
             further[entry] = further[q] if is_twin else p
     return Writes(entry_of, owner, previous, further)
 
@@ -264,12 +264,12 @@ def begun(
     )
     followed = np.zeros(count, dtype=np.bool_)
     for t in range(count):
-        if transactions.before[t] != NOBODY and transactions.definite[t] and transactions.public[t]:
+        if transactions.before[t] != NO_INDEX and transactions.definite[t] and transactions.public[t]:
             followed[transactions.before[t]] = True
     chains = Chains(
-        np.full(count, NOBODY, dtype=np.int32),
+        np.full(count, NO_INDEX, dtype=np.int32),
         np.zeros(count, dtype=np.int32),
-        np.full(count, NOBODY, dtype=np.int32),
+        np.full(count, NO_INDEX, dtype=np.int32),
         followed,
         np.zeros(columns, dtype=np.int32),
         np.empty(columns, dtype=np.int32),
@@ -279,13 +279,13 @@ def begun(
     )
     versions = np.zeros(len(writes.owner), dtype=VERSION)
     for entry in range(len(writes.owner)):
-        versions[entry].overtaken = NOBODY
+        versions[entry].overtaken = NO_INDEX
     return State(transactions, writes, clocks, chains, _keys(keys), versions, window)
 
 
 @compiled
 def _keys(keys: int) -> Keys:
-    nobody = np.full(keys, NOBODY, dtype=np.int32)
+    nobody = np.full(keys, NO_INDEX, dtype=np.int32)
     zero = np.zeros(keys, dtype=np.int32)
     return Keys(nobody, nobody.copy(), zero, zero.copy(), zero.copy(), zero.copy(), np.zeros(1, dtype=np.int64))
 
@@ -310,8 +310,8 @@ def take_back(keys: Keys, versions: Versions, key: int, entry: int) -> None:
 @inlined
 def link(versions: Versions, top: Int32, key: int, entry: int) -> None:
     """`top`: `Keys.newest` or `Keys.aside`."""
-    versions[entry].older, versions[entry].newer = top[key], NOBODY
-    if top[key] != NOBODY:
+    versions[entry].older, versions[entry].newer = top[key], NO_INDEX
+    if top[key] != NO_INDEX:
         versions[top[key]].newer = entry
     top[key] = entry
 
@@ -319,9 +319,9 @@ def link(versions: Versions, top: Int32, key: int, entry: int) -> None:
 @inlined
 def unlink(versions: Versions, top: Int32, key: int, entry: int) -> None:
     older, newer = versions[entry].older, versions[entry].newer
-    if newer != NOBODY:
+    if newer != NO_INDEX:
         versions[newer].older = older
     else:
         top[key] = older
-    if older != NOBODY:
+    if older != NO_INDEX:
         versions[older].newer = newer

@@ -185,9 +185,9 @@ def judge_longer(seeds: range) -> None:
 @pytest.mark.parametrize("chains", [1, 2, 16])
 def test_levels_agree_with_closed_sets(chains: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_orders, "some_commit_order", has_order)
-    monkeypatch.setattr(visibility, "CELLS", 0)
-    monkeypatch.setattr(visibility, "LEAST", chains)
-    monkeypatch.setattr(visibility, "WINDOW", chains // 2)
+    monkeypatch.setattr(visibility, "MAX_CLOCK_CELLS", 0)
+    monkeypatch.setattr(visibility, "MIN_CHAINS", chains)
+    monkeypatch.setattr(visibility, "DEFER_AFTER", chains // 2)
     judge_longer(range(30))
 
 
@@ -229,8 +229,8 @@ def test_clocks_that_nobody_will_ask_for_again_are_given_up() -> None:
 
 def test_what_has_no_chain_of_its_own_passes_on_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first session has the only chain; the third one sees it by way of the second."""
-    monkeypatch.setattr(visibility, "CELLS", 0)
-    monkeypatch.setattr(visibility, "LEAST", 1)
+    monkeypatch.setattr(visibility, "MAX_CLOCK_CELLS", 0)
+    monkeypatch.setattr(visibility, "MIN_CHAINS", 1)
     seen = "w(x,1) | w(x,2) | w(z,1)\n r(x,2) w(y,1)\n r(y,1) r(x,{})\n r(z,1)"
     assert weak_levels(committed(seen.format(1)))["causal"].verdict is Verdict.INVALID
     assert weak_levels(committed(seen.format(2)))["causal"].verdict is Verdict.VALID
@@ -240,9 +240,9 @@ def test_what_has_no_chain_of_its_own_passes_on_what_it_saw(monkeypatch: pytest.
 @pytest.mark.parametrize("chains", [1, 3, 16])
 def test_levels_agree_with_closed_sets_of_many_histories(chains: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_orders, "some_commit_order", has_order)
-    monkeypatch.setattr(visibility, "CELLS", 0)
-    monkeypatch.setattr(visibility, "LEAST", chains)
-    monkeypatch.setattr(visibility, "WINDOW", chains // 2)
+    monkeypatch.setattr(visibility, "MAX_CLOCK_CELLS", 0)
+    monkeypatch.setattr(visibility, "MIN_CHAINS", chains)
+    monkeypatch.setattr(visibility, "DEFER_AFTER", chains // 2)
     judge_longer(range(1_000, 1_500))
 
 

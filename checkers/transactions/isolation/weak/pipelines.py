@@ -26,26 +26,29 @@ class _Blocks(NamedTuple):
     """Writes of definite transactions by session and turn, behind them all others."""
 
     first: Int64
-    """int64[sessions + 1]: those of session s are first[s]:first[s + 1];"""
+    """int64[sessions + 1]: those of session s are first[s]:first[s + 1]."""
     key: Int32
     owner: Int32
-    """key and transaction of each;"""
+    """The transaction of each."""
     place_of: Int32
-    """and where each write of `Columns.written` is."""
+    """The place of each write of `Columns.written`."""
 
 
 class _SessionView(NamedTuple):
     """What the session that is looked at knows."""
 
     met: Int32
+    """int32[sessions]: the last session that has met each."""
     so_far: Int64
-    """Of each session the last one that has met it, and of which of its writes on that one does not know."""
+    """int64[sessions]: the first of its writes that the session which met it last does not know."""
     listed: Int32
+    """int32[keys]: the last session that has a list of its versions."""
     head: Int32
+    """int32[keys]: the newest node of that list."""
     size: Int32
-    """Of each key the last session that has a list of its versions; the newest node of that, and how many it has."""
+    """int32[keys]: how many nodes that list has."""
     gathered: Int32
-    """Of each key the last transaction of which a read stands for what was known before."""
+    """int32[keys]: the last transaction of which a read stands for what was known before."""
     used: Int64
     """int64[1]: how many nodes there are."""
 
@@ -54,19 +57,19 @@ class _Nodes(NamedTuple):
     """Of lists of versions."""
 
     write: Int32
-    """The place of the write in `_Blocks`;"""
+    """The place of the write in `_Blocks`."""
     older: Int32
-    """and the next node, or NO_INDEX."""
+    """The next node, or NO_INDEX."""
 
 
 class _State(NamedTuple):
     columns: Columns
     blocks: _Blocks
     session: _SessionView
-    overtaken: Int32
-    """int32[writes]: the first write of the key that each one has been put before;"""
-    reached: Int64
-    """int64[writes]: and the last read that it was found to come before."""
+    successor: Int32
+    """int32[writes]: the first write of the key that each one was put before."""
+    last_read: Int64
+    """int64[writes]: the last read that each one was found to come before."""
     reads: Int64
     """int64[1]: how many reads there have been."""
 
@@ -111,8 +114,8 @@ def _begun(columns: Columns) -> _State:
         nobody.copy(),
         np.zeros(1, dtype=np.int64),
     )
-    overtaken, reached = np.full(writes, NO_INDEX, dtype=np.int32), np.zeros(writes, dtype=np.int64)
-    return _State(columns, _blocks(columns), known, overtaken, reached, np.zeros(1, dtype=np.int64))
+    successor, last_read = np.full(writes, NO_INDEX, dtype=np.int32), np.zeros(writes, dtype=np.int64)
+    return _State(columns, _blocks(columns), known, successor, last_read, np.zeros(1, dtype=np.int64))
 
 
 @compiled
@@ -218,7 +221,7 @@ def _push(session: _SessionView, nodes: _Nodes, s: int, key: int, write: int) ->
 def _read(state: _State, nodes: _Nodes, i: int, source: Int32, target: Int32, count: int) -> int:
     """Puts the versions that the session knows before the one that it reads in operation i. How many edges there are
     then; it ends with one onto INITIAL, which is a contradiction."""
-    columns, overtaken, reached = state.columns, state.overtaken, state.reached
+    columns, successor, last_read = state.columns, state.successor, state.last_read
     w, k = columns.writer[i], columns.key[i]
     read = NO_INDEX
     if w != INITIAL:
@@ -226,21 +229,21 @@ def _read(state: _State, nodes: _Nodes, i: int, source: Int32, target: Int32, co
     reads = state.reads[0] + 1
     state.reads[0] = reads
     if read != NO_INDEX:
-        reached[read] = reads
+        last_read[read] = reads
     node = state.session.head[k]
     while node != NO_INDEX:
         p = nodes.write[node]
         node = nodes.older[node]
         if p == read:
             continue
-        if overtaken[p] == NO_INDEX or reached[overtaken[p]] != reads:
+        if successor[p] == NO_INDEX or last_read[successor[p]] != reads:
             source[count], target[count] = state.blocks.owner[p], w
             count += 1
             if w == INITIAL:
                 return count
-            if overtaken[p] == NO_INDEX:
-                overtaken[p] = read
-        reached[p] = reads
+            if successor[p] == NO_INDEX:
+                successor[p] = read
+        last_read[p] = reads
     return count
 
 

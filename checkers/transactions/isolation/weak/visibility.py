@@ -3,15 +3,16 @@
 Transactions are taken in an order of reads and sessions. Each has a clock: how much of each chain it sees. A chain is a
 session, or several, each of which began by seeing the one before to its end: many short sessions, as crashed clients
 leave them, make few chains. Only transactions that are still to be seen by others keep their clocks, and share
-them until they differ. Where that is too much for CELLS, or chains are too many, they are taken in turns of so many.
+them until they differ. Where that is too much for MAX_CLOCK_CELLS, chains are taken in several rounds.
 
 What only its own session ever sees has no place in a chain: no other session could take the chain over from there.
 
-For each read the newest visible versions of its key in each session are put before the one that was read. Of a version
-that has been read it is kept below which mark all versions of the key come before it: there no search for others goes
-on, once it is seen itself. So in a store that works a read looks at what was written while its writer's effects were
-under way, and not at all chains. What hardly any transaction ever sees would hold the mark down: it is put aside, and
-looked at by every read of its key, until one of them sees it.
+For each read the newest visible versions of its key in each session are put before the one that was read. Versions are
+stamped in the order in which they are listed, and a version that was read has a watermark: all versions of its key with
+a lower stamp come before it. A read that sees it looks at no version below its watermark. So in a store that works a
+read looks at what was written while its writer's effects were under way, and not at all chains. A version that hardly
+any transaction sees would hold the watermark down: it is deferred to a list of its own, which every read of the key
+looks at, until one of them sees the version.
 
 Cost: n transactions times chains at worst, as in Moldrup, Pavlogiannis, "AWDIT: An Optimal Weak Database Isolation
 Tester" (PLDI 2025); each search in a session's versions takes the logarithm of their number.
@@ -32,21 +33,21 @@ from checkers.transactions.isolation.weak.visibility_state import (
     State,
     begun,
     clocks_at_once,
+    defer,
     link,
-    put_aside,
+    readmit,
     sorted_writes,
-    take_back,
     transactions_of,
     unlink,
 )
 from harness.compiled import compiled, inlined
 
-CELLS = 1 << 27
-"""Entries of clocks that are held at once, of 4 bytes,"""
-LEAST = 16
-"""but at least so many chains."""
-WINDOW = 64
-"""A version that a transaction does not see which sees one so much newer is put aside: hardly any other one will."""
+MAX_CLOCK_CELLS = 1 << 27
+"""How many entries of clocks, of 4 bytes, are held at once."""
+MIN_CHAINS = 16
+"""How many chains a round has at least, whatever its clocks need."""
+DEFER_AFTER = 64
+"""A version is deferred when a transaction does not see it but sees one that is newer by so many stamps."""
 
 
 def visible(accesses: Accesses, order: Int32) -> Forced:
@@ -54,14 +55,14 @@ def visible(accesses: Accesses, order: Int32) -> Forced:
     transactions = transactions_of(accesses, order)
     rows = clocks_at_once(transactions) + 2
     roots = transactions.public & ((accesses.before == NO_INDEX) | ~accesses.definite)
-    columns = max(min(int(roots.sum()), CELLS // rows), LEAST)
+    columns = max(min(int(roots.sum()), MAX_CLOCK_CELLS // rows), MIN_CHAINS)
     writes = sorted_writes(transactions, accesses.member, accesses.committed.session, accesses.keys)
     turn = np.zeros(len(accesses), dtype=np.int32)
     source, target = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
     count, waiting, round_ = 0, True, 0
     while waiting:
         round_ += 1
-        state = begun(transactions, writes, turn, rows, columns, accesses.keys, WINDOW)
+        state = begun(transactions, writes, turn, rows, columns, accesses.keys, DEFER_AFTER)
         source, target, count, waiting = _visible(state, round_, source, target, count)
     private = own_writes(accesses)
     private = private.part(~transactions.public[private.source])
@@ -118,7 +119,7 @@ def _clock_of(state: State, t: int, own: int, own_place: int) -> tuple[int, bool
     transactions, clocks, chains = state.transactions, state.clocks, state.chains
     p = transactions.before[t]
     row = clocks.row_of[p] if p != NO_INDEX else 0
-    is_mine = row != 0 and clocks.holders[row] == 1 and clocks.left[p] == 1
+    is_mine = row != 0 and clocks.holders[row] == 1 and clocks.uses_left[p] == 1
     for i in range(transactions.first[t], transactions.first[t + 1]):
         w = transactions.writer[i]
         if w <= 0:
@@ -161,58 +162,58 @@ def _read(state: State, sight: Sight, t: int, i: int, source: Int32, target: Int
     read = state.writes.entry_of[write] if write != NO_INDEX else NO_INDEX
     reads = keys.reads[0] + 1
     keys.reads[0] = reads
-    stop, lowest, old = 0, keys.marks[k], 0
+    watermark, lowest_missed, defer_below = 0, keys.stamps[k], 0
     if read != NO_INDEX:
-        versions[read].reached = reads
-        stop = versions[read].floor
-        old = versions[read].mark - state.window if state.chains.chain[w] != NO_INDEX else 0
-    head, next_head = keys.aside[k], keys.newest[k]
+        versions[read].last_read = reads
+        watermark = versions[read].watermark
+        defer_below = versions[read].stamp - state.defer_after if state.chains.chain[w] != NO_INDEX else 0
+    head, next_head = keys.deferred[k], keys.newest[k]
     while head != NO_INDEX or next_head != NO_INDEX:
         if head == NO_INDEX:
             head, next_head = next_head, NO_INDEX
-        if not versions[head].is_aside and versions[head].mark < stop:
+        if not versions[head].is_deferred and versions[head].stamp < watermark:
             break
         following = versions[head].older
         seen, missed = _newest_seen(state, sight, head)
         if seen != head:
-            if not versions[head].is_aside and versions[head].mark < old:
-                put_aside(keys, versions, k, head)
-            if not versions[head].is_aside:
-                lowest = min(lowest, max(versions[missed].mark, versions[head].since))
+            if not versions[head].is_deferred and versions[head].stamp < defer_below:
+                defer(keys, versions, k, head)
+            if not versions[head].is_deferred:
+                lowest_missed = min(lowest_missed, max(versions[missed].stamp, versions[head].least_stamp))
         if seen != NO_INDEX:
             if seen != read:
-                overtaken = versions[seen].overtaken
-                is_known = overtaken != NO_INDEX and versions[overtaken].reached == reads
+                successor = versions[seen].successor
+                is_known = successor != NO_INDEX and versions[successor].last_read == reads
                 if not is_known and clock[state.clocks.row_of[w], versions[seen].chain] < versions[seen].place:
                     source[count], target[count] = state.writes.owner[seen], w
                     count += 1
                     if w == INITIAL:
                         return count
-                    if overtaken == NO_INDEX:
-                        versions[seen].overtaken = read
-                versions[seen].reached = reads
-            stop = max(stop, versions[seen].floor)
-        if versions[head].is_aside and seen == head:
-            take_back(keys, versions, k, head)
+                    if successor == NO_INDEX:
+                        versions[seen].successor = read
+                versions[seen].last_read = reads
+            watermark = max(watermark, versions[seen].watermark)
+        if versions[head].is_deferred and seen == head:
+            readmit(keys, versions, k, head)
         head = following
-    stop = max(stop, lowest)
+    watermark = max(watermark, lowest_missed)
     if read != NO_INDEX:
-        versions[read].floor = stop
-    keys.reader[k], keys.settled[k] = t, stop
+        versions[read].watermark = watermark
+    keys.last_reader[k], keys.last_watermark[k] = t, watermark
     return count
 
 
 @inlined
 def _newest_seen(state: State, sight: Sight, head: int) -> tuple[int, int]:
     """Of a session's versions up to `head` the newest one that is seen, or NO_INDEX; and the oldest one that is not."""
-    versions, previous, further = state.versions, state.writes.previous, state.writes.further
+    versions, previous, jump = state.versions, state.writes.previous, state.writes.jump
     chain = versions[head].chain
     sees = max(state.clocks.clock[sight.row, chain], sight.own_place if chain == sight.own else 0)
     if versions[head].place <= sees:
         return head, NO_INDEX
     missed, seen = head, previous[head]
     while seen != NO_INDEX and versions[seen].place > sees:
-        back = further[missed]
+        back = jump[missed]
         missed = back if versions[back].place > sees else seen
         seen = previous[missed]
     return seen, missed
@@ -271,22 +272,22 @@ def _new_chain(state: State) -> int:
 
 @inlined
 def _list_versions(state: State, t: int) -> None:
-    """What t wrote stands for its session from now on."""
+    """What t wrote takes the place of its session's versions in the lists."""
     transactions, chains, keys, versions = state.transactions, state.chains, state.keys, state.versions
     for j in range(transactions.written_first[t], transactions.written_first[t + 1]):
         k, entry = transactions.written[j], state.writes.entry_of[j]
         before = state.writes.previous[entry]
         keys.listed[k] += before == NO_INDEX
         if before != NO_INDEX:
-            is_aside = versions[before].is_aside
-            versions[entry].floor = max(versions[entry].floor, versions[before].floor)
-            versions[entry].since = keys.marks[k] if is_aside else versions[before].since
-            unlink(versions, keys.aside if is_aside else keys.newest, k, before)
-        if keys.reader[k] == t:
-            versions[entry].floor = max(versions[entry].floor, keys.settled[k])
+            was_deferred = versions[before].is_deferred
+            versions[entry].watermark = max(versions[entry].watermark, versions[before].watermark)
+            versions[entry].least_stamp = keys.stamps[k] if was_deferred else versions[before].least_stamp
+            unlink(versions, keys.deferred if was_deferred else keys.newest, k, before)
+        if keys.last_reader[k] == t:
+            versions[entry].watermark = max(versions[entry].watermark, keys.last_watermark[k])
         versions[entry].chain, versions[entry].place = chains.chain[t], chains.place[t]
-        versions[entry].mark = keys.marks[k]
-        keys.marks[k] += 1
+        versions[entry].stamp = keys.stamps[k]
+        keys.stamps[k] += 1
         link(versions, keys.newest, k, entry)
 
 
@@ -295,7 +296,7 @@ def _release(state: State, sight: Sight, t: int, is_mine: bool) -> None:
     """Gives up the clocks that will not be needed any more."""
     transactions, clocks = state.transactions, state.clocks
     p = transactions.before[t]
-    if clocks.left[t] > 0:
+    if clocks.uses_left[t] > 0:
         clocks.holders[sight.row] += 1
     elif sight.row != 0 and is_mine and (p == NO_INDEX or sight.row != clocks.row_of[p]):
         _free(state, sight.row)
@@ -303,9 +304,9 @@ def _release(state: State, sight: Sight, t: int, is_mine: bool) -> None:
         u = p if i < transactions.first[t] else transactions.writer[i]
         if u <= 0:
             continue
-        clocks.left[u] -= 1
+        clocks.uses_left[u] -= 1
         row = clocks.row_of[u]
-        if clocks.left[u] == 0 and row != 0:
+        if clocks.uses_left[u] == 0 and row != 0:
             clocks.holders[row] -= 1
             if clocks.holders[row] == 0:
                 _free(state, row)

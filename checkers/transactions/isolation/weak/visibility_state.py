@@ -20,25 +20,31 @@ VERSION = np.dtype(
             [
                 (name, np.int32)
                 for name in (
-                    *("older", "newer", "chain", "place", "mark"),
-                    *("since", "floor", "overtaken", "reached"),
+                    *("older", "newer", "chain", "place", "stamp"),
+                    *("least_stamp", "watermark", "successor", "last_read"),
                 )
             ]
-            + [("is_aside", np.bool_)],
+            + [("is_deferred", np.bool_)],
             align=True,
         ),
     )
 )
-"""Of a version: its neighbours in the list of its key; its writer's chain and place there; its mark, and as which one
-lower marks of its session count; below which mark all versions of the key come before this one, or are this one, but
-for those put aside; the first version that it has been put before; the last read to which it was found to come before
-what was read; whether it is put aside, where its session's versions have no marks that count. There is one for each
-write, so that a byte less is ten megabytes less of a history of as many transactions."""
+"""One version, for each write: a byte less is a megabyte less of a history of a million writes.
+
+- older, newer: its neighbours in its key's list;
+- chain, place: those of its writer;
+- stamp: its number among the versions of its key that were listed, in that order;
+- least_stamp: lower stamps of its session's versions count as this one;
+- watermark: all versions of its key with a lower stamp, but for deferred ones, come before this one or are this one;
+- successor: the first version that it was put before;
+- last_read: the last read of which it was found to come before the version read;
+- is_deferred: it is in the list of deferred versions, where stamps do not count.
+"""
 Versions = npt.NDArray[np.void]
 
 
 class Transactions(NamedTuple):
-    """`Accesses`, as arrays; each by transaction if nothing else is said."""
+    """`Accesses` as arrays, by transaction unless another index is named."""
 
     order: Int32
     """Each behind those it reads from and those before it in its session."""
@@ -53,9 +59,9 @@ class Transactions(NamedTuple):
     written: Int32
     """The keys that t wrote are written[written_first[t]:written_first[t + 1]], ascending."""
     public: Bool
-    """Seen by another session, be it by what came later in its own one."""
+    """Seen by another session, directly or through a later transaction of its own session."""
     uses: Int32
-    """How often its clock will be asked for: by those behind it in its session, and those that read from it."""
+    """How many transactions will need its clock: the next of its session, and those that read from it."""
 
 
 class Writes(NamedTuple):
@@ -64,11 +70,11 @@ class Writes(NamedTuple):
     entry_of: Int32
     """int32[writes]: the place of each write of `Transactions.written`."""
     owner: Int32
-    """int32[places]: the transaction;"""
+    """int32[places]: the transaction."""
     previous: Int32
-    """the place of its session's version before, which is NO_INDEX for indefinite ones;"""
-    further: Int32
-    """and a place further back, such that each is found in few steps."""
+    """int32[places]: the place of its session's version before, NO_INDEX for indefinite ones."""
+    jump: Int32
+    """int32[places]: a place further back, so that a search takes a logarithm of steps (Myers' jump pointers)."""
 
 
 class Clocks(NamedTuple):
@@ -85,7 +91,7 @@ class Clocks(NamedTuple):
     """int64[1]: the last row that was ever held."""
     row_of: Int32
     """int32[transactions]"""
-    left: Int32
+    uses_left: Int32
     """int32[transactions]: `uses` that are still to come."""
 
 
@@ -115,15 +121,16 @@ class Keys(NamedTuple):
 
     newest: Int32
     """The version come across last, of the newest one of each session: the list goes on with `older`."""
-    aside: Int32
-    """The version put aside last."""
+    deferred: Int32
+    """The version deferred last: the list goes on with `older`."""
     listed: Int32
     """How many versions both lists have: a read forces at most as many edges."""
-    marks: Int32
-    """How many marks have been given."""
-    reader: Int32
-    settled: Int32
-    """Who read the key last, and the floor of what was read."""
+    stamps: Int32
+    """How many stamps were used."""
+    last_reader: Int32
+    """Which transaction read the key last."""
+    last_watermark: Int32
+    """The watermark of the version that it read."""
     reads: Int64
     """int64[1]: how many reads of any key there have been."""
 
@@ -136,7 +143,7 @@ class State(NamedTuple):
     keys: Keys
     versions: Versions
     """VERSION[places]"""
-    window: int
+    defer_after: int
 
 
 class Sight(NamedTuple):
@@ -145,9 +152,9 @@ class Sight(NamedTuple):
 
     row: int
     own: int
-    """Its session's chain, or NO_INDEX;"""
+    """Its session's chain, or NO_INDEX."""
     own_place: int
-    """and the place of the session's last transaction there, or 0."""
+    """The place of the session's last transaction there, or 0."""
 
 
 def transactions_of(accesses: Accesses, order: Int32) -> Transactions:
@@ -226,7 +233,7 @@ def sorted_writes(transactions: Transactions, member: Int32, session: Int32, key
             entry_of[j], owner[at] = at, t
     require_filled(filled, key_first)
     previous = np.full(len(written), NO_INDEX, dtype=np.int32)
-    further = np.full(len(written), NO_INDEX, dtype=np.int32)
+    jump = np.full(len(written), NO_INDEX, dtype=np.int32)
     depth = np.zeros(len(written), dtype=np.int32)
     latest = np.full(keys, NO_INDEX, dtype=np.int32)
     for t in member:
@@ -238,16 +245,16 @@ def sorted_writes(transactions: Transactions, member: Int32, session: Int32, key
             latest[written[j]] = entry
             if p == NO_INDEX or session[owner[p]] != session[t]:
                 continue
-            q = further[p]
+            q = jump[p]
             previous[entry], depth[entry] = p, depth[p] + 1
-            is_twin = q != NO_INDEX and further[q] != NO_INDEX and depth[p] - depth[q] == depth[q] - depth[further[q]]
-            further[entry] = further[q] if is_twin else p
-    return Writes(entry_of, owner, previous, further)
+            is_twin = q != NO_INDEX and jump[q] != NO_INDEX and depth[p] - depth[q] == depth[q] - depth[jump[q]]
+            jump[entry] = jump[q] if is_twin else p
+    return Writes(entry_of, owner, previous, jump)
 
 
 @compiled
 def begun(
-    transactions: Transactions, writes: Writes, turn: Int32, rows: int, columns: int, keys: int, window: int
+    transactions: Transactions, writes: Writes, turn: Int32, rows: int, columns: int, keys: int, defer_after: int
 ) -> State:
     """Of a round: before its first transaction. `rows`, `columns`: so many clocks, of so many chains."""
     count = len(transactions.first) - 1
@@ -279,8 +286,8 @@ def begun(
     )
     versions = np.zeros(len(writes.owner), dtype=VERSION)
     for entry in range(len(writes.owner)):
-        versions[entry].overtaken = NO_INDEX
-    return State(transactions, writes, clocks, chains, _keys(keys), versions, window)
+        versions[entry].successor = NO_INDEX
+    return State(transactions, writes, clocks, chains, _keys(keys), versions, defer_after)
 
 
 @compiled
@@ -291,25 +298,25 @@ def _keys(keys: int) -> Keys:
 
 
 @inlined
-def put_aside(keys: Keys, versions: Versions, key: int, entry: int) -> None:
+def defer(keys: Keys, versions: Versions, key: int, entry: int) -> None:
     unlink(versions, keys.newest, key, entry)
-    link(versions, keys.aside, key, entry)
-    versions[entry].is_aside = True
+    link(versions, keys.deferred, key, entry)
+    versions[entry].is_deferred = True
 
 
 @inlined
-def take_back(keys: Keys, versions: Versions, key: int, entry: int) -> None:
-    """With a new mark."""
-    unlink(versions, keys.aside, key, entry)
+def readmit(keys: Keys, versions: Versions, key: int, entry: int) -> None:
+    """With a new stamp."""
+    unlink(versions, keys.deferred, key, entry)
     link(versions, keys.newest, key, entry)
-    versions[entry].is_aside = False
-    versions[entry].mark = versions[entry].since = keys.marks[key]
-    keys.marks[key] += 1
+    versions[entry].is_deferred = False
+    versions[entry].stamp = versions[entry].least_stamp = keys.stamps[key]
+    keys.stamps[key] += 1
 
 
 @inlined
 def link(versions: Versions, top: Int32, key: int, entry: int) -> None:
-    """`top`: `Keys.newest` or `Keys.aside`."""
+    """`top`: `Keys.newest` or `Keys.deferred`."""
     versions[entry].older, versions[entry].newer = top[key], NO_INDEX
     if top[key] != NO_INDEX:
         versions[top[key]].newer = entry

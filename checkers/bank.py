@@ -27,9 +27,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.buckets import bucket_count
+from checkers.buckets import in_buckets
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
-from checkers.history_batches import history_rows
 from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int64, codes, integers, member, run_starts, whole
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.kernels.wide import Wide, summed
@@ -97,27 +96,21 @@ class BankChecker:
     )
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        history = engine.history(request.history, COLUMNS)
         totals = Expected(default=self.total)
         if self.total is None:
-            firsts = engine.mapped(history, partial(first_totals, buckets=_buckets(request)), FIRST)
+            firsts = in_buckets(request, engine, COLUMNS, (first_totals, FIRST))
             gathered = engine.gather(engine.grouped(firsts, ("bucket",), earliest, FIRST), TABLES_LIMIT)
             totals = Expected.shown_by(gathered)
         kernel = partial(bank_findings, totals=totals, accounts=self.accounts, overdraft=self.overdraft)
-        findings = engine.mapped(history, kernel, FINDINGS)
-        found = dict(gathered_findings(engine, findings))
-        reads = found.pop(READS, None)
+        found = gathered_findings(engine, engine.mapped(engine.history(request.history, COLUMNS), kernel, FINDINGS))
+        reads = found.tally(READS).count
         return judge(
-            found,
+            found.anomalies,
             legal=request.legal,
             undecided=(),
             vacuous=[] if reads and totals.are_known else ["no read shows all balances"],
-            statistics={READS: reads.count if reads else 0, "total": totals.only},
+            statistics={READS: reads, "total": totals.only},
         )
-
-
-def _buckets(request: CheckRequest) -> int:
-    return bucket_count(history_rows(request.history))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +198,7 @@ def bank_findings(batch: pa.Table, *, totals: Expected, accounts: int | None = N
     """Kernel: what is wrong in the reads of a batch."""
     reads = balances(batch)
     findings = Findings()
-    findings.add(READS, len(reads.index), ())
+    findings.tally(READS, len(reads.index))
     null = np.zeros(len(reads.index), dtype=np.bool_)
     null[reads.read[reads.amount == NONE]] = True
     _add_totals(findings, reads, ~null, totals)

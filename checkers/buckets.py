@@ -1,6 +1,14 @@
-"""How finely a history is cut for grouping."""
+"""How finely a history is cut for grouping, and the steps that group it."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pyarrow as pa
+
+from checkers.history_batches import history_rows
+from checkers.plan import CheckRequest, Dataset, Engine
 
 BUCKET_ROWS = 400_000
 """Rows of a history for each bucket; a kernel's memory is a small multiple of that, whatever the history's size."""
@@ -9,3 +17,18 @@ BUCKET_ROWS = 400_000
 def bucket_count(rows: int) -> int:
     """Buckets for a history of so many rows; never depends on the machine, so that every engine cuts alike."""
     return max(1, -(-rows // BUCKET_ROWS))
+
+
+Step = tuple[Callable[..., pa.Table], pa.Schema]
+"""A kernel with the keyword `buckets`, which is how many there are, and the schema of what it makes."""
+
+
+def in_buckets(request: CheckRequest, engine: Engine, columns: tuple[str, ...], first: Step, *others: Step) -> Dataset:
+    """What these steps make of a history: the first kernel of each batch, each other one of all rows that the kernel
+    before it put into one bucket."""
+    buckets = bucket_count(history_rows(request.history))
+    kernel, schema = first
+    rows = engine.mapped(engine.history(request.history, columns), partial(kernel, buckets=buckets), schema)
+    for kernel, schema in others:
+        rows = engine.grouped(rows, ("bucket",), partial(kernel, buckets=buckets), schema)
+    return rows

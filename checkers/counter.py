@@ -27,9 +27,8 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.buckets import bucket_count
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
-from checkers.history_batches import history_rows
+from checkers.buckets import in_buckets
+from checkers.findings import Example, Findings, found_in_buckets, judge
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
 from checkers.kernels.wide import Wide, cumulated
 from checkers.multiset.rows import COLUMNS, ROWS, keyed_rows, numbered_keys, spans
@@ -75,21 +74,15 @@ class CounterChecker:
         return (FINAL_READ,) if self.reads is CounterReads.FINAL else (READ, FINAL_READ)
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        buckets = bucket_count(history_rows(request.history))
-        history = engine.history(request.history, COLUMNS)
-        rows = engine.mapped(history, partial(keyed_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
-        findings = engine.grouped(
-            rows, ("bucket",), partial(counter_findings, initial=self.initial, read_kinds=self._read_kinds), FINDINGS
-        )
-        found = dict(gathered_findings(engine, findings))
-        reads = found.pop(READS, None)
-        if reads is not None and not reads.count:
-            reads = None
+        rows = in_buckets(request, engine, COLUMNS, (partial(keyed_rows, functions=FUNCTIONS), ROWS))
+        kernel = partial(counter_findings, initial=self.initial, read_kinds=self._read_kinds)
+        found = found_in_buckets(request, engine, rows, kernel)
+        is_undecided = self.reads is CounterReads.FINAL and not found.tally(READS).count
         return judge(
-            found,
+            found.anomalies,
             legal=request.legal,
-            undecided=("no final read shows a value",) if not reads and self.reads is CounterReads.FINAL else (),
-            statistics={READS: reads.count if reads else 0},
+            undecided=("no final read shows a value",) if is_undecided else (),
+            statistics=found.counts(READS),
         )
 
 
@@ -133,6 +126,6 @@ def counter_findings(rows: pa.Table, *, initial: int, read_kinds: Sequence[int] 
         for key in [names[counter[reads[i]]]]
     ]
     findings = Findings()
-    findings.add(READS, len(reads), ())
+    findings.tally(READS, len(reads))
     findings.add("out-of-bounds", len(found), examples)
     return findings.table()

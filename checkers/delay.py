@@ -45,10 +45,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.buckets import bucket_count
+from checkers.buckets import in_buckets
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
-from checkers.history_batches import history_rows
+from checkers.findings import Example, Findings, found_in_buckets, judge
 from checkers.kernels.columns import (
     INVOKE,
     NONE,
@@ -67,7 +66,7 @@ from checkers.kernels.columns import (
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.plan import CheckRequest, Engine, RunUnderCheck
 from checkers.prefix import Finals, by_their_names
-from checkers.statistics import bins_of, lowest_of_bin
+from checkers.tallies import bins_of
 from checkers.verdict import EXAMPLES, CheckerResult
 from harness.record.meaning import Meaning
 
@@ -92,11 +91,11 @@ FACTS = pa.schema(
 ASKED, ACKED, DELIVERED, BACK_ASKED, BACK = range(5)
 
 COUNTED = ("sent", "acked", "delivered", "redelivered", "undelivered", "unknown", "taken_back")
-"""Counts that travel with the findings, without examples."""
-MISSING = "#missing"
-"""Another: of those that were never delivered, how many are not legally lost."""
-LATENESS = "#lateness_us "
-"""The same, one count for each bin of a logarithmic histogram."""
+"""Tallies that the statistics have by the same names."""
+MISSING = "missing"
+"""The tally of messages that were never delivered and are not legally lost."""
+LATENESS_US = "lateness_us"
+"""The tally of first deliveries by their lateness."""
 
 QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999, "max_ns": 1.0}
 MS = 1_000_000
@@ -186,9 +185,7 @@ class DelayChecker:
         return by_their_names("delivered-late", *known_when_sent)
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        buckets = bucket_count(history_rows(request.history))
-        history = engine.history(request.history, COLUMNS)
-        facts = engine.mapped(history, partial(delay_facts, terms=self.terms, buckets=buckets), FACTS)
+        facts = in_buckets(request, engine, COLUMNS, (partial(delay_facts, terms=self.terms), FACTS))
         kernel = partial(
             delay_findings,
             by_span=self.terms.by_span,
@@ -201,34 +198,21 @@ class DelayChecker:
             ),
             excuses=Excuses.by_operation(request.excuses, engine, request.history),
         )
-        findings = engine.grouped(facts, ("bucket",), kernel, FINDINGS)
-        found = dict(gathered_findings(engine, findings, request.excuses))
-        statistics: dict[str, Any] = {
-            name: found.pop(f"#{name}").count if f"#{name}" in found else 0 for name in COUNTED
-        }
-        missing = found.pop(MISSING).count if MISSING in found else 0
-        bins = {int(name.removeprefix(LATENESS)): found.pop(name).count for name in list(found) if LATENESS in name}
-        if bins:
-            statistics["lateness"] = {"first delivery": quantiles_ns(bins)}
+        found = found_in_buckets(request, engine, facts, kernel)
+        statistics: dict[str, Any] = found.counts(*COUNTED)
+        lateness_us, missing = found.tally(LATENESS_US), found.tally(MISSING).count
+        if lateness_us.bins:
+            quantiles = {name: us * 1000 for name, us in lateness_us.quantiles(QUANTILES).items()}
+            statistics["lateness"] = {"first delivery": quantiles}
         undecided = []
         if self.latest_ms is not None and missing:
             undecided.append(f"{missing} acked messages were never delivered, so it is unknown how late")
-        return judge(found, legal=request.legal, undecided=undecided, statistics=statistics)
+        return judge(found.anomalies, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
 def _ns(span_ms: int) -> int:
     """As far as 64 bits go."""
     return max(-LONGEST_MS, min(span_ms, LONGEST_MS)) * MS
-
-
-def quantiles_ns(bins: Mapping[int, int]) -> dict[str, int]:
-    """Of a histogram of µs."""
-    numbers = sorted(bins)
-    reached = np.cumsum([bins[number] for number in numbers])
-    return {
-        name: lowest_of_bin(numbers[int(np.searchsorted(reached, quantile * reached[-1]))]) * 1000
-        for name, quantile in QUANTILES.items()
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,9 +346,7 @@ class _Messages:
             self._report_copies(findings, limits.again, limits.again_ns)
         # What is not watched delays nothing that anybody could know of.
         known_ns = np.minimum(late_ns, limits.late.counted(delivered_ns) - limits.late.counted(self.due_ns[judged]))
-        numbers, sizes = np.unique(bins_of(np.maximum(known_ns, 0) // 1000), return_counts=True)
-        for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
-            findings.add(f"{LATENESS}{number}", size, ())
+        findings.tally_by_bin(LATENESS_US, bins_of(np.maximum(known_ns, 0) // 1000))
         was = self.delivered >= 0
         deliveries = np.bincount(self.of_message[self.kind == DELIVERED], minlength=self.count)
         counts: Iterable[Bool] = (
@@ -377,11 +359,11 @@ class _Messages:
             self.back >= 0,
         )
         for name, which in zip(COUNTED, counts, strict=True):
-            findings.add(f"#{name}", int(which.sum()), ())
+            findings.tally(name, int(which.sum()))
         gone = np.flatnonzero((self.acked >= 0) & ~was & (self.back_asked < 0))
         for excuse, some in self.excuses.split("lost", self.index[self.stated_by[gone]], self.index[self.acked[gone]]):
             if excuse is None:
-                findings.add(MISSING, len(some), ())
+                findings.tally(MISSING, len(some))
 
     def _report_taken_back(self, findings: Findings, messages: Int64) -> None:
         """What takes a message back may be lost as any message, and comes too late by a wrong clock."""

@@ -19,17 +19,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.buckets import bucket_count
+from checkers.buckets import in_buckets
 from checkers.causal.uses import registers
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
-from checkers.history_batches import history_rows
+from checkers.findings import Example, Findings, found_in_buckets, judge
 from checkers.kernels.columns import NONE, OK, TYPES, Int64, codes, integers, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.plan import CheckRequest, Engine
@@ -80,17 +78,14 @@ class MonotonicChecker:
     final_on_a_prefix: ClassVar[Finals] = by_their_names("nonmonotonic-read", "nonmonotonic-timestamp")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        buckets = bucket_count(history_rows(request.history))
-        history = engine.history(request.history, COLUMNS)
-        values = engine.mapped(history, partial(read_values, buckets=buckets), VALUES_READ)
-        found = dict(gathered_findings(engine, engine.grouped(values, ("bucket",), steps_back, FINDINGS)))
-        compared = found.pop(COMPARED, None)
+        values = in_buckets(request, engine, COLUMNS, (read_values, VALUES_READ))
+        found = found_in_buckets(request, engine, values, steps_back)
         return judge(
-            found,
+            found.anomalies,
             legal=request.legal,
             undecided=(),
-            vacuous=[] if compared else ["no process read a register twice"],
-            statistics={COMPARED: compared.count if compared else 0},
+            vacuous=[] if found.tally(COMPARED).count else ["no process read a register twice"],
+            statistics=found.counts(COMPARED),
         )
 
 
@@ -153,7 +148,7 @@ def steps_back(values: pa.Table) -> pa.Table:
         ),
     ):
         earlier = below_earlier(np.cumsum(starts), value[order])
-        findings.add(COMPARED, int((~starts).sum()), ())
+        findings.tally(COMPARED, int((~starts).sum()))
         late = np.flatnonzero(earlier >= 0)
         later, before = order[late], order[earlier[late]]
         chosen = witness_order(index[before], index[later], ties=(register[later],))[:EXAMPLES] if len(late) else late

@@ -49,10 +49,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from checkers.buckets import bucket_count
+from checkers.buckets import in_buckets
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
-from checkers.history_batches import history_rows
+from checkers.findings import Example, Findings, found_in_buckets, judge
 from checkers.kernels.columns import (
     FAIL,
     INFO,
@@ -114,7 +113,7 @@ MS = 1_000_000
 LONGEST_MS = NEVER // MS
 COUNTED = ("sent", "acked", "delivered", "redelivered", "acknowledged", "dead letters", "recovered")
 UNDRAINED, CROWDED = "undrained", "crowded"
-"""Counts that travel with the findings, without examples."""
+"""Tallies, as those of COUNTED are; the statistics do not have them."""
 MOST_AT_ONCE = 8
 """Deliveries of one message that overlap, of which all orders are tried."""
 WITNESSES = 8
@@ -161,18 +160,12 @@ class PopChecker:
     final_on_a_prefix: ClassVar[Finals] = by_their_names("redelivered-after-ack", "times-not-risen", "unexpected")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        buckets = bucket_count(history_rows(request.history))
-        history = engine.history(request.history, COLUMNS)
-        rows = engine.mapped(history, partial(process_rows, buckets=buckets), ROWS)
-        spans = engine.grouped(rows, ("bucket",), partial(message_spans, buckets=buckets), SPANS)
+        spans = in_buckets(request, engine, COLUMNS, (process_rows, ROWS), (message_spans, SPANS))
         excuses = Excuses.by_operation(request.excuses, engine, request.history)
         tolerance_ns = max(-LONGEST_MS, min(self.tolerance_ms, LONGEST_MS)) * MS
         kernel = partial(pop_findings, tolerance_ns=tolerance_ns, excuses=excuses)
-        found = dict(gathered_findings(engine, engine.grouped(spans, ("bucket",), kernel, FINDINGS), request.excuses))
-        counts = {
-            name: found.pop(f"#{name}").count if f"#{name}" in found else 0 for name in (*COUNTED, UNDRAINED, CROWDED)
-        }
-        undrained, crowded = counts.pop(UNDRAINED), counts.pop(CROWDED)
+        found = found_in_buckets(request, engine, spans, kernel)
+        undrained, crowded = found.tally(UNDRAINED).count, found.tally(CROWDED).count
         undecided = []
         if undrained:
             undecided.append(
@@ -183,7 +176,8 @@ class PopChecker:
             undecided.append(
                 f"more than {MOST_AT_ONCE} deliveries overlap of {crowded} messages: some may be too early"
             )
-        return judge(found, legal=request.legal, undecided=undecided, statistics=dict(counts))
+        statistics = found.counts(*COUNTED)
+        return judge(found.anomalies, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
 def process_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
@@ -335,7 +329,7 @@ class _Messages:
             UNDRAINED: int((is_left & ~decided).sum()),
         }
         for name, count in counts.items():
-            findings.add(f"#{name}", count, ())
+            findings.tally(name, count)
 
     def _report_pairs(self, findings: Findings, tolerance_ns: int, excuses: Excuses) -> None:
         """What two operations on a message show: each delivery with the one before it, and with acknowledgements."""
@@ -344,7 +338,7 @@ class _Messages:
         )
         groups = np.append(self.first, len(self.message))
         earlier, again, crowded = early_again(rows, groups, self.is_delivery, tolerance_ns, MOST_AT_ONCE)
-        findings.add(f"#{CROWDED}", crowded, ())
+        findings.tally(CROWDED, crowded)
         self._add_pairs(
             findings,
             excuses,

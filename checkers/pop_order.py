@@ -67,9 +67,8 @@ class PopOrderChecker:
         events = engine.mapped(engine.history(request.history, COLUMNS), queue_events, EVENTS)
         excuses = Excuses.by_operation(request.excuses, engine, request.history)
         found = engine.grouped(events, ("queue",), partial(queue_findings, excuses=excuses), FINDINGS)
-        return judge(
-            gathered_findings(engine, found, request.excuses), legal=request.legal, undecided=(), statistics={}
-        )
+        anomalies = gathered_findings(engine, found, request.excuses).anomalies
+        return judge(anomalies, legal=request.legal, undecided=(), statistics={})
 
 
 def queue_events(batch: pa.Table) -> pa.Table:

@@ -19,17 +19,13 @@ from checkers.history_batches import history_rows
 from checkers.kernels.columns import INVOKE, OK, TYPES, Int64, codes, whole
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.plan import CheckRequest, Engine
+from checkers.tallies import BINS, bins_of, lowest_of_bin
 from checkers.verdict import CheckerResult, Verdict
 from harness.operation import NEMESIS
 from harness.record.history import NO_PARTNER, pairs_of_clients
 from harness.record.meaning import Meaning
 
 COLUMNS = ("index", "time", "process", "type", "f")
-
-STEPS_BITS = 5
-STEPS_PER_OCTAVE = 1 << STEPS_BITS
-"""Latencies are counted in bins that are at most 1/32 wide, relative to their value."""
-BINS = STEPS_PER_OCTAVE * 64
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
@@ -134,19 +130,6 @@ def summarised(tallies: pa.Table) -> pa.Table:
         at = np.searchsorted(reached, quantile * reached[-1]) if len(bins) else 0
         row[name] = [lowest_of_bin(int(bins[at])) if len(bins) else -1]
     return pa.table(row, schema=SUMMARY)
-
-
-def bins_of(latency_ns: Int64) -> Int64:
-    """The bin of each latency; exact below 2 * STEPS_PER_OCTAVE ns."""
-    latency = np.maximum(latency_ns, 0)
-    octave = np.maximum(np.frexp(latency.astype(np.float64))[1] - STEPS_BITS - 1, 0).astype(np.int64)
-    return np.asarray(octave * STEPS_PER_OCTAVE + (latency >> octave), dtype=np.int64)
-
-
-def lowest_of_bin(number: int) -> int:
-    """The lowest latency that `bins_of` puts into this bin."""
-    octave = max(number // STEPS_PER_OCTAVE - 1, 0)
-    return (number - octave * STEPS_PER_OCTAVE) << octave
 
 
 @dataclass(frozen=True, kw_only=True)

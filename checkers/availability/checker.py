@@ -34,7 +34,7 @@ from checkers.faults import NO_FAULT, Faults
 from checkers.findings import FINDINGS, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.plan import CheckRequest, Dataset, Engine, RunUnderCheck
-from checkers.statistics import lowest_of_bin
+from checkers.tallies import lowest_of_bin
 from checkers.verdict import CheckerResult
 from harness.record.meaning import Meaning
 
@@ -82,7 +82,7 @@ class Availability:
         anomalies: Mapping[str, Any] = {}
         if limit_s is not None:
             kernel = partial(slow_recoveries, struck=struck, lasting=LASTING, limit_ns=round(limit_s * 1e9))
-            anomalies = gathered_findings(engine, engine.grouped(runs, ("bucket",), kernel, FINDINGS))
+            anomalies = gathered_findings(engine, engine.grouped(runs, ("bucket",), kernel, FINDINGS)).anomalies
         return judge(
             anomalies,
             legal=request.legal,

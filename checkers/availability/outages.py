@@ -19,7 +19,7 @@ from checkers.availability.runs import BY, CLIENT
 from checkers.faults import NO_FAULT, Faults
 from checkers.findings import Example, Findings
 from checkers.kernels.columns import Bool, Int64, run_starts, witness_order
-from checkers.statistics import bins_of
+from checkers.tallies import bins_of
 from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 

@@ -57,7 +57,7 @@ from checkers.causal.causality import (
     cycle_before,
 )
 from checkers.causal.spans import TXN, spans_schema, transactions
-from checkers.causal.uses import REWRITTEN, USES, unexplained_reads, uses_of_registers
+from checkers.causal.uses import USES, unexplained_reads, uses_of_registers
 from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import INFO, OK, Bool, Int64, codes, member, run_starts, witness_order
@@ -77,7 +77,7 @@ SPANS = spans_schema(BESIDE)
 BUCKETED = pa.schema([pa.field("bucket", pa.int32()), *SPANS])
 
 READS, AMBIGUOUS, TOO_MANY = "reads", "ambiguous", "too many"
-"""Counts that travel with the findings."""
+"""Tallies of reads: those that show a write, those that may show one of several, and those that are not judged."""
 
 
 MEANINGS: Mapping[str, Meaning] = {
@@ -128,20 +128,19 @@ class CausalChecker:
             engine.grouped(by_object, ("bucket",), partial(causal_findings, initial=self.initial), FINDINGS),
             engine.grouped(uses, ("bucket",), unexplained_reads, FINDINGS),
         )
-        found = dict(gathered_findings(engine, findings))
-        found.pop(REWRITTEN, None)
-        counts = {name: found.pop(name).count if name in found else 0 for name in (READS, AMBIGUOUS, TOO_MANY)}
+        found = gathered_findings(engine, findings)
+        ambiguous, too_many = found.tally(AMBIGUOUS).count, found.tally(TOO_MANY).count
         undecided = []
-        if counts[AMBIGUOUS]:
-            undecided.append(f"{counts[AMBIGUOUS]} reads show a value that may have been written more than once")
-        if counts[TOO_MANY]:
-            undecided.append(f"{counts[TOO_MANY]} reads are of objects with too many operations and processes")
+        if ambiguous:
+            undecided.append(f"{ambiguous} reads show a value that may have been written more than once")
+        if too_many:
+            undecided.append(f"{too_many} reads are of objects with too many operations and processes")
         return judge(
-            found,
+            found.anomalies,
             legal=request.legal,
             undecided=undecided,
-            vacuous=[] if counts[READS] else ["no read shows a write"],
-            statistics={READS: counts[READS]},
+            vacuous=[] if found.tally(READS).count else ["no read shows a write"],
+            statistics=found.counts(READS),
         )
 
 
@@ -238,9 +237,9 @@ class _History:
         culprit = np.where(accesses.intermediate & (culprit == FINE), reads.writer, culprit)
         ordered = np.zeros(len(self.thing), dtype=np.int64)
         ordered[order] = 1
-        findings.add(READS, int(shows.sum()), ())
-        findings.add(AMBIGUOUS, accesses.ambiguous, ())
-        findings.add(TOO_MANY, int(((culprit == NOT_JUDGED) & (ordered[reads.node] == 1)).sum()), ())
+        findings.tally(READS, int(shows.sum()))
+        findings.tally(AMBIGUOUS, accesses.ambiguous)
+        findings.tally(TOO_MANY, int(((culprit == NOT_JUDGED) & (ordered[reads.node] == 1)).sum()))
         self._report_cycles(findings, graph, ordered)
         wrong, own = np.flatnonzero(culprit >= 0), accesses.contrary
         label = pa.concat_arrays([accesses.label.take(pa.array(wrong)), accesses.contrary_label])

@@ -42,7 +42,7 @@ from checkers.causal.uses import (
     unexplained_reads,
     uses_of_registers,
 )
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
+from checkers.findings import FINDINGS, Example, Findings, found_in_buckets, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import NONE, OK, TYPES, Bool, Int32, Int64, codes, run_starts
 from checkers.kernels.hashing import bucket_of, mixed_column
@@ -67,7 +67,7 @@ SIGHTS = pa.schema(
 """A read, completed by operation `read`, showed one register and not another."""
 
 COUNTED = ("reads", "early reads", "late reads", "telling reads")
-"""Counts that travel with the findings."""
+"""Tallies that the statistics have by the same names."""
 
 
 MEANINGS: Mapping[str, Meaning] = {
@@ -107,15 +107,15 @@ class LongForkChecker:
             ),
             engine.mapped(history, counted_reads, FINDINGS),
         )
-        found = dict(gathered_findings(engine, findings))
-        statistics = {name: found.pop(name).count if name in found else 0 for name in COUNTED}
+        gathered = gathered_findings(engine, findings)
+        found, statistics = dict(gathered.anomalies), gathered.counts(*COUNTED)
         undecided = []
-        rewritten = found.pop(REWRITTEN, None)
-        if rewritten is not None:
+        rewritten = gathered.tally(REWRITTEN)
+        if rewritten.count:
             if "long-fork" in found:
                 del found["long-fork"]
                 sights = _of_registers_written_once(engine, sights, uses, buckets)
-                found |= gathered_findings(engine, engine.grouped(sights, ("bucket",), forks, FINDINGS))
+                found |= found_in_buckets(request, engine, sights, forks).anomalies
             first = rewritten.examples[0]
             undecided.append(f"{rewritten.count} registers may have been written more than once: {first.because}")
         vacuous = [] if statistics["telling reads"] else ["no read showed one register and not another"]
@@ -199,7 +199,7 @@ def counted_reads(batch: pa.Table) -> pa.Table:
     early, late = several & (shown == 0), several & (shown == sizes)
     findings = Findings()
     for name, which in zip(COUNTED, (several, early, late, several & ~early & ~late), strict=True):
-        findings.add(name, int(which.sum()), ())
+        findings.tally(name, int(which.sum()))
     return findings.table()
 
 

@@ -22,7 +22,7 @@ WRITE, READ = range(2)
 REGISTERS = pa.schema([USES.field("bucket"), pa.field("register", pa.string())])
 
 REWRITTEN = "rewritten"
-"""Counts registers that may have been written more than once."""
+"""The tally of registers that may have been written more than once, with examples."""
 
 
 def uses_of_registers(spans: pa.Table, *, buckets: int, initial: int = NONE) -> pa.Table:
@@ -77,7 +77,7 @@ def unexplained_reads(uses: pa.Table) -> pa.Table:
         for i, j in zip(first.tolist(), second.tolist(), strict=True)
     ]
     examples.sort(key=lambda example: (example.operations, example.because))
-    findings.add(REWRITTEN, len(examples), examples[:EXAMPLES])
+    findings.tally(REWRITTEN, len(examples), examples[:EXAMPLES])
     return findings.table()
 
 

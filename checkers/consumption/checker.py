@@ -96,7 +96,7 @@ class ConsumptionChecker:
         of_queues = partial(queues.queue_findings, consumers=known, mode=self.mode, excuses=excuses)
         found = engine.union(found, engine.grouped(events, ("queue",), of_queues, FINDINGS))
 
-        anomalies = gathered_findings(engine, found, request.excuses)
+        anomalies = gathered_findings(engine, found, request.excuses).anomalies
         if request.run is not None and request.run.is_settled:
             anomalies = {**anomalies, **_stuck(known, Excuses.by_time(request.excuses))}
         undecided = list(_undecided(known))

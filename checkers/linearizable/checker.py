@@ -45,12 +45,12 @@ from checkers.linearizable.history.rows import COLUMNS, ROWS, object_rows
 from checkers.linearizable.model import Model
 from checkers.linearizable.object_findings import OBJECTS, ORDERS, object_findings, object_orders
 from checkers.linearizable.registers import findings as registers
-from checkers.linearizable.searches import MALFORMED, NONLINEARIZABLE, UNDECIDED_OBJECT, UNSEARCHED
+from checkers.linearizable.searches import NONLINEARIZABLE, UNDECIDED_OBJECT, UNSEARCHED
 from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.search_budget import Searches
-from checkers.verdict import AnomalySummary, CheckerResult
-from harness.record.history import MalformedHistory
+from checkers.tallies import Tally
+from checkers.verdict import CheckerResult
 from harness.record.meaning import Meaning
 
 CONFIGURATIONS = 3_000_000
@@ -105,24 +105,18 @@ class Linearizable:
         return rows.set_column(place, "key", pc.binary_join_element_wise(names, keys, "/"))
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        found = dict(gathered_findings(engine, self._findings(request, engine)))
-        malformed = found.pop(MALFORMED, None)
-        if malformed is not None:
-            first = malformed.examples[0]
-            raise MalformedHistory(first.operations[0], first.because)
-        objects = found.pop(OBJECTS, None)
-        undecided = found.pop(UNDECIDED_OBJECT, None)
-        reasons = [anomaly.because for anomaly in undecided.examples] if undecided else []
-        if undecided and undecided.count > len(reasons):
+        found = gathered_findings(engine, self._findings(request, engine))
+        undecided, unsearched = found.tally(UNDECIDED_OBJECT), found.tally(UNSEARCHED)
+        reasons = [example.because for example in undecided.examples]
+        if undecided.count > len(reasons):
             reasons.append(f"{undecided.count - len(reasons)} more objects are undecided")
-        unsearched = found.pop(UNSEARCHED, None)
         reasons += _unsearched(unsearched)
         history = engine.history(request.history, COLUMNS)
         return judge(
-            with_failed_attempts(engine, history, found),
+            with_failed_attempts(engine, history, found.anomalies),
             legal=request.legal,
             undecided=reasons,
-            statistics={"objects": objects.count if objects else 0, **_open(undecided, unsearched)},
+            statistics={**found.counts(OBJECTS), **_open(undecided, unsearched)},
         )
 
     def certify(
@@ -165,15 +159,15 @@ class Linearizable:
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, ORDERS)
 
 
-def _open(*left: AnomalySummary | None) -> dict[str, Any]:
+def _open(*left: Tally) -> dict[str, Any]:
     """How many objects were not decided, and the first of them; nothing where all were."""
-    of = [summary for summary in left if summary is not None]
-    named = [example.key or "" for summary in of for example in summary.examples]
-    return {OPEN_OBJECTS: {"count": sum(summary.count for summary in of), "named": named}} if of else {}
+    count = sum(tally.count for tally in left)
+    named = [example.key or "" for tally in left for example in tally.examples]
+    return {OPEN_OBJECTS: {"count": count, "named": named}} if count else {}
 
 
-def _unsearched(left: AnomalySummary | None) -> list[str]:
-    if left is None:
+def _unsearched(left: Tally) -> list[str]:
+    if not left.count:
         return []
     named = ", ".join(one.key or "the object" for one in left.examples)
     more = f" and {left.count - len(left.examples)} more" if left.count > len(left.examples) else ""

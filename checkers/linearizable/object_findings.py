@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import Example, Findings
+from checkers.findings import MALFORMED, Example, Findings
 from checkers.kernels.columns import Int64, codes
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered
 from checkers.linearizable.evidence.contradicted import contradicted
@@ -18,14 +18,7 @@ from checkers.linearizable.history.rows import objects, rows_of
 from checkers.linearizable.model import Model
 from checkers.linearizable.question import Question, asked
 from checkers.linearizable.search.parts import order_of_parts, parts
-from checkers.linearizable.searches import (
-    MALFORMED,
-    NONLINEARIZABLE,
-    Bounds,
-    OpenObject,
-    meaningless,
-    searches,
-)
+from checkers.linearizable.searches import NONLINEARIZABLE, Bounds, OpenObject, meaningless, searches
 from checkers.search_budget import Searches
 from checkers.verdict import EXAMPLES
 
@@ -121,7 +114,8 @@ def _left(key: str, model: Model, rows: pa.Table, outcome: Open) -> OpenObject:
 def findings_of_objects(objects: int, found: Mapping[str, tuple[int, Sequence[Example]]]) -> pa.Table:
     """By name how often, and examples, with the smallest among them."""
     findings = Findings()
-    findings.add(OBJECTS, objects, [])
+    findings.tally(OBJECTS, objects)
     for name, (count, examples) in found.items():
-        findings.add(name, count, sorted(examples, key=lambda example: (example.operations, example.key))[:EXAMPLES])
+        report = findings.add if name == NONLINEARIZABLE else findings.tally
+        report(name, count, sorted(examples, key=lambda example: (example.operations, example.key))[:EXAMPLES])
     return findings.table()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from checkers.findings import Example, said_of
+from checkers.findings import MALFORMED, Example, said_of
 from checkers.kernels.columns import Int64
 from checkers.linearizable.evidence.surroundings import Operations, longest_prefix, surroundings
 from checkers.linearizable.evidence.window import UnorderableWindow, window
@@ -34,7 +34,7 @@ from checkers.search_budget import Searches, saying_of
 NONLINEARIZABLE = "nonlinearizable"
 UNDECIDED_OBJECT = "undecided"
 UNSEARCHED = "unsearched"
-MALFORMED = "malformed"
+"""Tallies of objects, some of which are named in examples."""
 
 SHOWN_STATES = 5
 

@@ -111,12 +111,12 @@ class LogChecker:
             findings = engine.union(findings, of_groups)
         if final.transactions and self._writes is Writes.INTERLEAVED:
             findings = engine.union(findings, engine.mapped(history, precommitted_reads, FINDINGS))
-        anomalies = dict(gathered_findings(engine, findings, request.excuses))
+        found = gathered_findings(engine, findings, request.excuses)
+        anomalies = dict(found.anomalies)
         if request.run is not None and request.run.is_settled:
             anomalies = {**anomalies, **_stuck(final, request.run.damaged)}
-        unread = anomalies.pop(UNREAD, None)
         unfinished = final.unfinished
-        if self._writes is Writes.INTERLEAVED and (unread is None or not unread.count):
+        if self._writes is Writes.INTERLEAVED and not found.tally(UNREAD).count:
             # A consumer has got all that was acknowledged: that is all that is promised where nobody reads logs again.
             unfinished = tuple(sentence for sentence in unfinished if sentence not in final.unasked)
         undecided = list(unfinished[:REASONS])

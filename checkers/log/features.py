@@ -103,7 +103,8 @@ class FeaturesChecker:
             queue_findings, final=final, tags=self.tags, is_strict=is_strict, doubted=doubted, excused=excused
         )
         findings = engine.grouped(facts, ("key",), kernel, FINDINGS)
-        return judge(gathered_findings(engine, findings, request.excuses), legal={}, undecided=[], statistics={})
+        found = gathered_findings(engine, findings, request.excuses)
+        return judge(found.anomalies, legal={}, undecided=[], statistics={})
 
 
 def _doubted(run: RunUnderCheck | None, nodes: tuple[str, ...]) -> frozenset[str]:

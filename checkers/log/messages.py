@@ -30,7 +30,7 @@ FACTS = pa.schema(
 ATTEMPTED, FAILED, ACKED, READ, FINAL = range(5)
 """Kinds of facts. FINAL: read by a final poll from a replica that was read to its end."""
 
-UNREAD = "#unread"
+UNREAD = "unread"
 """A count that travels with the findings: acknowledged messages that no poll showed."""
 
 LOSSES = ("lost-write", "unseen", "dirty-read")
@@ -81,7 +81,7 @@ def message_findings(facts: pa.Table, *, final: FinalReads, excuses: Excuses = N
     findings = Findings()
     fates = Fates(facts, final)
     fates.report(findings, excuses)
-    findings.add(UNREAD, fates.unread, ())
+    findings.tally(UNREAD, fates.unread)
     return findings.table()
 
 

@@ -80,7 +80,7 @@ class MovesChecker:
         moves = sum(row["moves"] for row in seen)
         unread = sorted(row["key"] for row in seen if not row["segments"])
         return judge(
-            gathered_findings(engine, findings, request.excuses),
+            gathered_findings(engine, findings, request.excuses).anomalies,
             legal=request.legal,
             undecided=[f"nobody has read in the end which segments {key} has" for key in unread[:EXAMPLES]],
             vacuous=[] if moves else ["too little happened: no queue was moved, so this proves nothing of moving"],

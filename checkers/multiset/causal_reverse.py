@@ -24,9 +24,8 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.buckets import bucket_count
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
-from checkers.history_batches import history_rows
+from checkers.buckets import in_buckets
+from checkers.findings import Example, Findings, found_in_buckets, judge
 from checkers.kernels.columns import FAIL, NONE, OK, run_starts
 from checkers.multiset.rows import COLUMNS, NEVER, ROWS, element_groups, is_ok, keyed_rows, spans
 from checkers.plan import CheckRequest, Engine
@@ -69,17 +68,9 @@ class CausalReverseChecker:
     final_on_a_prefix: ClassVar[Finals] = by_their_names("unexpected")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        buckets = bucket_count(history_rows(request.history))
-        history = engine.history(request.history, COLUMNS)
-        rows = engine.mapped(history, partial(keyed_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
-        found = dict(gathered_findings(engine, engine.grouped(rows, ("bucket",), reversed_reads, FINDINGS)))
-        reads = found.pop(READS, None)
-        return judge(
-            found,
-            legal=request.legal,
-            undecided=(),
-            statistics={READS: reads.count if reads else 0},
-        )
+        rows = in_buckets(request, engine, COLUMNS, (partial(keyed_rows, functions=FUNCTIONS), ROWS))
+        found = found_in_buckets(request, engine, rows, reversed_reads)
+        return judge(found.anomalies, legal=request.legal, undecided=(), statistics=found.counts(READS))
 
 
 def reversed_reads(rows: pa.Table) -> pa.Table:
@@ -114,7 +105,7 @@ def reversed_reads(rows: pa.Table) -> pa.Table:
     wrong = np.flatnonzero(end - begin > there)
 
     findings = Findings()
-    findings.add(READS, len(first), ())
+    findings.tally(READS, len(first))
     wrong = wrong[np.argsort(groups.start[sights[first[wrong]]])]
     examples = []
     for number in wrong[:EXAMPLES].tolist():

@@ -44,7 +44,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.buckets import bucket_count
+from checkers.buckets import bucket_count, in_buckets
 from checkers.excuses import Excuses
 from checkers.findings import FINDINGS, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
@@ -78,11 +78,14 @@ class Delivery(Enum):
 
 
 COUNTED = ("attempted", "acked", "delivered", "recovered")
+"""Tallies that the statistics have by the same names."""
 MAY_BE_TAKEN, DEQUEUES, DRAINS = TAKEN = ("may be taken", "indefinite dequeues", "indefinite drains")
-"""Of queues in which nothing is acked."""
-TALLIES = pa.schema([("queue", pa.string()), *((name, pa.int64()) for name in ("lost", "acks", "dequeues", "drains"))])
+"""Tallies of queues in which nothing is acked."""
+QUEUE_COUNTS = pa.schema(
+    [("queue", pa.string()), *((name, pa.int64()) for name in ("lost", "acks", "dequeues", "drains"))]
+)
 UNDRAINED = "undrained"
-"""Counts that travel with the findings, without examples."""
+"""The tally of elements that are missing, and for which no drain ended later."""
 
 
 MEANINGS: Mapping[str, Meaning] = {
@@ -129,26 +132,25 @@ class QueueChecker:
     final_on_a_prefix: ClassVar[Finals] = by_their_names("unexpected")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        buckets = bucket_count(history_rows(request.history))
-        history = engine.history(request.history, COLUMNS)
         functions = FUNCTIONS if self.withdraw is None else (*FUNCTIONS, self.withdraw)
-        rows = engine.mapped(history, partial(process_rows, functions=functions, buckets=buckets), ROWS)
-        operations = engine.grouped(rows, ("bucket",), partial(spans_with_heads, head=DRAIN, buckets=buckets), SPANS)
+        rows = partial(process_rows, functions=functions), ROWS
+        operations = in_buckets(request, engine, COLUMNS, rows, (partial(spans_with_heads, head=DRAIN), SPANS))
         excuses = Excuses.by_operation(request.excuses, engine, request.history)
         findings = engine.grouped(operations, ("bucket",), partial(queue_findings, excuses=excuses), FINDINGS)
         if self.order is not Order.NONE:
+            buckets = bucket_count(history_rows(request.history))
             sent = engine.grouped(
                 operations, ("bucket",), partial(sent_elements, order=self.order, buckets=buckets), SENT
             )
             late = engine.grouped(sent, ("bucket",), late_elements, FINDINGS)
             findings = engine.union(findings, late)
-        found = dict(gathered_findings(engine, findings, request.excuses))
-        counts = {name: found.pop(name).count if name in found else 0 for name in (*COUNTED, UNDRAINED)}
-        statistics = {name: counts[name] for name in COUNTED}
+        gathered = gathered_findings(engine, findings, request.excuses)
+        found, statistics = dict(gathered.anomalies), gathered.counts(*COUNTED)
+        undrained = gathered.tally(UNDRAINED).count
         undecided = []
-        if counts[UNDRAINED] and self.delivery is not Delivery.AT_MOST_ONCE:
+        if undrained and self.delivery is not Delivery.AT_MOST_ONCE:
             undecided.append(
-                f"{counts[UNDRAINED]} acked elements were not delivered, and no drain that began after their ack ended"
+                f"{undrained} acked elements were not delivered, and no drain that began after their ack ended"
             )
         never_served = request.run is not None and request.run.facts.serves_ns is None
         if self.comes_later and never_served and "lost" in found and not found["lost"].legal:
@@ -179,14 +181,12 @@ class QueueChecker:
 
 def _taken(operations: Dataset, excuses: Excuses, request: CheckRequest, engine: Engine) -> Mapping[str, int]:
     """What operations of unknown outcome may have taken without telling: counts by the names in TAKEN."""
-    tallies = engine.grouped(operations, ("bucket",), partial(queue_tallies, excuses=excuses), TALLIES)
-    counted = engine.grouped(tallies, ("queue",), taken_findings, FINDINGS)
-    found = dict(gathered_findings(engine, counted, request.excuses))
-    return {name: found[name].count if name in found else 0 for name in TAKEN}
+    of_queues = engine.grouped(operations, ("bucket",), partial(queue_counts, excuses=excuses), QUEUE_COUNTS)
+    return gathered_findings(engine, engine.grouped(of_queues, ("queue",), taken_tallies, FINDINGS)).counts(*TAKEN)
 
 
-def queue_tallies(table: pa.Table, *, excuses: Excuses) -> pa.Table:
-    """Kernel over all operations on a bucket of elements: a row of TALLIES for each queue in it."""
+def queue_counts(table: pa.Table, *, excuses: Excuses) -> pa.Table:
+    """Kernel over all operations on a bucket of elements: a row of QUEUE_COUNTS for each queue in it."""
     groups = element_groups(table)
     named = groups.element != NONE
     acked = (groups.f == ENQUEUE) & named & (groups.type == OK)
@@ -205,18 +205,18 @@ def queue_tallies(table: pa.Table, *, excuses: Excuses) -> pa.Table:
             "dequeues": by_queue(groups.key[indefinite & (groups.f == DEQUEUE)]),
             "drains": by_queue(groups.key[indefinite & (groups.f == DRAIN)]),
         },
-        schema=TALLIES,
+        schema=QUEUE_COUNTS,
     )
 
 
-def taken_findings(tallies: pa.Table) -> pa.Table:
-    """Kernel over all tallies of one queue."""
-    lost, acks, dequeues, drains = (int(np.sum(tallies[name].to_numpy())) for name in TALLIES.names[1:])
+def taken_tallies(counts: pa.Table) -> pa.Table:
+    """Kernel over all counts of one queue."""
+    lost, acks, dequeues, drains = (int(np.sum(counts[name].to_numpy())) for name in QUEUE_COUNTS.names[1:])
     findings = Findings()
     if not acks:
-        findings.add(MAY_BE_TAKEN, lost if drains or lost <= dequeues else 0, ())
-        findings.add(DEQUEUES, dequeues, ())
-        findings.add(DRAINS, drains, ())
+        findings.tally(MAY_BE_TAKEN, lost if drains or lost <= dequeues else 0)
+        findings.tally(DEQUEUES, dequeues)
+        findings.tally(DRAINS, drains)
     return findings.table()
 
 
@@ -286,5 +286,5 @@ def queue_findings(table: pa.Table, *, excuses: Excuses) -> pa.Table:
         UNDRAINED: int((missing & ~decided).sum()),
     }
     for name, count in counts.items():
-        findings.add(name, count, ())
+        findings.tally(name, count)
     return findings.table()

@@ -30,15 +30,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.buckets import bucket_count
+from checkers.buckets import in_buckets
 from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, Findings, gathered_findings, judge
-from checkers.history_batches import history_rows
+from checkers.findings import Findings, found_in_buckets, judge
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64, run_starts
 from checkers.multiset.rows import (
     COLUMNS,
@@ -53,7 +52,7 @@ from checkers.multiset.rows import (
 )
 from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
-from checkers.statistics import bins_of, lowest_of_bin
+from checkers.tallies import bins_of
 from checkers.verdict import CheckerResult
 from harness.compiled import compiled
 from harness.record.meaning import Meaning
@@ -71,10 +70,10 @@ class Reads(Enum):
 
 NEVER_READ = "never-read"
 COUNTED = ("attempted", "acked", "stable", "lost", NEVER_READ, "stale", "recovered")
-"""Counts that travel with the findings, without examples."""
+"""Tallies that the statistics have by the same names."""
 
 LATENCY = ("stable latency", "lost latency")
-"""The same, one count for each bin of a logarithmic histogram: `stable latency 17`."""
+"""Tallies of elements by their latency, in ns."""
 
 QUANTILES = {"0": 0.0, "0.5": 0.5, "0.95": 0.95, "0.99": 0.99, "1": 1.0}
 """Those that Jepsen's set-full reports."""
@@ -120,35 +119,19 @@ class SetChecker:
         return {**by_their_names("duplicated", "unexpected"), **missed}
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        buckets = bucket_count(history_rows(request.history))
-        history = engine.history(request.history, COLUMNS)
-        rows = engine.mapped(history, partial(process_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
-        operations = engine.grouped(rows, ("bucket",), partial(spans_with_heads, head=READ, buckets=buckets), SPANS)
+        rows = partial(process_rows, functions=FUNCTIONS), ROWS
+        operations = in_buckets(request, engine, COLUMNS, rows, (partial(spans_with_heads, head=READ), SPANS))
         excuses = Excuses.by_operation(request.excuses, engine, request.history)
         kernel = partial(set_findings, reads=self.reads, excuses=excuses)
-        findings = engine.grouped(operations, ("bucket",), kernel, FINDINGS)
-        found = dict(gathered_findings(engine, findings, request.excuses))
-        statistics: dict[str, object] = {
-            name: found.pop(f"#{name}").count if f"#{name}" in found else 0 for name in COUNTED
-        }
-        for latency in LATENCY:
-            prefix = f"#{latency} "
-            bins = {int(name.removeprefix(prefix)): found.pop(name).count for name in list(found) if prefix in name}
-            if bins:
-                statistics[f"{latency} ms"] = quantiles_ms(bins)
+        found = found_in_buckets(request, engine, operations, kernel)
+        statistics: dict[str, Any] = found.counts(*COUNTED)
+        for name in LATENCY:
+            latency_ns = found.tally(name)
+            if latency_ns.bins:
+                statistics[f"{name} ms"] = {at: ns / 1e6 for at, ns in latency_ns.quantiles(QUANTILES).items()}
         unread = statistics[NEVER_READ]
         undecided = [f"{unread} acked elements were never read: no read began after their ack"] if unread else []
-        return judge(found, legal=request.legal, undecided=undecided, statistics=statistics)
-
-
-def quantiles_ms(bins: dict[int, int]) -> dict[str, float]:
-    """Of a histogram; each is at most one bin below the exact one."""
-    numbers = sorted(bins)
-    reached = np.cumsum([bins[number] for number in numbers])
-    return {
-        name: lowest_of_bin(numbers[int(np.searchsorted(reached, quantile * reached[-1]))]) / 1e6
-        for name, quantile in QUANTILES.items()
-    }
+        return judge(found.anomalies, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
 @compiled
@@ -253,18 +236,11 @@ def set_findings(table: pa.Table, *, reads: Reads, excuses: Excuses) -> pa.Table
         NEVER_READ: int(((known != NEVER) & ~shown & ~lost).sum()),
     }
     for name, count in counts.items():
-        findings.add(f"#{name}", count, ())
-    lasted = np.maximum(0, np.where(shown, sights.at(groups.start_ns, sights.present) - known_ns, 0)[lost])
-    _add_latencies(findings, waited[stable], lasted)
+        findings.tally(name, count)
+    lasted = np.where(shown, sights.at(groups.start_ns, sights.present) - known_ns, 0)
+    for name, latency_ns in zip(LATENCY, (waited[stable], lasted[lost]), strict=True):
+        findings.tally_by_bin(name, bins_of(latency_ns))
     return findings.table()
-
-
-def _add_latencies(findings: Findings, stable: Int64, lost: Int64) -> None:
-    """In ns, by element."""
-    for latency, values in zip(LATENCY, (stable, lost), strict=True):
-        bins, sizes = np.unique(bins_of(values), return_counts=True)
-        for number, size in zip(bins.tolist(), sizes.tolist(), strict=True):
-            findings.add(f"#{latency} {number}", size, ())
 
 
 def at_rank(values: Int64, base: Int64, rank: Int64) -> Int64:

@@ -17,9 +17,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from checkers.buckets import bucket_count
-from checkers.findings import FINDINGS, Findings, gathered_findings, judge
-from checkers.history_batches import history_rows
+from checkers.buckets import in_buckets
+from checkers.findings import Findings, found_in_buckets, judge
 from checkers.kernels.columns import NONE
 from checkers.multiset.rows import COLUMNS, ROWS, SPANS, element_groups, is_ok, process_rows, spans
 from checkers.plan import CheckRequest, Engine
@@ -49,19 +48,10 @@ class UniqueIdsChecker:
     final_on_a_prefix: ClassVar[Finals] = by_their_names("duplicated")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        buckets = bucket_count(history_rows(request.history))
-        history = engine.history(request.history, COLUMNS)
-        rows = engine.mapped(history, partial(process_rows, functions=FUNCTIONS, buckets=buckets), ROWS)
-        operations = engine.grouped(rows, ("bucket",), partial(spans, buckets=buckets), SPANS)
-        findings = engine.grouped(operations, ("bucket",), unique_id_findings, FINDINGS)
-        found = dict(gathered_findings(engine, findings))
-        generated = found.pop(GENERATED, None)
-        return judge(
-            found,
-            legal=request.legal,
-            undecided=(),
-            statistics={GENERATED: generated.count if generated else 0},
-        )
+        rows = partial(process_rows, functions=FUNCTIONS), ROWS
+        operations = in_buckets(request, engine, COLUMNS, rows, (spans, SPANS))
+        found = found_in_buckets(request, engine, operations, unique_id_findings)
+        return judge(found.anomalies, legal=request.legal, undecided=(), statistics=found.counts(GENERATED))
 
 
 def unique_id_findings(table: pa.Table) -> pa.Table:
@@ -69,6 +59,6 @@ def unique_id_findings(table: pa.Table) -> pa.Table:
     groups = element_groups(table)
     given = groups.sizes(is_ok(groups, 0) & (groups.element != NONE))
     findings = Findings()
-    findings.add(GENERATED, int(given.sum()), ())
+    findings.tally(GENERATED, int(given.sum()))
     groups.report(findings, "duplicated", given > 1, "was given out more than once")
     return findings.table()

@@ -106,7 +106,7 @@ class ReplicationChecker:
             reports, ("bucket",), partial(contradictions, excuses=excuses, damaged=damaged), FINDINGS
         )
         return judge(
-            gathered_findings(engine, findings, request.excuses),
+            gathered_findings(engine, findings, request.excuses).anomalies,
             legal=request.legal,
             undecided=(),
             statistics={"events": _counts(events, engine)},

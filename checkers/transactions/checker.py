@@ -59,7 +59,6 @@ from checkers.transactions.evidence.certificate import (
     certificate_of_cycle,
 )
 from checkers.transactions.evidence.proof import Decision
-from checkers.transactions.history.malformed import refuse_malformed
 from checkers.transactions.history.micro_operations import keys_apart
 from checkers.transactions.isolation.plan import Answer, answer_alone, answers, order_of
 from checkers.transactions.meanings import NO_ORDER, OF_CYCLES, OF_LISTS, OF_REGISTERS
@@ -69,10 +68,7 @@ from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.record.meaning import Meaning
 
 LEFT_OUT = (list_append.LEFT_OUT, rw_register.MISSING)
-"""Counts of dependencies that crowded keys would have had, among the findings."""
-
-COUNTS = (*LEFT_OUT, list_append.UNORDERED, rw_register.READS)
-"""All counts among the findings."""
+"""Tallies of dependencies that crowded keys would have had."""
 
 SERIAL = frozenset(
     {
@@ -336,17 +332,15 @@ def _by_its_decider(
 def _by_reads(engine: Engine, inferred: Inference) -> tuple[HistoryFacts, int]:
     """Without cycles; and how many dependencies are left out of them. Raises MalformedHistory."""
     search_budget.say(lambda: "what reads show by themselves")
-    findings = dict(gathered_findings(engine, inferred.findings))
-    refuse_malformed(findings)
-    counted = {name: findings.pop(name).count for name in COUNTS if name in findings}
+    found = gathered_findings(engine, inferred.findings)
     known = HistoryFacts(
-        findings=findings,
-        read=counted.get(rw_register.READS, 0),
+        findings=found.anomalies,
+        read=found.tally(rw_register.READS).count,
         cycles=Cycles(),
-        unordered=counted.get(list_append.UNORDERED, 0),
-        standing=LatticePosition().showing(findings),
+        unordered=found.tally(list_append.UNORDERED).count,
+        standing=LatticePosition().showing(found.anomalies),
     )
-    return known, sum(counted.get(name, 0) for name in LEFT_OUT)
+    return known, sum(found.counts(*LEFT_OUT).values())
 
 
 def _by_deciders(engine: Engine, inferred: Inference, demanded: ConsistencyModel, facts: HistoryFacts) -> HistoryFacts:

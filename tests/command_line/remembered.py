@@ -30,8 +30,8 @@ class RememberedChecker:
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         history = engine.history(request.history, ("index", "process", "type", "f", "key", "value"))
         clients = engine.mapped(history, rows_of_clients, ROWS)
-        found = dict(gathered_findings(engine, engine.grouped(clients, ("key",), forgotten, FINDINGS)))
-        return judge(found, legal=request.legal, undecided=(), statistics={})
+        found = gathered_findings(engine, engine.grouped(clients, ("key",), forgotten, FINDINGS))
+        return judge(found.anomalies, legal=request.legal, undecided=(), statistics={})
 
 
 NUMBERS, TEXTS = ("index", "process", "value"), ("type", "f", "key")

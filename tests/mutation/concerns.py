@@ -192,7 +192,7 @@ CONCERNS = (
         ),
     ),
     Concern(
-        modules=("checkers/kernels", "checkers/findings.py", "checkers/buckets.py"),
+        modules=("checkers/kernels", "checkers/findings.py", "checkers/tallies.py", "checkers/buckets.py"),
         histories=("log", "queue", "list-append", "rw-register", "register", "causal"),
         tests=("unit/checkers/test_packing.py", "unit/checkers/test_filling.py", "unit/checkers/test_columns.py"),
         definitions=("test_log_against_definitions.py",),

@@ -18,9 +18,7 @@ from checkers.kernels.bundles import BUNDLES
 from checkers.plan import CheckRequest, Dataset, Kernel
 from checkers.transactions.elle.edges import EDGES, LINKS, Dependency
 from checkers.transactions.elle.list_append import (
-    LEFT_OUT,
     ROWS,
-    UNORDERED,
     key_findings,
     list_edges,
     list_outcomes,
@@ -101,8 +99,8 @@ class Plans:
         found = self.engine.union(
             self.engine.mapped(self.micro(), transaction_findings, FINDINGS), self.of_keys(key_findings, FINDINGS)
         )
-        summaries = gathered_findings(self.engine, found)
-        return {name: summary.count for name, summary in summaries.items() if name not in (LEFT_OUT, UNORDERED)}
+        summaries = gathered_findings(self.engine, found).anomalies
+        return {name: summary.count for name, summary in summaries.items()}
 
     def edges(self) -> Counter[Edge]:
         edges = self.engine.gather(self.of_keys(list_edges, EDGES), LIMIT)
@@ -182,7 +180,7 @@ def test_one_pass_finds_all_findings_and_edges(tmp_path: Path) -> None:
         links = engine.gather(of_outcomes(engine, outcomes, "links"), LIMIT)
     of_transactions = engine.mapped(plans.micro(), transaction_findings, FINDINGS)
     assert found == gathered_findings(engine, engine.union(of_transactions, plans.of_keys(key_findings, FINDINGS)))
-    assert found["internal"].count and found["incompatible-order"].count
+    assert found.anomalies["internal"].count and found.anomalies["incompatible-order"].count
     assert links == engine.gather(plans.of_keys(list_edges, EDGES), LIMIT).select(LINKS.names)
 
 

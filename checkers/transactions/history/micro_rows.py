@@ -38,9 +38,7 @@ from checkers.kernels.columns import (
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.plan import CheckRequest, Dataset, Engine, Matching
 from checkers.transactions.history.committed import NEVER
-from checkers.transactions.history.malformed import MALFORMED, malformed_examples
 from checkers.transactions.history.micro_operations import FUNCTIONS, TRANSACTION, R
-from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 from harness.operation import NEMESIS
 from harness.record.history import NO_PARTNER, pairs, pairs_of_clients
@@ -236,8 +234,7 @@ def refused(findings: Findings, rows: pa.Table) -> None:
     """Adds those MICRO_ROWS that are no transactions."""
     f, start = rows["f"].to_numpy(), rows["start"].to_numpy()
     for code, reason in REFUSALS.items():
-        begun = np.sort(start[f == code])
-        findings.add(MALFORMED, len(begun), malformed_examples((int(index), reason) for index in begun[:EXAMPLES]))
+        findings.refuse((int(index), reason) for index in np.sort(start[f == code])[:1])
 
 
 def matched_rows(rows: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.anomaly import Anomaly
-from checkers.findings import FINDINGS, gathered_findings
+from checkers.findings import FINDINGS, GatheredFindings, gathered_findings
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest, Dataset
 from checkers.transactions.checker import HistoryFacts, ListAppend, _open_searches
@@ -29,13 +29,12 @@ from checkers.transactions.elle.list_append import (
 )
 from checkers.transactions.elle.list_append.dependencies import LEFT_OUT
 from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges
-from checkers.transactions.history.malformed import refuse_malformed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.history.micro_rows import micro_rows
 from checkers.transactions.meanings import OF_CYCLES
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
-from checkers.verdict import EXAMPLES, AnomalySummary, Verdict
+from checkers.verdict import EXAMPLES, Verdict
 from harness.record.history import MalformedHistory, history_schema
 
 ENGINE = InProcessEngine()
@@ -80,15 +79,14 @@ def history_of(tmp_path: Path, *operations: tuple[str, Txn | None], key: str | N
     return path
 
 
-def found_in(micro: Dataset, rows: Dataset) -> dict[str, AnomalySummary]:
+def found_in(micro: Dataset, rows: Dataset) -> GatheredFindings:
     of_keys = ENGINE.grouped(rows, ("bucket",), key_findings, FINDINGS)
-    return dict(gathered_findings(ENGINE, ENGINE.union(ENGINE.mapped(micro, transaction_findings, FINDINGS), of_keys)))
+    return gathered_findings(ENGINE, ENGINE.union(ENGINE.mapped(micro, transaction_findings, FINDINGS), of_keys))
 
 
-def only_example(found: dict[str, AnomalySummary], name: str) -> Anomaly:
-    anomalies = [anomaly for anomaly in found if not anomaly.startswith("#")]  # Others are counts that travel along.
-    assert anomalies == [name] and found[name].count == 1
-    return found[name].examples[0]
+def only_example(found: GatheredFindings, name: str) -> Anomaly:
+    assert list(found.anomalies) == [name] and found.anomalies[name].count == 1
+    return found.anomalies[name].examples[0]
 
 
 FINE = ("ok", [("append", "x", 1)])
@@ -119,24 +117,24 @@ def test_what_means_nothing_is_refused_with_its_place(
     tmp_path: Path, operations: list[tuple[str, Txn | None]], position: int, reason: str
 ) -> None:
     with pytest.raises(MalformedHistory) as refused:
-        refuse_malformed(found_in(*rows_of(tmp_path, *operations)))
+        found_in(*rows_of(tmp_path, *operations))
     assert (refused.value.position, refused.value.reason) == (position, reason)
 
 
 def test_operations_have_no_keys_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(MalformedHistory, match="row 0: the operation has a key of its own"):
-        refuse_malformed(found_in(*rows_of(tmp_path, FINE, key="x")))
+        found_in(*rows_of(tmp_path, FINE, key="x"))
 
 
 def test_the_first_operation_is_refused_however_many_there_are(tmp_path: Path) -> None:
     operations = [("ok", [("append", "x", 1)] * 3)] * (EXAMPLES + 5)
     with pytest.raises(MalformedHistory, match="row 0: 1 is appended to x again, after the transaction invoked at 0"):
-        refuse_malformed(found_in(*rows_of(tmp_path, *operations)))
+        found_in(*rows_of(tmp_path, *operations))
 
 
 def test_a_history_of_nothing_has_nothing(tmp_path: Path) -> None:
     micro, rows = rows_of(tmp_path, ("ok", []), ("fail", [("r", "x", None)]))
-    assert found_in(micro, rows) == {}
+    assert found_in(micro, rows) == GatheredFindings(anomalies={}, tallies={})
     assert ENGINE.gather(ENGINE.grouped(rows, ("bucket",), list_edges, EDGES), 0).num_rows == 0
     nothing = ROWS.empty_table()
     assert key_findings(nothing).num_rows == list_edges(nothing).num_rows == list_resolved(nothing).num_rows == 0
@@ -234,7 +232,7 @@ def test_edges_that_grow_with_readers_times_writers_are_bounded_and_counted(
     writers = [("ok", [("append", "x", number)]) for number in range(3)]
     micro, rows = rows_of(tmp_path, *readers, *writers)
     assert len(edges_in(rows)) == 5
-    assert found_in(micro, rows)[LEFT_OUT].count == 4
+    assert found_in(micro, rows).tally(LEFT_OUT).count == 4
 
 
 def test_a_reason_names_the_versions_and_the_read_that_shows_their_order(tmp_path: Path) -> None:

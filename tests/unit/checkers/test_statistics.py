@@ -12,7 +12,8 @@ import pytest
 
 from checkers.in_process.engine import InProcessEngine
 from checkers.plan import CheckRequest
-from checkers.statistics import Statistics, bins_of, lowest_of_bin
+from checkers.statistics import Statistics
+from checkers.tallies import bins_of, lowest_of_bin
 from harness.record.history import history_schema
 
 VALUE = pa.struct([pa.field("value", pa.int64())])

@@ -29,8 +29,8 @@ from harness.compiled import compiled
 
 UNSHOWN = 1 << 20
 
-LEFT_OUT = "#edges left out"
-UNORDERED = "#keys of whose last versions no read shows the order"
+LEFT_OUT = "edges left out"
+UNORDERED = "keys of whose last versions no read shows the order"
 """The name under which `key_findings` counts them."""
 
 

@@ -25,7 +25,6 @@ from checkers.transactions.elle.list_append.order import ListOrders, last_shown,
 from checkers.transactions.elle.list_append.rows import ListRole
 from checkers.transactions.elle.list_append.versions import unwritten_elements
 from checkers.transactions.elle.values_in_words import list_in_words
-from checkers.transactions.history.malformed import MALFORMED, malformed_examples
 from checkers.verdict import EXAMPLES
 
 
@@ -46,8 +45,8 @@ def findings_of(orders: ListOrders) -> pa.Table:
     _dirty_updates(report, orders)
     _garbage_reads(report, orders)
     _lost_updates(report, orders)
-    findings.add(LEFT_OUT, edges_left_out(orders), ())
-    findings.add(UNORDERED, keys_unordered(orders), ())
+    findings.tally(LEFT_OUT, edges_left_out(orders))
+    findings.tally(UNORDERED, keys_unordered(orders))
     return findings.table()
 
 
@@ -84,7 +83,7 @@ def _twice_appended(findings: Findings, orders: ListOrders) -> None:
         for i, j in zip(first.tolist(), second.tolist(), strict=True)
         if appends.start[j] <= limit
     ]
-    findings.add(MALFORMED, len(second), malformed_examples(found))
+    findings.refuse(found)
 
 
 def _duplicate_elements(report: KeyReport, orders: ListOrders) -> None:

@@ -18,7 +18,6 @@ from checkers.kernels.columns import NONE, OK, Bool, Int64, elements, integers, 
 from checkers.transactions.elle.list_append.rows import Chains, Lists, Parts, chains, lists_of_column, parts_of, rows_of
 from checkers.transactions.elle.values_in_words import list_in_words
 from checkers.transactions.history.key_rows import with_findings
-from checkers.transactions.history.malformed import MALFORMED, malformed_examples
 from checkers.transactions.history.micro_operations import APPEND, FUNCTIONS, R
 from checkers.transactions.history.micro_rows import refused
 from checkers.verdict import EXAMPLES
@@ -154,7 +153,6 @@ def _report_malformed(findings: Findings, parts: Parts) -> None:
     is_read, is_append = parts.f == R, parts.f == APPEND
     listed = pc.is_valid(parts.values).to_numpy(zero_copy_only=False)
     found: list[tuple[int, str]] = []
-    count = 0
     for which, reason in (
         (~is_read & ~is_append, "is neither r nor append"),
         (parts.key == len(parts.names), "has no key"),
@@ -164,12 +162,11 @@ def _report_malformed(findings: Findings, parts: Parts) -> None:
         (nulls, "reads a list with null in it"),
     ):
         rows = np.flatnonzero(which)
-        count += len(rows)
         found += [
             (int(parts.start[i]), f"micro-operation {parts.place[i]} {_named(int(parts.f[i]))} {reason}")
             for i in _earliest(rows, parts.start)
         ]
-    findings.add(MALFORMED, count, malformed_examples(found))
+    findings.refuse(found)
 
 
 def _named(f: int) -> str:

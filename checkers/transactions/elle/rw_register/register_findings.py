@@ -28,7 +28,6 @@ from checkers.transactions.elle.rw_register.resolution import Registers
 from checkers.transactions.elle.rw_register.rows import MALFORMATIONS, RegisterRole
 from checkers.transactions.elle.rw_register.version_orders import InferredOrders
 from checkers.transactions.elle.values_in_words import value_in_words
-from checkers.transactions.history.malformed import MALFORMED, malformed_examples
 from checkers.verdict import EXAMPLES
 
 SHOWN = 6
@@ -49,7 +48,7 @@ def findings_of(rows: pa.Table, dependencies: RegisterDependencies) -> pa.Table:
     registers = dependencies.registers
     findings = _of_reads(rows, registers)
     _cyclic_versions(findings, registers, dependencies.inferred)
-    findings.add(MISSING, dependencies.missing, ())
+    findings.tally(MISSING, dependencies.missing)
     return findings.table()
 
 
@@ -67,23 +66,22 @@ def _of_reads(rows: pa.Table, registers: Registers) -> Findings:
     _internal(report, registers)
     _unjustified_reads(report, registers)
     _lost_updates(report, registers)
-    findings.add(READS, int(registers.resolved.sum()), ())
+    findings.tally(READS, int(registers.resolved.sum()))
     return findings
 
 
 def _malformed(findings: Findings, rows: pa.Table) -> None:
     wrong = rows.filter(pa.array(rows["role"].to_numpy() == RegisterRole.MALFORMED))
     first = wrong.sort_by([(name, "ascending") for name in ("start", "place", "value")]).slice(0, EXAMPLES)
-    examples = malformed_examples(
+    findings.refuse(
         (row["start"], f"micro-operation {row['place']} {MALFORMATIONS[row['value']].format(key=row['key'])}")
         for row in first.to_pylist()
     )
-    findings.add(MALFORMED, wrong.num_rows, examples)
 
 
 def _written_twice(findings: Findings, registers: Registers) -> None:
     again = np.flatnonzero(~registers.is_read & (registers.writer >= 0))
-    examples = malformed_examples(
+    findings.refuse(
         (
             int(registers.start[i]),
             written_again(
@@ -92,7 +90,6 @@ def _written_twice(findings: Findings, registers: Registers) -> None:
         )
         for i in again[np.lexsort((registers.place[again], registers.start[again]))][:EXAMPLES].tolist()
     )
-    findings.add(MALFORMED, len(again), examples)
 
 
 def _add(

@@ -69,17 +69,17 @@ modules: setup
 	@$(BIN)/python -m tests.mutation.page
 
 mutants: setup
-	@$(BIN)/python -m tests.mutants.campaign --seeds $(SEEDS)
+	@$(BIN)/python -m tests.rocketmq.mutants.campaign --seeds $(SEEDS)
 
 mutate: setup
 	@$(BIN)/python -m tests.mutation.campaign --count $(CHANGES) --seed $(or $(SEED),1) --outcomes $(OUTCOMES) $(ARGUMENTS)
 
 searches: setup
-	@$(BIN)/python -m tests.mutants.searches --roots $(ROOTS) --page docs/planted-bugs.md $(ARGUMENTS)
+	@$(BIN)/python -m tests.rocketmq.mutants.searches --roots $(ROOTS) --page docs/planted-bugs.md $(ARGUMENTS)
 
 findings: OUTCOMES = docs/findings/rocketmq/storms.jsonl
 findings: setup
-	@$(BIN)/python -m tests.findings.campaign --outcomes $(OUTCOMES) --page docs/findings/rocketmq.md $(ARGUMENTS)
+	@$(BIN)/python -m tests.rocketmq.findings.campaign --outcomes $(OUTCOMES) --page docs/findings/rocketmq.md $(ARGUMENTS)
 
 interruptions: setup
 	@$(BIN)/python -m tests.interruptions.campaign --count $(COUNT)

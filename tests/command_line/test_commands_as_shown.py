@@ -1,6 +1,6 @@
 """Commands of the README and the guide are carried out as they are shown there, in an empty folder, in their order.
 
-Only those that need neither a container, nor Spark, nor minutes; tests/unit/cli/test_readme.py parses all.
+Only those that need neither a container, nor Spark, nor minutes; tests/unit/stormproof/cli/test_readme.py parses all.
 """
 
 from __future__ import annotations

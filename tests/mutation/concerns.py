@@ -59,9 +59,9 @@ CONCERNS = (
         modules=("checkers/log",),
         histories=("log",),
         tests=(
-            "unit/checkers/test_log_features.py",
-            "unit/checkers/test_log_moves.py",
-            "unit/checkers/test_data_at_risk.py",
+            "unit/checkers/log/test_log_features.py",
+            "unit/checkers/log/test_log_moves.py",
+            "unit/checkers/log/test_data_at_risk.py",
             "unit/checkers/test_recovery.py",
         ),
         definitions=(
@@ -75,8 +75,8 @@ CONCERNS = (
         modules=("checkers/multiset",),
         histories=("queue", "set", "unique-ids", "causal-reverse", "transactional"),
         tests=(
-            "unit/checkers/test_queue_that_brings_out.py",
-            "unit/checkers/test_set_losses.py",
+            "unit/checkers/multiset/test_queue_that_brings_out.py",
+            "unit/checkers/multiset/test_set_losses.py",
         ),
         definitions=("test_checkers_against_definitions.py",),
     ),
@@ -128,11 +128,11 @@ CONCERNS = (
         ),
         histories=("object", "register", "lock"),
         tests=(
-            "unit/checkers/test_linearizable_objects.py",
-            "unit/checkers/test_configurations.py",
-            "unit/checkers/test_object_columns.py",
-            "unit/checkers/test_object_parts.py",
-            "unit/checkers/test_registers_of_integers.py",
+            "unit/checkers/linearizable/test_linearizable_objects.py",
+            "unit/checkers/linearizable/test_configurations.py",
+            "unit/checkers/linearizable/test_object_columns.py",
+            "unit/checkers/linearizable/test_object_parts.py",
+            "unit/checkers/linearizable/test_registers_of_integers.py",
             "command_line/test_contradicted_invocations.py",
             "histories/test_history_files.py::test_what_convicts_an_object_that_is_decided_convicts_it_alone",
         ),
@@ -154,8 +154,8 @@ CONCERNS = (
         modules=("checkers/transactions/elle", "checkers/transactions/history"),
         histories=(*_OF_TRANSACTIONS, "long-fork"),
         tests=(
-            "unit/checkers/test_list_append.py",
-            "unit/checkers/test_assumed_cycles.py",
+            "unit/checkers/transactions/test_list_append.py",
+            "unit/checkers/transactions/test_assumed_cycles.py",
             "histories/test_elle_cases.py",
         ),
         definitions=(
@@ -173,10 +173,10 @@ CONCERNS = (
         modules=("checkers/transactions/isolation",),
         histories=_OF_TRANSACTIONS,
         tests=(
-            "unit/checkers/test_cycles_of_precedence.py",
-            "unit/checkers/test_explaining_orders.py",
-            "unit/checkers/test_transaction_certificates.py",
-            "unit/checkers/test_verified_histories.py",
+            "unit/checkers/transactions/test_cycles_of_precedence.py",
+            "unit/checkers/transactions/test_explaining_orders.py",
+            "unit/checkers/transactions/test_transaction_certificates.py",
+            "unit/checkers/transactions/test_verified_histories.py",
             "histories/test_history_files.py::test_a_level_for_itself_gets_the_verdict_that_it_gets_among_all[causal]",
         ),
         definitions=(
@@ -194,16 +194,20 @@ CONCERNS = (
     Concern(
         modules=("checkers/kernels", "checkers/findings.py", "checkers/tallies.py", "checkers/buckets.py"),
         histories=("log", "queue", "list-append", "rw-register", "register", "causal"),
-        tests=("unit/checkers/test_packing.py", "unit/checkers/test_filling.py", "unit/checkers/test_columns.py"),
+        tests=(
+            "unit/checkers/kernels/test_packing.py",
+            "unit/checkers/kernels/test_filling.py",
+            "unit/checkers/kernels/test_columns.py",
+        ),
         definitions=("test_log_against_definitions.py",),
     ),
     Concern(
         modules=("checkers/transactions/verify",),
         tests=(
-            "unit/checkers/test_transaction_certificates.py",
-            "unit/checkers/test_verified_histories.py",
-            "unit/checkers/test_assumed_cycles.py",
-            "unit/checkers/test_forged_certificates.py",
+            "unit/checkers/transactions/test_transaction_certificates.py",
+            "unit/checkers/transactions/test_verified_histories.py",
+            "unit/checkers/transactions/test_assumed_cycles.py",
+            "unit/checkers/transactions/test_forged_certificates.py",
         ),
         definitions=(
             "test_verifiers_refuse.py",
@@ -214,23 +218,26 @@ CONCERNS = (
     ),
     Concern(
         modules=("checkers/linearizable/replay",),
-        tests=("unit/checkers/test_replayed_orders.py",),
+        tests=("unit/checkers/linearizable/test_replayed_orders.py",),
         definitions=("test_verifiers_refuse.py",),
     ),
     Concern(
         modules=("checkers/linearizable/evidence",),
         histories=("object", "register", "lock"),
-        tests=("unit/checkers/test_surroundings.py", "unit/checkers/test_linearizable_objects.py"),
+        tests=(
+            "unit/checkers/linearizable/test_surroundings.py",
+            "unit/checkers/linearizable/test_linearizable_objects.py",
+        ),
         definitions=("test_objects_against_brute_force.py", "test_routing_of_objects.py"),
     ),
     Concern(
         modules=("checkers/transactions/evidence",),
         histories=_OF_TRANSACTIONS,
         tests=(
-            "unit/checkers/test_transaction_certificates.py",
-            "unit/checkers/test_transaction_explanations.py",
-            "unit/checkers/test_verified_histories.py",
-            "unit/checkers/test_assumed_cycles.py",
+            "unit/checkers/transactions/test_transaction_certificates.py",
+            "unit/checkers/transactions/test_transaction_explanations.py",
+            "unit/checkers/transactions/test_verified_histories.py",
+            "unit/checkers/transactions/test_assumed_cycles.py",
         ),
         definitions=("test_certified_decisions.py", "test_assumed_certificates.py"),
     ),
@@ -263,7 +270,7 @@ CONCERNS = (
             "unit/checkers/test_excuses.py",
             "unit/checkers/test_evidence.py",
             "unit/checkers/test_repeats.py",
-            "unit/checkers/test_set_losses.py",
+            "unit/checkers/multiset/test_set_losses.py",
             "command_line/test_contradicted_invocations.py",
             "command_line/test_vacuous_passes.py",
         ),
@@ -289,7 +296,11 @@ OTHERS = (
     # The harness: what a run is made of.
     Concern(
         modules=("harness/operation.py", "harness/workload.py", "harness/client.py", "harness/progress.py"),
-        tests=("unit/harness/test_interpreter.py", "unit/harness/test_history.py", "unit/workloads/test_generators.py"),
+        tests=(
+            "unit/harness/test_interpreter.py",
+            "unit/harness/record/test_history.py",
+            "unit/workloads/test_generators.py",
+        ),
     ),
     Concern(
         modules=("harness/system.py",),
@@ -314,21 +325,27 @@ OTHERS = (
         modules=("harness/seed.py", "harness/trace.py"),
         tests=("simulation/test_determinism_of_runs.py", "simulation/test_determinism_of_the_simulator.py"),
     ),
-    Concern(modules=("harness/toml_file.py",), tests=("unit/cli/test_suite_file.py", "unit/ssh/test_inventory.py")),
+    Concern(
+        modules=("harness/toml_file.py",),
+        tests=("unit/stormproof/session/test_suite_file.py", "unit/harness/environments/ssh/test_inventory.py"),
+    ),
     Concern(
         modules=("harness/generator",),
-        tests=("unit/harness/test_generator_combinators.py", "unit/harness/test_strands.py"),
+        tests=("unit/harness/generator/test_generator_combinators.py", "unit/harness/generator/test_strands.py"),
         definitions=("test_history_properties.py",),
     ),
-    Concern(modules=("harness/compiled",), tests=("unit/compiled", "unit/cli/test_compiling_announced.py")),
-    Concern(modules=("harness/lifetime",), tests=("unit/lifetime", "interruptions")),
+    Concern(
+        modules=("harness/compiled",),
+        tests=("unit/harness/compiled", "unit/stormproof/cli/test_compiling_announced.py"),
+    ),
+    Concern(modules=("harness/lifetime",), tests=("unit/harness/lifetime", "interruptions")),
     Concern(
         modules=("harness/record",),
-        tests=("unit/harness/test_run_record.py", "unit/harness/test_run_directory.py"),
+        tests=("unit/harness/record/test_run_record.py", "unit/harness/record/test_run_directory.py"),
     ),
     Concern(
         modules=("harness/record/facts.py", "harness/record/fault_row.py"),
-        tests=("unit/harness/test_fault_log.py", "unit/harness/test_steady_spans.py"),
+        tests=("unit/harness/record/test_fault_log.py", "unit/harness/record/test_steady_spans.py"),
     ),
     Concern(
         modules=("harness/record/node_events.py",),
@@ -336,13 +353,13 @@ OTHERS = (
     ),
     Concern(
         modules=("harness/record/history",),
-        tests=("unit/harness/test_history.py", "command_line/test_torn_exports.py"),
+        tests=("unit/harness/record/test_history.py", "command_line/test_torn_exports.py"),
         definitions=("test_history_properties.py", "test_hostile_rows.py"),
     ),
     # The harness: the command and what it puts together.
     Concern(
         modules=("stormproof/cli",),
-        tests=("unit/cli/test_cli_commands.py", "command_line/test_bad_inputs_table.py"),
+        tests=("unit/stormproof/cli/test_cli_commands.py", "command_line/test_bad_inputs_table.py"),
     ),
     Concern(
         modules=(
@@ -376,15 +393,20 @@ OTHERS = (
     ),
     Concern(
         modules=("stormproof/cli/suite_jobs.py", "stormproof/cli/suite_result.py"),
-        tests=("command_line/test_suites_and_replays.py", "unit/cli/test_exit_code.py", "unit/results/test_junit.py"),
+        tests=(
+            "command_line/test_suites_and_replays.py",
+            "unit/stormproof/cli/test_exit_code.py",
+            "unit/results/test_junit.py",
+        ),
     ),
     Concern(
-        modules=("stormproof/cli/usage.py",), tests=("unit/cli/test_empty_values.py", "unit/cli/test_nearest_names.py")
+        modules=("stormproof/cli/usage.py",),
+        tests=("unit/stormproof/cli/test_empty_values.py", "unit/stormproof/cli/test_nearest_names.py"),
     ),
     Concern(modules=("stormproof/cli/verify.py",), tests=("command_line/test_verify.py",)),
     Concern(
         modules=("stormproof/session",),
-        tests=("command_line/test_check_of_runs.py", "unit/cli/test_cli_commands.py"),
+        tests=("command_line/test_check_of_runs.py", "unit/stormproof/cli/test_cli_commands.py"),
     ),
     Concern(
         modules=("stormproof/session/foreign_history.py",),
@@ -402,7 +424,11 @@ OTHERS = (
     Concern(modules=("stormproof/session/record_trace.py",), tests=("simulation/test_determinism_of_runs.py",)),
     Concern(
         modules=("stormproof/session/registry.py",),
-        tests=("command_line/test_own_system.py", "command_line/test_own_model.py", "unit/cli/test_nearest_names.py"),
+        tests=(
+            "command_line/test_own_system.py",
+            "command_line/test_own_model.py",
+            "unit/stormproof/cli/test_nearest_names.py",
+        ),
     ),
     Concern(modules=("stormproof/search",), tests=("explore/test_search.py", "explore/test_drawn_storms.py")),
     Concern(modules=("stormproof/search/revision_runner.py",), tests=("explore/test_bisecting.py",)),
@@ -413,42 +439,46 @@ OTHERS = (
     # The harness: histories of others.
     Concern(
         modules=("harness/jepsen",),
-        tests=("unit/jepsen", "histories/test_foreign_histories.py", "command_line/test_foreign_input.py"),
+        tests=("unit/harness/jepsen", "histories/test_foreign_histories.py", "command_line/test_foreign_input.py"),
         definitions=("test_said_in_other_formats.py",),
     ),
     Concern(
         modules=("harness/jepsen/archive.py", "harness/jepsen/test_directory.py"),
         tests=("command_line/test_jepsen_tests.py",),
     ),
-    Concern(modules=("harness/jepsen/operation_columns.py",), tests=("unit/jepsen/test_operation_columns.py",)),
-    Concern(modules=("harness/jepsen/textual.py",), tests=("unit/jepsen/test_logs.py",)),
-    Concern(modules=("harness/jepsen/log_parts.py",), tests=("unit/jepsen/test_log_parts.py",)),
+    Concern(modules=("harness/jepsen/operation_columns.py",), tests=("unit/harness/jepsen/test_operation_columns.py",)),
+    Concern(modules=("harness/jepsen/textual.py",), tests=("unit/harness/jepsen/test_logs.py",)),
+    Concern(modules=("harness/jepsen/log_parts.py",), tests=("unit/harness/jepsen/test_log_parts.py",)),
     Concern(
         modules=("harness/notations",),
-        tests=("unit/notations/test_notations_of_checkers.py", "command_line/test_other_notations.py"),
+        tests=("unit/harness/notations/test_notations_of_checkers.py", "command_line/test_other_notations.py"),
     ),
     # The harness: where nodes run.
     Concern(modules=("harness/environments",), tests=("conformance/test_environments.py",)),
     Concern(
         modules=("harness/environments/interruptible.py",),
-        tests=("unit/lifetime/test_interruption.py", "docker/test_docker_life.py"),
+        tests=("unit/harness/lifetime/test_interruption.py", "docker/test_docker_life.py"),
     ),
     Concern(
         modules=("harness/environments/disk",),
-        tests=("conformance/test_disks.py", "unit/simulated/test_simulated_disk.py"),
+        tests=("conformance/test_disks.py", "unit/harness/environments/simulated/test_simulated_disk.py"),
     ),
     Concern(
         modules=("harness/environments/docker",),
-        tests=("unit/docker", "docker", "conformance/test_environments.py"),
+        tests=("unit/harness/environments/docker", "docker", "conformance/test_environments.py"),
     ),
     Concern(
         modules=("harness/environments/fuse",),
-        tests=("unit/fuse/test_mounted_volume.py", "unit/environments", "conformance/test_disks.py"),
+        tests=(
+            "unit/harness/environments/fuse/test_mounted_volume.py",
+            "unit/harness/environments",
+            "conformance/test_disks.py",
+        ),
     ),
     Concern(
         modules=("harness/environments/remote",),
         tests=(
-            "unit/remote",
+            "unit/harness/environments/remote",
             "docker/test_docker_faults.py",
             "ssh/test_ssh_life.py",
             "conformance/test_environments.py",
@@ -465,9 +495,13 @@ OTHERS = (
     ),
     Concern(
         modules=("harness/environments/simulated",),
-        tests=("unit/simulated", "conformance/test_environments.py", "simulation/test_determinism_of_the_simulator.py"),
+        tests=(
+            "unit/harness/environments/simulated",
+            "conformance/test_environments.py",
+            "simulation/test_determinism_of_the_simulator.py",
+        ),
     ),
-    Concern(modules=("harness/environments/ssh",), tests=("unit/ssh", "ssh")),
+    Concern(modules=("harness/environments/ssh",), tests=("unit/harness/environments/ssh", "ssh")),
     # Faults.
     Concern(
         modules=("nemesis",),
@@ -482,15 +516,15 @@ OTHERS = (
     # Checkers that `make mutate` leaves alone.
     Concern(
         modules=("checkers/certified.py",),
-        tests=("command_line/test_verify.py", "unit/checkers/test_replayed_orders.py"),
+        tests=("command_line/test_verify.py", "unit/checkers/linearizable/test_replayed_orders.py"),
         definitions=("test_objects_against_brute_force.py",),
     ),
     Concern(
         modules=("checkers/linearizable",),
         histories=("object", "register", "lock"),
         tests=(
-            "unit/checkers/test_linearizable_objects.py",
-            "unit/checkers/test_object_columns.py",
+            "unit/checkers/linearizable/test_linearizable_objects.py",
+            "unit/checkers/linearizable/test_object_columns.py",
             "command_line/test_own_model.py",
         ),
         definitions=("test_objects_against_brute_force.py",),
@@ -498,54 +532,81 @@ OTHERS = (
     Concern(
         modules=("checkers/transactions",),
         histories=_OF_TRANSACTIONS,
-        tests=("command_line/test_check_transactions.py", "unit/checkers/test_transaction_explanations.py"),
+        tests=(
+            "command_line/test_check_transactions.py",
+            "unit/checkers/transactions/test_transaction_explanations.py",
+        ),
         definitions=("test_transaction_models_against_commit_orders.py",),
     ),
     Concern(
         modules=("checkers/spark",),
-        tests=("unit/checkers/test_spark_stages.py", "unit/checkers/test_spark_gateway.py"),
+        tests=("unit/checkers/spark/test_spark_stages.py", "unit/checkers/spark/test_spark_gateway.py"),
         definitions=("test_engines_agree.py", "test_masters_agree.py", "test_lost_files.py"),
     ),
-    Concern(modules=("checkers/spark/lay_out_classes.py",), tests=("unit/checkers/test_class_archive.py",)),
+    Concern(modules=("checkers/spark/lay_out_classes.py",), tests=("unit/checkers/spark/test_class_archive.py",)),
     # Workloads and adapters.
-    Concern(modules=("workloads",), tests=("unit/workloads/test_generators.py", "mutants/test_planted_bugs.py")),
+    Concern(
+        modules=("workloads",), tests=("unit/workloads/test_generators.py", "rocketmq/mutants/test_planted_bugs.py")
+    ),
     Concern(modules=("workloads/combined.py",), tests=("simulation/test_combined_workloads.py",)),
-    Concern(modules=("workloads/systems/etcd",), tests=("unit/etcd", "systems/test_etcd_and_queues.py")),
+    Concern(
+        modules=("workloads/systems/etcd",), tests=("unit/workloads/systems/etcd", "systems/test_etcd_and_queues.py")
+    ),
     Concern(
         modules=("workloads/systems/mariadb",),
-        tests=("unit/sql/test_galera_member.py", "unit/sql/test_sql_promises.py", "systems/test_mariadb.py"),
+        tests=(
+            "unit/workloads/systems/mariadb/test_galera_member.py",
+            "unit/workloads/systems/sql/test_sql_promises.py",
+            "systems/test_mariadb.py",
+        ),
     ),
-    Concern(modules=("workloads/systems/nats",), tests=("unit/queues", "systems/test_etcd_and_queues.py")),
+    Concern(
+        modules=("workloads/systems/nats",), tests=("unit/workloads/systems/nats", "systems/test_etcd_and_queues.py")
+    ),
     Concern(
         modules=("workloads/systems/postgresql",),
-        tests=("unit/sql/test_patroni.py", "unit/sql/test_sql_promises.py", "systems/test_postgresql.py"),
+        tests=(
+            "unit/workloads/systems/postgresql/test_patroni.py",
+            "unit/workloads/systems/sql/test_sql_promises.py",
+            "systems/test_postgresql.py",
+        ),
     ),
-    Concern(modules=("workloads/systems/rabbitmq",), tests=("unit/queues", "systems/test_etcd_and_queues.py")),
-    Concern(modules=("workloads/systems/redis",), tests=("unit/redis", "systems/test_redis.py")),
+    Concern(
+        modules=("workloads/systems/rabbitmq",),
+        tests=("unit/workloads/systems/rabbitmq", "systems/test_etcd_and_queues.py"),
+    ),
+    Concern(modules=("workloads/systems/redis",), tests=("unit/workloads/systems/redis", "systems/test_redis.py")),
     Concern(
         modules=("workloads/systems/sql",),
-        tests=("unit/sql", "systems/test_postgresql.py", "systems/test_mariadb.py"),
+        tests=("unit/workloads/systems/sql", "systems/test_postgresql.py", "systems/test_mariadb.py"),
     ),
     Concern(
         modules=("workloads/systems/sql/user.py",),
         tests=("systems/test_postgresql.py", "systems/test_mariadb.py"),
     ),
-    Concern(modules=("workloads/systems/zookeeper",), tests=("unit/zookeeper", "systems/test_etcd_and_queues.py")),
+    Concern(
+        modules=("workloads/systems/zookeeper",),
+        tests=("unit/workloads/systems/zookeeper", "systems/test_etcd_and_queues.py"),
+    ),
     Concern(
         modules=("workloads/systems/rocketmq",),
         tests=(
-            "unit/workloads/test_rocketmq_deployments.py",
-            "unit/rocketmq/test_settings.py",
+            "rocketmq/unit/adapter/test_rocketmq_deployments.py",
+            "rocketmq/unit/test_settings.py",
             "simulation/test_deployments.py",
         ),
     ),
     Concern(
         modules=("workloads/systems/rocketmq/admin",),
-        tests=("command_line/test_rocketmq_admin.py", "unit/rocketmq/test_admin_report.py"),
+        tests=("command_line/test_rocketmq_admin.py", "rocketmq/unit/adapter/test_admin_report.py"),
     ),
     Concern(
         modules=("workloads/systems/rocketmq/clients",),
-        tests=("mutants/test_planted_bugs.py", "mutants/test_border_mutants.py", "simulation/test_deployments.py"),
+        tests=(
+            "rocketmq/mutants/test_planted_bugs.py",
+            "rocketmq/mutants/test_border_mutants.py",
+            "simulation/test_deployments.py",
+        ),
     ),
     Concern(
         modules=("workloads/systems/rocketmq/clients/public",),
@@ -559,9 +620,9 @@ OTHERS = (
             "workloads/systems/rocketmq/mapping_loss.py",
         ),
         tests=(
-            "unit/workloads/test_legal_loss.py",
-            "unit/workloads/test_classic_loss.py",
-            "mutants/test_excuses_hide_no_bug.py",
+            "rocketmq/unit/adapter/test_legal_loss.py",
+            "rocketmq/unit/adapter/test_classic_loss.py",
+            "rocketmq/mutants/test_excuses_hide_no_bug.py",
         ),
     ),
     Concern(modules=("workloads/systems/rocketmq/search_space.py",), tests=("explore/test_drawn_storms.py",)),
@@ -569,71 +630,84 @@ OTHERS = (
         modules=("workloads/systems/rocketmq/administration.py",),
         tests=("simulation/test_administration_in_storms.py",),
     ),
-    Concern(modules=("workloads/systems/rocketmq/original.py",), tests=("unit/workloads/test_rocketmq_original.py",)),
+    Concern(
+        modules=("workloads/systems/rocketmq/original.py",), tests=("rocketmq/unit/adapter/test_rocketmq_original.py",)
+    ),
     Concern(
         modules=("workloads/systems/rocketmq/static_readiness.py",),
-        tests=("mutants/test_planted_bugs.py",),
+        tests=("rocketmq/mutants/test_planted_bugs.py",),
     ),
     # The system that comes with the project.
     Concern(
         modules=("system_under_test/raft",),
-        tests=("scenarios/test_raft_transcripts.py", "unit/raft"),
+        tests=("unit/system_under_test/raft/test_raft_transcripts.py", "unit/system_under_test/raft"),
         definitions=("test_raft_state_machine.py", "test_raft_properties.py"),
     ),
     Concern(
         modules=("system_under_test/remoting",),
-        tests=("unit/remoting",),
+        tests=("unit/system_under_test/remoting",),
         definitions=("test_remoting_under_storm.py", "test_malformed_inputs.py"),
     ),
-    Concern(modules=("system_under_test/grpc",), tests=("unit/grpc",)),
-    Concern(modules=("system_under_test/runtime",), tests=("unit/runtime", "conformance/test_hosts.py")),
+    Concern(modules=("system_under_test/grpc",), tests=("unit/system_under_test/grpc",)),
+    Concern(
+        modules=("system_under_test/runtime",), tests=("unit/system_under_test/runtime", "conformance/test_hosts.py")
+    ),
     Concern(
         modules=("system_under_test/runtime/rewrite.py",),
-        tests=("unit/storage/test_recovery_properties.py",),
+        tests=("unit/system_under_test/storage/test_recovery_properties.py",),
         definitions=("test_raft_storage_properties.py",),
     ),
     Concern(
         modules=("system_under_test/storage",),
         tests=(
-            "unit/storage/test_message_store.py",
-            "unit/storage/test_recovery_properties.py",
-            "scenarios/test_expired_files.py",
+            "unit/system_under_test/storage/test_message_store.py",
+            "unit/system_under_test/storage/test_recovery_properties.py",
+            "rocketmq/scenarios/test_expired_files.py",
         ),
     ),
-    Concern(modules=("system_under_test/storage/flush.py",), tests=("unit/storage/test_flush.py",)),
+    Concern(modules=("system_under_test/storage/flush.py",), tests=("unit/system_under_test/storage/test_flush.py",)),
     Concern(
-        modules=("system_under_test/storage/forgotten_topics.py",), tests=("unit/storage/test_forgotten_topics.py",)
+        modules=("system_under_test/storage/forgotten_topics.py",),
+        tests=("unit/system_under_test/storage/test_forgotten_topics.py",),
     ),
     Concern(
         modules=("system_under_test/storage/log_beginning.py",),
-        tests=("scenarios/test_expired_beginnings.py", "scenarios/test_expired_files.py"),
+        tests=("rocketmq/scenarios/test_expired_beginnings.py", "rocketmq/scenarios/test_expired_files.py"),
     ),
-    Concern(modules=("system_under_test/storage/lookups.py",), tests=("scenarios/test_queries.py",)),
+    Concern(modules=("system_under_test/storage/lookups.py",), tests=("rocketmq/scenarios/test_queries.py",)),
     Concern(
         modules=("system_under_test/storage/epoch_file.py",),
-        tests=("scenarios/test_epoch_truncation.py", "unit/broker/test_epochs_without_bytes.py"),
+        tests=("rocketmq/scenarios/test_epoch_truncation.py", "rocketmq/unit/broker/test_epochs_without_bytes.py"),
         definitions=("test_truncation_point.py",),
     ),
     Concern(
         modules=("system_under_test/rocketmq",),
-        tests=("unit/rocketmq", "scenarios/test_public_transcripts.py", "scenarios/test_compatibility.py"),
+        tests=(
+            "rocketmq/unit",
+            "rocketmq/scenarios/test_public_transcripts.py",
+            "rocketmq/scenarios/test_compatibility.py",
+        ),
     ),
     Concern(
         modules=("system_under_test/rocketmq/recall_handle.py",),
-        tests=("scenarios/test_proxy.py",),
+        tests=("rocketmq/scenarios/test_proxy.py",),
         definitions=("test_malformed_inputs.py",),
     ),
     Concern(
         modules=("system_under_test/rocketmq/consumer_protocol.py",),
-        tests=("scenarios/test_consumer_groups.py", "scenarios/test_public_transcripts.py"),
+        tests=("rocketmq/scenarios/test_consumer_groups.py", "rocketmq/scenarios/test_public_transcripts.py"),
     ),
     Concern(modules=("system_under_test/rocketmq/mutants",), tests=("mutants",)),
     Concern(
         modules=("system_under_test/rocketmq/broker",),
-        tests=("unit/broker", "unit/rocketmq/test_node.py", "scenarios/test_controller_mode.py"),
+        tests=("rocketmq/unit/broker", "rocketmq/unit/test_node.py", "rocketmq/scenarios/test_controller_mode.py"),
     ),
-    Concern(modules=("system_under_test/rocketmq/broker/administration.py",), tests=("scenarios/test_topics.py",)),
-    Concern(modules=("system_under_test/rocketmq/broker/assignment.py",), tests=("scenarios/test_assignment.py",)),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/administration.py",), tests=("rocketmq/scenarios/test_topics.py",)
+    ),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/assignment.py",), tests=("rocketmq/scenarios/test_assignment.py",)
+    ),
     Concern(
         modules=(
             "system_under_test/rocketmq/broker/consumer_progress.py",
@@ -641,7 +715,7 @@ OTHERS = (
             "system_under_test/rocketmq/broker/membership.py",
             "system_under_test/rocketmq/broker/offset_reset.py",
         ),
-        tests=("scenarios/test_consumer_groups.py", "mutants/test_consumer_group_mutants.py"),
+        tests=("rocketmq/scenarios/test_consumer_groups.py", "rocketmq/mutants/test_consumer_group_mutants.py"),
     ),
     Concern(
         modules=(
@@ -649,104 +723,126 @@ OTHERS = (
             "system_under_test/rocketmq/broker/delay_placement.py",
         ),
         tests=(
-            "scenarios/test_delayed_messages.py",
-            "scenarios/test_timed_messages.py",
-            "mutants/test_waiting_mutants.py",
+            "rocketmq/scenarios/test_delayed_messages.py",
+            "rocketmq/scenarios/test_timed_messages.py",
+            "rocketmq/mutants/test_waiting_mutants.py",
         ),
     ),
-    Concern(modules=("system_under_test/rocketmq/broker/filtering.py",), tests=("scenarios/test_filtered_pulls.py",)),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/filtering.py",),
+        tests=("rocketmq/scenarios/test_filtered_pulls.py",),
+    ),
     Concern(
         modules=("system_under_test/rocketmq/broker/log_beginnings.py",),
-        tests=("scenarios/test_expired_beginnings.py",),
+        tests=("rocketmq/scenarios/test_expired_beginnings.py",),
     ),
-    Concern(modules=("system_under_test/rocketmq/broker/logic_queues.py",), tests=("scenarios/test_static_topics.py",)),
-    Concern(modules=("system_under_test/rocketmq/broker/popping.py",), tests=("scenarios/test_popping.py",)),
-    Concern(modules=("system_under_test/rocketmq/broker/querying.py",), tests=("scenarios/test_queries.py",)),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/logic_queues.py",),
+        tests=("rocketmq/scenarios/test_static_topics.py",),
+    ),
+    Concern(modules=("system_under_test/rocketmq/broker/popping.py",), tests=("rocketmq/scenarios/test_popping.py",)),
+    Concern(modules=("system_under_test/rocketmq/broker/querying.py",), tests=("rocketmq/scenarios/test_queries.py",)),
     Concern(
         modules=("system_under_test/rocketmq/broker/replicas.py", "system_under_test/rocketmq/broker/topic_routes.py"),
-        tests=("unit/nameserver", "scenarios/test_reads_at_slaves.py"),
+        tests=("rocketmq/unit/nameserver", "rocketmq/scenarios/test_reads_at_slaves.py"),
     ),
     Concern(
         modules=(
             "system_under_test/rocketmq/broker/replicas_manager.py",
             "system_under_test/rocketmq/broker/identity.py",
         ),
-        tests=("scenarios/test_controller_mode.py", "mutants/test_overridden_roles.py"),
+        tests=("rocketmq/scenarios/test_controller_mode.py", "rocketmq/mutants/test_overridden_roles.py"),
     ),
     Concern(
         modules=("system_under_test/rocketmq/broker/isr_manager.py",),
-        tests=("mutants/test_overridden_roles.py", "scenarios/test_controller_mode.py"),
+        tests=("rocketmq/mutants/test_overridden_roles.py", "rocketmq/scenarios/test_controller_mode.py"),
         definitions=("test_sync_state_set_machine.py",),
     ),
     Concern(
         modules=("system_under_test/rocketmq/broker/sending.py",),
-        tests=("scenarios/test_messages_at_borders.py", "scenarios/test_broker_edges.py"),
+        tests=("rocketmq/scenarios/test_messages_at_borders.py", "rocketmq/scenarios/test_broker_edges.py"),
     ),
     Concern(
         modules=("system_under_test/rocketmq/broker/classic",),
-        tests=("scenarios/test_classic_mode.py", "scenarios/test_classic_expiry.py", "mutants/test_classic_mutants.py"),
+        tests=(
+            "rocketmq/scenarios/test_classic_mode.py",
+            "rocketmq/scenarios/test_classic_expiry.py",
+            "rocketmq/mutants/test_classic_mutants.py",
+        ),
     ),
     Concern(
         modules=("system_under_test/rocketmq/broker/ha",),
         tests=(
-            "scenarios/test_controller_mode.py",
-            "scenarios/test_epoch_truncation.py",
-            "mutants/test_overridden_replication.py",
+            "rocketmq/scenarios/test_controller_mode.py",
+            "rocketmq/scenarios/test_epoch_truncation.py",
+            "rocketmq/mutants/test_overridden_replication.py",
         ),
     ),
-    Concern(modules=("system_under_test/rocketmq/broker/ha/batch_push.py",), tests=("scenarios/test_batch_push.py",)),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/ha/batch_push.py",),
+        tests=("rocketmq/scenarios/test_batch_push.py",),
+    ),
     Concern(
         modules=("system_under_test/rocketmq/broker/pop",),
-        tests=("scenarios/test_popping.py", "scenarios/test_popping_in_order.py", "mutants/test_pop_mutants.py"),
+        tests=(
+            "rocketmq/scenarios/test_popping.py",
+            "rocketmq/scenarios/test_popping_in_order.py",
+            "rocketmq/mutants/test_pop_mutants.py",
+        ),
         definitions=("test_pop_ledger.py",),
     ),
     Concern(
         modules=("system_under_test/rocketmq/client",),
-        tests=("unit/rocketmq/test_message_client.py", "scenarios/test_public_answers.py"),
+        tests=("rocketmq/unit/client/test_message_client.py", "rocketmq/scenarios/test_public_answers.py"),
     ),
     Concern(
         modules=(
             "system_under_test/rocketmq/client/logic_queue_client.py",
             "system_under_test/rocketmq/client/static_topic_client.py",
         ),
-        tests=("scenarios/test_static_topics.py", "unit/static_topic/test_moving_queues.py"),
+        tests=("rocketmq/scenarios/test_static_topics.py", "rocketmq/unit/static_topic/test_moving_queues.py"),
     ),
     Concern(
-        modules=("system_under_test/rocketmq/client/replica_choice.py",), tests=("scenarios/test_reads_at_slaves.py",)
+        modules=("system_under_test/rocketmq/client/replica_choice.py",),
+        tests=("rocketmq/scenarios/test_reads_at_slaves.py",),
     ),
     Concern(
         modules=("system_under_test/rocketmq/client/consumer",),
-        tests=("scenarios/test_consumer_groups.py", "scenarios/test_assignment.py"),
+        tests=("rocketmq/scenarios/test_consumer_groups.py", "rocketmq/scenarios/test_assignment.py"),
     ),
     Concern(
         modules=("system_under_test/rocketmq/controller",),
         tests=(
-            "unit/controller",
-            "scenarios/test_controller_scenarios.py",
-            "scenarios/test_controller_membership.py",
-            "mutants/test_controller_mutants.py",
+            "rocketmq/unit/controller",
+            "rocketmq/scenarios/test_controller_scenarios.py",
+            "rocketmq/scenarios/test_controller_membership.py",
+            "rocketmq/mutants/test_controller_mutants.py",
         ),
     ),
     Concern(
         modules=("system_under_test/rocketmq/controller/shared_port.py",),
-        tests=("scenarios/test_controller_deployments.py",),
+        tests=("rocketmq/scenarios/test_controller_deployments.py",),
     ),
     Concern(
         modules=("system_under_test/rocketmq/filter",),
-        tests=("unit/filter/test_sql.py",),
+        tests=("rocketmq/unit/filter/test_sql.py",),
         definitions=("test_sql_filter_against_definition.py",),
     ),
     Concern(
         modules=("system_under_test/rocketmq/nameserver",),
-        tests=("unit/nameserver", "scenarios/test_compatibility.py"),
+        tests=("rocketmq/unit/nameserver", "rocketmq/scenarios/test_compatibility.py"),
     ),
     Concern(
         modules=("system_under_test/rocketmq/proxy",),
-        tests=("scenarios/test_proxy.py", "scenarios/test_proxy_receiving.py", "scenarios/test_proxy_transactions.py"),
+        tests=(
+            "rocketmq/scenarios/test_proxy.py",
+            "rocketmq/scenarios/test_proxy_receiving.py",
+            "rocketmq/scenarios/test_proxy_transactions.py",
+        ),
     ),
     Concern(
         modules=("system_under_test/rocketmq/static_topic",),
-        tests=("unit/static_topic", "scenarios/test_static_topics.py"),
+        tests=("rocketmq/unit/static_topic", "rocketmq/scenarios/test_static_topics.py"),
     ),
     # Pages and files of results.
     Concern(

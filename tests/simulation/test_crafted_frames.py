@@ -16,7 +16,7 @@ from system_under_test.rocketmq.broker.ha import wire
 from system_under_test.rocketmq.controller.protocol import SyncStateSet
 from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.nameserver.registration import Registration
-from tests.scenarios.broker_cluster import CONTROLLERS, GROUP, Cluster, play
+from tests.rocketmq.scenarios.broker_cluster import CONTROLLERS, GROUP, Cluster, play
 
 LONG = "é" * 4_000_000
 """8 MB as it comes in, 24 MB as a frame goes out, where such a letter is an escape of six bytes."""

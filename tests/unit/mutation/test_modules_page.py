@@ -37,7 +37,10 @@ def test_a_module_without_tests_is_named() -> None:
         ),
         ("harness.record.history.pairing", "properties/test_history_properties.py"),  # by way of its package
         ("harness.memory", "unit/harness/test_memory.py"),  # in the text of a program
-        ("harness.environments.simulated.network", "unit/simulated/test_simulated_network.py"),  # named alike
+        (
+            "harness.environments.simulated.network",
+            "unit/harness/environments/simulated/test_simulated_network.py",
+        ),  # named alike
     ],
 )
 def test_a_module_has_the_tests_that_import_it_or_are_named_like_it(module: str, test: str) -> None:

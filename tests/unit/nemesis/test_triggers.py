@@ -37,8 +37,8 @@ from nemesis.target import Nodes, One, Role
 from nemesis.trigger import Trigger, after, when
 from nemesis.vocabulary import Vocabulary
 from stormproof.session import registry
+from tests.unit.harness.environments.simulated.lending import LENT
 from tests.unit.nemesis.systems import WORDS
-from tests.unit.simulated.lending import LENT
 
 POINTS = ("alter-proposed", "became-master", "vote-persisted")
 WITH_POINTS = replace(WORDS, points=POINTS)
@@ -370,7 +370,7 @@ def test_every_kind_of_fault_can_strike_in_the_midst_of_a_step(form: Form, tmp_p
     rows: list[FaultRow] = []
 
     async def course(environment: SimulatedEnvironment) -> None:
-        program = PythonProgram(main="tests.unit.simulated.lending:lend")
+        program = PythonProgram(main="tests.unit.harness.environments.simulated.lending:lend")
         nodes = [NodeSpec(name=name, groups=(), program=program, upgraded=program) for name in ("a", "b", "c")]
         nemesis = Nemesis(
             environment=environment,

@@ -26,6 +26,10 @@ LEAVES = (
 LEAVES += ("harness.reading", "harness.lifetime")
 # The record may be imported by all, and imports none of them.
 RECORD = ("harness.record", "harness.operation")
+# What any system of ours is made of: these rooms know none of those systems.
+COMMON_TO_OUR_SYSTEMS = tuple(
+    f"system_under_test.{room}" for room in ("grpc", "node", "raft", "remoting", "replicated", "runtime", "storage")
+)
 # Package -> prefixes of the project's own modules that it may import. The longest matching package decides.
 ARROWS = {
     "stormproof": PACKAGES,
@@ -39,7 +43,8 @@ ARROWS = {
     "checkers.linearizable.replay": ("checkers.linearizable.replay", "harness.printable"),
     "checkers.transactions.verify": ("checkers.transactions.verify", "harness.printable"),
     "results": ("results", *RECORD, "checkers.verdict", "checkers.anomaly", *LEAVES),
-    "system_under_test": ("system_under_test",),
+    "system_under_test": COMMON_TO_OUR_SYSTEMS,
+    "system_under_test.rocketmq": ("system_under_test.rocketmq", *COMMON_TO_OUR_SYSTEMS),
 }
 # The command line is used by the command alone.
 THE_COMMAND = ("stormproof.cli", "stormproof.command")
@@ -194,6 +199,8 @@ def test_modules_that_import_each_other_would_be_found() -> None:
 
 def test_a_forbidden_import_would_be_found() -> None:
     assert violations("system_under_test.raft.core", "from harness.seed import Seed")
+    assert violations("system_under_test.raft.core", "from system_under_test.rocketmq.topic import Topic")
+    assert not violations("system_under_test.rocketmq.node", "from system_under_test.raft.core import Raft")
     assert violations("results.junit", "def late():\n    import harness.run")
     assert violations("checkers.log.kernel", "from harness import scenario")
     assert not violations("checkers.log.kernel", "from harness.record import history")

@@ -11,73 +11,52 @@ bug to run with. A wrong or unknown setting raises ValueError that names it, bef
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
+from system_under_test.node.assembly import Assembly, Service
+from system_under_test.node.settings import Settings
 from system_under_test.remoting.server import RemotingServer
+from system_under_test.rocketmq import mutants
 from system_under_test.rocketmq.broker.broker import Broker
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.controller import Controller
 from system_under_test.rocketmq.controller.parts import ControllerParts
-from system_under_test.rocketmq.mutants import Mutant, mutant
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.server import NameServer
 from system_under_test.rocketmq.proxy.config import ProxyConfig
 from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.proxy import Proxy
-from system_under_test.rocketmq.settings import Settings, WatchedConfig
 from system_under_test.runtime.host import Host
 
 
-class Service(Protocol):
-    async def start(self) -> None: ...
-
-    async def stop(self) -> None:
-        """A clean stop; also after a `start` that failed or was cancelled."""
-
-
 async def nameserver(host: Host, config: Mapping[str, Any]) -> None:
-    watched = WatchedConfig(config)
-    bug = _mutant(watched)
-    parts = NameServerParts()
-    if bug is not None and bug.nameserver is not None:
-        parts = bug.nameserver(parts)
-    services: list[Service] = [NameServer(host, NameServerConfig.from_json(watched), parts)]
-    if Settings(watched).flag("enableControllerInNamesrv", False):
-        services.append(_controller(host, watched, bug))
-    watched.refuse_unknown()
-    await _run_until_cancelled(host, services)
+    node = Assembly(host, config, mutants)
+    services: list[Service] = [NameServer(host, NameServerConfig.from_json(node.config), node.parts(NameServerParts))]
+    if Settings(node.config).flag("enableControllerInNamesrv", False):
+        services.append(_controller(host, node))
+    await node.run(services)
 
 
 async def controller(host: Host, config: Mapping[str, Any]) -> None:
-    watched = WatchedConfig(config)
-    services = [_controller(host, watched, _mutant(watched))]
-    watched.refuse_unknown()
-    await _run_until_cancelled(host, services)
+    node = Assembly(host, config, mutants)
+    await node.run([_controller(host, node)])
 
 
 async def broker(host: Host, config: Mapping[str, Any]) -> None:
-    watched = WatchedConfig(config)
-    bug = _mutant(watched)
-    parts = BrokerParts()
-    if bug is not None and bug.broker is not None:
-        parts = bug.broker(parts)
-    services: list[Service] = [Broker(host, BrokerConfig.from_json(watched), parts)]
-    if Settings(watched).flag("enableProxy", False):
-        services.append(_proxy(host, watched, bug))
-    watched.refuse_unknown()
-    await _run_until_cancelled(host, services)
+    node = Assembly(host, config, mutants)
+    services: list[Service] = [Broker(host, BrokerConfig.from_json(node.config), node.parts(BrokerParts))]
+    if Settings(node.config).flag("enableProxy", False):
+        services.append(_proxy(host, node))
+    await node.run(services)
 
 
 async def proxy(host: Host, config: Mapping[str, Any]) -> None:
-    watched = WatchedConfig(config)
-    services = [_proxy(host, watched, _mutant(watched))]
-    watched.refuse_unknown()
-    await _run_until_cancelled(host, services)
+    node = Assembly(host, config, mutants)
+    await node.run([_proxy(host, node)])
 
 
 class ControllerService:
@@ -96,41 +75,9 @@ class ControllerService:
         await self._controller.stop()
 
 
-def _controller(host: Host, config: Mapping[str, Any], bug: Mutant | None) -> ControllerService:
-    parts = ControllerParts()
-    if bug is not None and bug.controller is not None:
-        parts = bug.controller(parts)
-    return ControllerService(host, ControllerConfig.from_json(config), parts)
+def _controller(host: Host, node: Assembly) -> ControllerService:
+    return ControllerService(host, ControllerConfig.from_json(node.config), node.parts(ControllerParts))
 
 
-def _proxy(host: Host, config: Mapping[str, Any], bug: Mutant | None) -> Proxy:
-    parts = ProxyParts()
-    if bug is not None and bug.proxy is not None:
-        parts = bug.proxy(parts)
-    return Proxy(host, ProxyConfig.from_json(config), parts)
-
-
-def _mutant(config: Mapping[str, Any]) -> Mutant | None:
-    name = config.get("mutant")
-    if name is None:
-        return None
-    if not isinstance(name, str):
-        raise ValueError(f"mutant: expected a name, got {name!r}")
-    try:
-        return mutant(name)
-    except ValueError as error:
-        raise ValueError(f"mutant: {error}") from error
-
-
-async def _run_until_cancelled(host: Host, services: Sequence[Service]) -> None:
-    """Start in order, then wait; when cancelled stop in the opposite order, those that were still starting too."""
-    begun: list[Service] = []
-    try:
-        for service in services:
-            begun.append(service)
-            await service.start()
-        host.log("running")
-        await asyncio.Event().wait()
-    finally:
-        for service in reversed(begun):
-            await service.stop()
+def _proxy(host: Host, node: Assembly) -> Proxy:
+    return Proxy(host, ProxyConfig.from_json(node.config), node.parts(ProxyParts))

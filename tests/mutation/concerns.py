@@ -592,7 +592,6 @@ OTHERS = (
         modules=("workloads/systems/rocketmq",),
         tests=(
             "rocketmq/unit/adapter/test_rocketmq_deployments.py",
-            "rocketmq/unit/test_settings.py",
             "simulation/test_deployments.py",
         ),
     ),
@@ -649,6 +648,14 @@ OTHERS = (
         definitions=("test_remoting_under_storm.py", "test_malformed_inputs.py"),
     ),
     Concern(modules=("system_under_test/grpc",), tests=("unit/system_under_test/grpc",)),
+    Concern(
+        modules=("system_under_test/node",),
+        tests=(
+            "unit/system_under_test/node",
+            "rocketmq/unit/test_node.py",
+            "rocketmq/mutants/test_overridden_roles.py",
+        ),
+    ),
     Concern(
         modules=("system_under_test/runtime",), tests=("unit/system_under_test/runtime", "conformance/test_hosts.py")
     ),

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from system_under_test.node.settings import Settings
 from system_under_test.raft.driver import RaftConfig
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.controller.protocol import MalformedRequest
-from system_under_test.rocketmq.settings import Settings
 
 MAX_NUMBER: Final = 2**31 - 1
 """Of a setting that is changed while the controller runs; of milliseconds these are 24 days."""

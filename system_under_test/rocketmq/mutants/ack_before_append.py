@@ -7,11 +7,9 @@ are acked after they are appended.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
 
@@ -48,8 +46,8 @@ class AckThenAppend:
             self._held.clear()
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, appender=AckThenAppend)
-
-
-MUTANT = Mutant(name="ack-before-append", breaks="every member of the SyncStateSet holds what it acked", broker=_broker)
+MUTANT = Mutant(
+    name="ack-before-append",
+    breaks="every member of the SyncStateSet holds what it acked",
+    parts=(BrokerParts(appender=AckThenAppend),),
+)

@@ -6,12 +6,10 @@ to a consumer is as safe as an acknowledged send.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.acknowledgement import send_on
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class HastyAcks(PopService):
@@ -19,8 +17,8 @@ class HastyAcks(PopService):
         send_on(self._host, self.mastership, end_offset)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=HastyAcks)
-
-
-MUTANT = Mutant(name="ack-before-replicated", breaks="an acknowledged message does not come again", broker=_broker)
+MUTANT = Mutant(
+    name="ack-before-replicated",
+    breaks="an acknowledged message does not come again",
+    parts=(BrokerParts(pop_service=HastyAcks),),
+)

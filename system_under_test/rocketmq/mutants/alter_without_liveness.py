@@ -6,18 +6,17 @@ admitted all the same: the set has a member that acks nothing, and that nobody c
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.heartbeat import Liveness
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.state_machine import (
     AlterSyncStateSet,
     Group,
     Refusal,
+    Rules,
     to_living_replicas,
     unknown_member,
 )
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def to_known_replicas(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
@@ -25,9 +24,9 @@ def to_known_replicas(group: Group, request: AlterSyncStateSet, liveness: Livene
     return unknown_member(unknown[0]) if unknown else None
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    checks = tuple(to_known_replicas if check is to_living_replicas else check for check in parts.rules.alter_checks)
-    return replace(parts, rules=replace(parts.rules, alter_checks=checks))
-
-
-MUTANT = Mutant(name="alter-without-liveness", breaks="a member of a new SyncStateSet is alive", controller=_controller)
+CHECKS = tuple(to_known_replicas if check is to_living_replicas else check for check in Rules().alter_checks)
+MUTANT = Mutant(
+    name="alter-without-liveness",
+    breaks="a member of a new SyncStateSet is alive",
+    parts=(ControllerParts(rules=Rules(alter_checks=CHECKS)),),
+)

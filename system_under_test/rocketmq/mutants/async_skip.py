@@ -5,11 +5,9 @@ Broken rule: progress is what is delivered without a gap, and what is not is tri
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.delay_service import DelayLevel
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message
 
 
@@ -19,8 +17,8 @@ class Skipping(DelayLevel):
             self._delivered(message, 0)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, delay_level=Skipping)
-
-
-MUTANT = Mutant(name="async-skip", breaks="a delayed message that was acked is delivered", broker=_broker)
+MUTANT = Mutant(
+    name="async-skip",
+    breaks="a delayed message that was acked is delivered",
+    parts=(BrokerParts(delay_level=Skipping),),
+)

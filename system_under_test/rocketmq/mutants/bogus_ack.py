@@ -6,18 +6,16 @@ rule: a slave holds only what its master has sent it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def _if_it_grows(offset: int, acked_offset: int, max_offset: int) -> bool:
     return acked_offset <= offset
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, is_possible_ack=_if_it_grows)
-
-
-MUTANT = Mutant(name="bogus-ack", breaks="every member of the SyncStateSet holds what it acked", broker=_broker)
+MUTANT = Mutant(
+    name="bogus-ack",
+    breaks="every member of the SyncStateSet holds what it acked",
+    parts=(BrokerParts(is_possible_ack=_if_it_grows),),
+)

@@ -7,13 +7,12 @@ message before it is compared with another.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.message import BLANK_BYTES, peek_size
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.store_config import StorageParts
 
 
 class TailKept(CommitLog):
@@ -27,9 +26,8 @@ async def as_it_is(store: MessageStore) -> None:
     return
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    storage = replace(parts.storage, commit_log=TailKept)
-    return replace(parts, storage=storage, cut_before_following=as_it_is)
-
-
-MUTANT = Mutant(name="boundary-not-cut", breaks="replicas hold the same bytes at the same offset", broker=_broker)
+MUTANT = Mutant(
+    name="boundary-not-cut",
+    breaks="replicas hold the same bytes at the same offset",
+    parts=(BrokerParts(storage=StorageParts(commit_log=TailKept), cut_before_following=as_it_is),),
+)

@@ -5,11 +5,9 @@ Broken rule: a slave is caught up as of the time at which it held all that its m
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class BatchwiseMastership(Mastership):
@@ -17,8 +15,8 @@ class BatchwiseMastership(Mastership):
         return sent_end
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, mastership=BatchwiseMastership)
-
-
-MUTANT = Mutant(name="caught-up-by-batch", breaks="who is in the SyncStateSet has kept up", broker=_broker)
+MUTANT = Mutant(
+    name="caught-up-by-batch",
+    breaks="who is in the SyncStateSet has kept up",
+    parts=(BrokerParts(mastership=BatchwiseMastership),),
+)

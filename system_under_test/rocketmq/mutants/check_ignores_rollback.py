@@ -5,11 +5,9 @@ Broken rule: a transaction ends as its producer says, however the broker hears o
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.transactions import Transactions
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.transaction_protocol import Decision, EndTransaction
 
 
@@ -18,10 +16,8 @@ class Committing(Transactions):
         return Decision.COMMIT if request.is_answer else request.decision
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, transactions=Committing)
-
-
 MUTANT = Mutant(
-    name="check-ignores-rollback", breaks="a message of a transaction is seen only if it commits", broker=_broker
+    name="check-ignores-rollback",
+    breaks="a message of a transaction is seen only if it commits",
+    parts=(BrokerParts(transactions=Committing),),
 )

@@ -8,13 +8,12 @@ and no offset of the group passes it before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.acknowledgement import send_on
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.queue_read import QueueRead
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.pop_protocol import PopAnswer, PopRequest
 
 LATER_S = 0.5
@@ -40,8 +39,8 @@ class HastyPops(PopService):
                 send_on(self._host, self.mastership, put.end_offset)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=HastyPops)
-
-
-MUTANT = Mutant(name="checkpoint-after-reply", breaks="a popped message comes until it is acknowledged", broker=_broker)
+MUTANT = Mutant(
+    name="checkpoint-after-reply",
+    breaks="a popped message comes until it is acknowledged",
+    parts=(BrokerParts(pop_service=HastyPops),),
+)

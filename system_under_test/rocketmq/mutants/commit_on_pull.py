@@ -6,19 +6,17 @@ is consumed is committed, which the consumer alone knows.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.message_protocol import PullRequest
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def what_was_given(request: PullRequest, next_offset: int) -> int | None:
     return next_offset
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, committed_by_pull=what_was_given)
-
-
-MUTANT = Mutant(name="commit-on-pull", breaks="a group passes over no message", broker=_broker)
+MUTANT = Mutant(
+    name="commit-on-pull",
+    breaks="a group passes over no message",
+    parts=(BrokerParts(committed_by_pull=what_was_given),),
+)

@@ -6,12 +6,10 @@ when it is elected. Broken rule: the confirm offset stays while a member is disc
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.confirm_offset import least_acked_offset, master_confirm_offset
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class ConfirmedByThePresent(Mastership):
@@ -20,8 +18,8 @@ class ConfirmedByThePresent(Mastership):
         return master_confirm_offset(self.confirm_offset, least_acked_offset(present, self._acked))
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, mastership=ConfirmedByThePresent)
-
-
-MUTANT = Mutant(name="confirm-skips-missing", breaks="consumers never read what may still be cut", broker=_broker)
+MUTANT = Mutant(
+    name="confirm-skips-missing",
+    breaks="consumers never read what may still be cut",
+    parts=(BrokerParts(mastership=ConfirmedByThePresent),),
+)

@@ -6,10 +6,9 @@ once. Broken rule: a slave's confirm offset is the lesser of the master's and it
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.storage.store_config import StorageParts
 
 
 def as_in_the_header(current: int, header_confirm_offset: int, own_max_offset: int) -> int:
@@ -20,10 +19,8 @@ def as_announced(offset: int, log_end: int) -> int:
     return offset
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(
-        parts, slave_confirm_offset=as_in_the_header, storage=replace(parts.storage, confirmable=as_announced)
-    )
-
-
-MUTANT = Mutant(name="confirm-without-min", breaks="consumers never read what may still be cut", broker=_broker)
+MUTANT = Mutant(
+    name="confirm-without-min",
+    breaks="consumers never read what may still be cut",
+    parts=(BrokerParts(slave_confirm_offset=as_in_the_header, storage=StorageParts(confirmable=as_announced)),),
+)

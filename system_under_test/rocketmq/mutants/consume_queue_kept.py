@@ -6,11 +6,10 @@ messages that come in their place are taken for known ones. Broken rule: consume
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.consume_queue import ConsumeQueue
+from system_under_test.storage.store_config import StorageParts
 
 
 class KeptQueue(ConsumeQueue):
@@ -20,10 +19,8 @@ class KeptQueue(ConsumeQueue):
         """Leave the entries where they are."""
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, consume_queue=KeptQueue))
-
-
 MUTANT = Mutant(
-    name="consume-queue-kept", breaks="readers of all replicas see the log and nothing else", broker=_broker
+    name="consume-queue-kept",
+    breaks="readers of all replicas see the log and nothing else",
+    parts=(BrokerParts(storage=StorageParts(consume_queue=KeptQueue)),),
 )

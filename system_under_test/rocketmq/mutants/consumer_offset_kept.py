@@ -7,11 +7,11 @@ rule: every cut of the log lowers consumer offsets to what is left.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
+from system_under_test.storage.store_config import StorageParts
 
 
 class KeptOffsets(ConsumerOffsets):
@@ -19,8 +19,8 @@ class KeptOffsets(ConsumerOffsets):
         """Leave them where they are."""
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, consumer_offsets=KeptOffsets))
-
-
-MUTANT = Mutant(name="consumer-offset-kept", breaks="a group passes over no acked message", broker=_broker)
+MUTANT = Mutant(
+    name="consumer-offset-kept",
+    breaks="a group passes over no acked message",
+    parts=(BrokerParts(storage=StorageParts(consumer_offsets=KeptOffsets)),),
+)

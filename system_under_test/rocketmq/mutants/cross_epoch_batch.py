@@ -7,10 +7,9 @@ next master as those of the one before. Broken rule: a batch ends with its epoch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.epoch_file import EpochEntry
 
 
@@ -18,8 +17,8 @@ def end_of_the_log(entries: Sequence[EpochEntry], position: int, max_offset: int
     return max_offset
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, batch_end=end_of_the_log)
-
-
-MUTANT = Mutant(name="cross-epoch-batch", breaks="an epoch's bytes are of one master", broker=_broker)
+MUTANT = Mutant(
+    name="cross-epoch-batch",
+    breaks="an epoch's bytes are of one master",
+    parts=(BrokerParts(batch_end=end_of_the_log),),
+)

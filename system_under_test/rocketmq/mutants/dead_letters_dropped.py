@@ -5,13 +5,11 @@ Nobody ever sees it again. Broken rule: what a group could not consume is kept i
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.retries import Return, what_becomes_of
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import DEAD_LETTER_PREFIX, SendBackRequest
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message
 
 
@@ -20,8 +18,8 @@ def dropped(message: Message, request: SendBackRequest, group: ConsumerGroup) ->
     return None if becomes.topic.startswith(DEAD_LETTER_PREFIX) else becomes
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, what_becomes_of=dropped)
-
-
-MUTANT = Mutant(name="dead-letters-dropped", breaks="what failed comes again, or is a dead letter", broker=_broker)
+MUTANT = Mutant(
+    name="dead-letters-dropped",
+    breaks="what failed comes again, or is a dead letter",
+    parts=(BrokerParts(what_becomes_of=dropped),),
+)

@@ -7,14 +7,12 @@ master lives, a dead master is replaced.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.heartbeat import Liveness, LivenessTable
 from system_under_test.rocketmq.controller.masters import needs_master
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.rocketmq.controller.state_machine import Group
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def master_on_record(group: Group, liveness: Liveness) -> ReplicaInfo:
@@ -31,10 +29,8 @@ def needs_master_unless_settled(group: Group, liveness: LivenessTable, leading_s
     return needs_master(group, liveness, leading_since_ns)
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, registration_answer=master_on_record, needs_master=needs_master_unless_settled)
-
-
 MUTANT = Mutant(
-    name="dead-master-returned", breaks="a dead master is replaced while another may be elected", controller=_controller
+    name="dead-master-returned",
+    breaks="a dead master is replaced while another may be elected",
+    parts=(ControllerParts(registration_answer=master_on_record, needs_master=needs_master_unless_settled),),
 )

@@ -8,11 +8,9 @@ does not know to be replicated has an unknown outcome.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class MastershipThatAcksAtItsEnd(Mastership):
@@ -21,8 +19,8 @@ class MastershipThatAcksAtItsEnd(Mastership):
         super().end()
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, mastership=MastershipThatAcksAtItsEnd)
-
-
-MUTANT = Mutant(name="demotion-acks", breaks="what is acknowledged is held by all of the SyncStateSet", broker=_broker)
+MUTANT = Mutant(
+    name="demotion-acks",
+    breaks="what is acknowledged is held by all of the SyncStateSet",
+    parts=(BrokerParts(mastership=MastershipThatAcksAtItsEnd),),
+)

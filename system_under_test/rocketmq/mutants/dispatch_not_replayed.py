@@ -7,11 +7,10 @@ part ends.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.consume_queue import ConsumeQueue
+from system_under_test.storage.store_config import StorageParts
 
 
 class ClosingRanks(ConsumeQueue):
@@ -29,9 +28,8 @@ def resumes_at_log_end(queues_end: int, log_end: int) -> int:
     return log_end
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    storage = replace(parts.storage, dispatch_resumes_at=resumes_at_log_end, consume_queue=ClosingRanks)
-    return replace(parts, storage=storage)
-
-
-MUTANT = Mutant(name="dispatch-not-replayed", breaks="every acked message can be read from its queue", broker=_broker)
+MUTANT = Mutant(
+    name="dispatch-not-replayed",
+    breaks="every acked message can be read from its queue",
+    parts=(BrokerParts(storage=StorageParts(dispatch_resumes_at=resumes_at_log_end, consume_queue=ClosingRanks)),),
+)

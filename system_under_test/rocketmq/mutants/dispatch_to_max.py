@@ -6,18 +6,17 @@ away when it returns: a consumer has read what never was. Broken rule: consumers
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.storage.store_config import StorageParts
 
 
 def _own_max(confirm_offset: int, max_offset: int) -> int:
     return max_offset
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, dispatch_limit=_own_max))
-
-
-MUTANT = Mutant(name="dispatch-to-max", breaks="consumers never read what may still be cut", broker=_broker)
+MUTANT = Mutant(
+    name="dispatch-to-max",
+    breaks="consumers never read what may still be cut",
+    parts=(BrokerParts(storage=StorageParts(dispatch_limit=_own_max)),),
+)

@@ -7,12 +7,11 @@ count by distinct members.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.ha.mastership import Mastership, SlaveConnection
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class MastershipByConnections(Mastership):
@@ -53,8 +52,8 @@ class MastershipByConnections(Mastership):
         return sorted(acked, reverse=True)[count - 1] if len(acked) >= count else -1
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, mastership=MastershipByConnections)
-
-
-MUTANT = Mutant(name="double-connection-ack", breaks="distinct members hold an acked message", broker=_broker)
+MUTANT = Mutant(
+    name="double-connection-ack",
+    breaks="distinct members hold an acked message",
+    parts=(BrokerParts(mastership=MastershipByConnections),),
+)

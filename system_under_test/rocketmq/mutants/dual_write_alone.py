@@ -6,11 +6,9 @@ under asynchronous flush, its power, has lost what was acknowledged.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class LonelyMastership(ClassicMastership):
@@ -21,8 +19,8 @@ class LonelyMastership(ClassicMastership):
         return self.store.max_offset
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, classic_mastership=LonelyMastership)
-
-
-MUTANT = Mutant(name="dual-write-alone", breaks="what a dual-write master acked is on a slave as well", broker=_broker)
+MUTANT = Mutant(
+    name="dual-write-alone",
+    breaks="what a dual-write master acked is on a slave as well",
+    parts=(BrokerParts(classic_mastership=LonelyMastership),),
+)

@@ -9,14 +9,13 @@ change.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.raft.driver import NotLeader, RaftNode
 from system_under_test.rocketmq.controller.key_value import KeyValueStore, Result
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, command_of
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.runtime.host import Host
 
 
@@ -41,15 +40,12 @@ async def append_what_changes(host: Host, raft: RaftNode, state: ReplicatedState
     return await raft.propose(entry) if unchanged is None else unchanged
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(
-        parts,
-        unchanged_barrier=believed_leadership,
-        transaction_barrier=believed_leadership,
-        propose=append_what_changes,
-    )
-
-
 MUTANT = Mutant(
-    name="empty-write-skips-log", breaks="an answer shows every write completed before it", controller=_controller
+    name="empty-write-skips-log",
+    breaks="an answer shows every write completed before it",
+    parts=(
+        ControllerParts(
+            unchanged_barrier=believed_leadership, transaction_barrier=believed_leadership, propose=append_what_changes
+        ),
+    ),
 )

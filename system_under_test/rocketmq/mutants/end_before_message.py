@@ -6,15 +6,13 @@ more. Broken rule: whoever holds the end holds the message.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.putting import Pending
 from system_under_test.rocketmq.broker.transactions import Transactions, end_of, whole_of
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.transaction_protocol import Decision
 from system_under_test.storage.message import Message
 
@@ -28,8 +26,8 @@ class EndFirst(Transactions):
         return self._puts.put(mastership, self._waiting.place(whole_of(half)))
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, transactions=EndFirst)
-
-
-MUTANT = Mutant(name="end-before-message", breaks="a message that its producer commits is seen", broker=_broker)
+MUTANT = Mutant(
+    name="end-before-message",
+    breaks="a message that its producer commits is seen",
+    parts=(BrokerParts(transactions=EndFirst),),
+)

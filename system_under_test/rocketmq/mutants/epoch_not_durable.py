@@ -6,14 +6,13 @@ name, and they count as those of the epoch before. Broken rule: an epoch is dura
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.runtime.host import Disk
 from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.record_file import RecordFile, framed
+from system_under_test.storage.store_config import StorageParts
 
 
 class UnsyncedRecord(RecordFile):
@@ -45,8 +44,8 @@ def _epoch_file(disk: Disk, path: str) -> EpochFile:
     return EpochFile(disk, path, UnsyncedRecord)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, epoch_file=_epoch_file))
-
-
-MUTANT = Mutant(name="epoch-not-durable", breaks="replicas hold the same bytes at the same offset", broker=_broker)
+MUTANT = Mutant(
+    name="epoch-not-durable",
+    breaks="replicas hold the same bytes at the same offset",
+    parts=(BrokerParts(storage=StorageParts(epoch_file=_epoch_file)),),
+)

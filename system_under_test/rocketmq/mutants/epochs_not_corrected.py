@@ -7,11 +7,10 @@ that another master wrote it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.epoch_file import EpochFile
+from system_under_test.storage.store_config import StorageParts
 
 
 class UncorrectedEpochs(EpochFile):
@@ -23,12 +22,8 @@ class UncorrectedEpochs(EpochFile):
         await super().append(master_epoch, start_offset if newest is None else max(start_offset, newest.start_offset))
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, epoch_file=UncorrectedEpochs))
-
-
 MUTANT = Mutant(
     name="epochs-not-corrected",
     breaks="equal epochs with equal starts mean equal bytes on all replicas",
-    broker=_broker,
+    parts=(BrokerParts(storage=StorageParts(epoch_file=UncorrectedEpochs)),),
 )

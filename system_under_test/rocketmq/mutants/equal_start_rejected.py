@@ -6,10 +6,8 @@ be told from its own. Broken rule: a master's epoch is recorded also when the on
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts, enter_epoch
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile
 
@@ -23,8 +21,8 @@ async def enter_only_with_bytes_between(
     return await enter_epoch(host, epochs, master_epoch, start_offset)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, enter_epoch=enter_only_with_bytes_between)
-
-
-MUTANT = Mutant(name="equal-start-rejected", breaks="an epoch's bytes are of one master", broker=_broker)
+MUTANT = Mutant(
+    name="equal-start-rejected",
+    breaks="an epoch's bytes are of one master",
+    parts=(BrokerParts(enter_epoch=enter_only_with_bytes_between),),
+)

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.sync_state_set import SetView
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def newcomers_do_not_count_yet(view: SetView, proposed: tuple[int, ...]) -> SetView:
     return replace(view, proposed=tuple(member for member in proposed if member in view.members))
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, begin_alter=newcomers_do_not_count_yet)
-
-
-MUTANT = Mutant(name="expand-local-ack", breaks="whoever may be elected has acked", broker=_broker)
+MUTANT = Mutant(
+    name="expand-local-ack",
+    breaks="whoever may be elected has acked",
+    parts=(BrokerParts(begin_alter=newcomers_do_not_count_yet),),
+)

@@ -7,11 +7,11 @@ one where a page ends early. Broken rule: what a reader is sent past was held ag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message_filter import MessageFilter, select_messages
+from system_under_test.storage.store_config import StorageParts
 
 
 def begun_counts_as_passed(
@@ -27,8 +27,8 @@ def begun_counts_as_passed(
     return messages, passed + is_full
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, select_messages=begun_counts_as_passed))
-
-
-MUTANT = Mutant(name="filter-skips-one", breaks="a filter takes away nothing that its reader wants", broker=_broker)
+MUTANT = Mutant(
+    name="filter-skips-one",
+    breaks="a filter takes away nothing that its reader wants",
+    parts=(BrokerParts(storage=StorageParts(select_messages=begun_counts_as_passed)),),
+)

@@ -7,15 +7,14 @@ after the fsync that covers it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.runtime.host import Host
 from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.flush import AsyncFlush
 from system_under_test.storage.message_store import MessageStore, StoreConfig
+from system_under_test.storage.store_config import StorageParts
 
 
 class LyingFlush(AsyncFlush):
@@ -33,12 +32,8 @@ def _written_counts_as_durable(store: MessageStore, config: BrokerConfig) -> int
     return store.max_offset
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(
-        parts,
-        storage=replace(parts.storage, flusher=_lying_flusher),
-        own_acked_offset=_written_counts_as_durable,
-    )
-
-
-MUTANT = Mutant(name="flush-lie", breaks="acked messages survive a loss of power under sync flush", broker=_broker)
+MUTANT = Mutant(
+    name="flush-lie",
+    breaks="acked messages survive a loss of power under sync flush",
+    parts=(BrokerParts(storage=StorageParts(flusher=_lying_flusher), own_acked_offset=_written_counts_as_durable),),
+)

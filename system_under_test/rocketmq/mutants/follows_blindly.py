@@ -7,11 +7,9 @@ a part of its master's.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message_store import MessageStore
 
 
@@ -19,8 +17,8 @@ async def as_if_equal(store: MessageStore, remoting: RemotingClient, master: str
     return store.max_offset
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, end_in_common=as_if_equal)
-
-
-MUTANT = Mutant(name="follows-blindly", breaks="a slave holds what its master holds", broker=_broker)
+MUTANT = Mutant(
+    name="follows-blindly",
+    breaks="a slave holds what its master holds",
+    parts=(BrokerParts(end_in_common=as_if_equal),),
+)

@@ -7,22 +7,16 @@ rule: a slave follows whom the controllers name.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def only_from_silence(hears_former: bool) -> bool:
     return not hears_former
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, turns_to_new_master=only_from_silence)
-
-
 MUTANT = Mutant(
     name="former-master-followed",
     breaks="who is well and connected comes back into the SyncStateSet",
-    broker=_broker,
+    parts=(BrokerParts(turns_to_new_master=only_from_silence),),
 )

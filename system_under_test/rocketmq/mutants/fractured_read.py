@@ -7,11 +7,10 @@ after it, and so more money than there is. Broken rule: a transaction happens at
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.key_value import KeyValueStore, Result, transaction
 from system_under_test.rocketmq.controller.parts import ControllerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.runtime.host import Host
 
 BETWEEN_READS_S = 0.02
@@ -25,8 +24,8 @@ async def one_by_one(host: Host, store: KeyValueStore, command: bytes) -> Result
     return Result(succeeded=True, value=shown)
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, read_transaction=one_by_one)
-
-
-MUTANT = Mutant(name="fractured-read", breaks="a transaction reads all keys at one moment", controller=_controller)
+MUTANT = Mutant(
+    name="fractured-read",
+    breaks="a transaction reads all keys at one moment",
+    parts=(ControllerParts(read_transaction=one_by_one),),
+)

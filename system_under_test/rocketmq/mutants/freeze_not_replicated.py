@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.static_topics import StaticTopics, TopicRecord
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic
 
 
@@ -31,8 +31,8 @@ class OnlyGained(StaticTopics):
         return replace(super()._written(mastership, before, self._announced[topic.name]), topic=topic)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, static_topics=OnlyGained)
-
-
-MUTANT = Mutant(name="freeze-not-replicated", breaks="a segment that was frozen stays so", broker=_broker)
+MUTANT = Mutant(
+    name="freeze-not-replicated",
+    breaks="a segment that was frozen stays so",
+    parts=(BrokerParts(static_topics=OnlyGained),),
+)

@@ -7,12 +7,12 @@ after a failed fsync nothing is vouched for any more.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.runtime.host import DiskError, File
 from system_under_test.storage.commit_log import CommitLog
+from system_under_test.storage.store_config import StorageParts
 
 
 class HopefulLog(CommitLog):
@@ -21,8 +21,8 @@ class HopefulLog(CommitLog):
             await file.fsync()
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, commit_log=HopefulLog))
-
-
-MUTANT = Mutant(name="fsync-error-ignored", breaks="what is vouched for as durable is durable", broker=_broker)
+MUTANT = Mutant(
+    name="fsync-error-ignored",
+    breaks="what is vouched for as durable is durable",
+    parts=(BrokerParts(storage=StorageParts(commit_log=HopefulLog)),),
+)

@@ -6,12 +6,10 @@ more.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.group_members import Group, GroupMembers
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class Ghosts(GroupMembers):
@@ -22,8 +20,6 @@ class Ghosts(GroupMembers):
         return ()
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, group_members=Ghosts)
-
-
-MUTANT = Mutant(name="ghost-members", breaks="every group consumes all queues", broker=_broker)
+MUTANT = Mutant(
+    name="ghost-members", breaks="every group consumes all queues", parts=(BrokerParts(group_members=Ghosts),)
+)

@@ -6,11 +6,9 @@ transaction is seen if and only if it commits.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.transactions import Transactions
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.new_message import NewMessage
 
 
@@ -20,8 +18,8 @@ class Visible(Transactions):
         return message
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, transactions=Visible)
-
-
-MUTANT = Mutant(name="half-visible", breaks="a message of a transaction is seen only if it commits", broker=_broker)
+MUTANT = Mutant(
+    name="half-visible",
+    breaks="a message of a transaction is seen only if it commits",
+    parts=(BrokerParts(transactions=Visible),),
+)

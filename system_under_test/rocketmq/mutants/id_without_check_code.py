@@ -6,11 +6,9 @@ handed to the applicant as though it had only lost the answer. Broken rule: an i
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.parts import ControllerParts
-from system_under_test.rocketmq.controller.state_machine import ApplyBrokerId, Group, owns_id
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.rocketmq.controller.state_machine import ApplyBrokerId, Group, Rules, owns_id
 
 FIRST_ELECTION = 1
 """The SyncStateSet epoch of a group that had an election and no Alter yet."""
@@ -20,8 +18,8 @@ def takes_its_word(group: Group, request: ApplyBrokerId) -> bool:
     return group.sync_state_set_epoch > FIRST_ELECTION or owns_id(group, request)
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, rules=replace(parts.rules, owns_id=takes_its_word))
-
-
-MUTANT = Mutant(name="id-without-check-code", breaks="an id belongs to one broker", controller=_controller)
+MUTANT = Mutant(
+    name="id-without-check-code",
+    breaks="an id belongs to one broker",
+    parts=(ControllerParts(rules=Rules(owns_id=takes_its_word)),),
+)

@@ -7,13 +7,12 @@ with what the state here would be by it. Broken rule: a change is answered after
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from typing import Any
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.raft.driver import LeadershipLost, RaftNode
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.replicated_state import ReplicatedState
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.runtime.host import Host
 
 QUORUM_WAIT_S = 2.5
@@ -26,10 +25,8 @@ async def append_and_answer(host: Host, raft: RaftNode, state: ReplicatedState, 
         return copy.deepcopy(state).apply(entry)
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, propose=append_and_answer)
-
-
 MUTANT = Mutant(
-    name="ignore-append-result", breaks="what was answered as done is done, and stays", controller=_controller
+    name="ignore-append-result",
+    breaks="what was answered as done is done, and stays",
+    parts=(ControllerParts(propose=append_and_answer),),
 )

@@ -8,12 +8,10 @@ controller takes a member out of the SyncStateSet.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts, role_is_due
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 SILENCE_S = 1.0
 
@@ -35,8 +33,8 @@ def _masters_stay(acted: Acted, info: ReplicaInfo, is_master: bool) -> bool:
     return not is_master and role_is_due(acted, info, is_master)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, role_is_due=_masters_stay, mastership=StubbornMastership)
-
-
-MUTANT = Mutant(name="ignore-demotion", breaks="one master at a time gathers acks", broker=_broker)
+MUTANT = Mutant(
+    name="ignore-demotion",
+    breaks="one master at a time gathers acks",
+    parts=(BrokerParts(role_is_due=_masters_stay, mastership=StubbornMastership),),
+)

@@ -6,11 +6,10 @@ rule: what a checkpoint vouches for is durable.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.key_index import KeyIndex
+from system_under_test.storage.store_config import StorageParts
 
 
 class InMemory(KeyIndex):
@@ -18,8 +17,8 @@ class InMemory(KeyIndex):
         return {}
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, key_index=InMemory))
-
-
-MUTANT = Mutant(name="index-not-durable", breaks="a message can be found by its key", broker=_broker)
+MUTANT = Mutant(
+    name="index-not-durable",
+    breaks="a message can be found by its key",
+    parts=(BrokerParts(storage=StorageParts(key_index=InMemory)),),
+)

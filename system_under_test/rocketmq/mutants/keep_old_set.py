@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.sync_state_set import SetView
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import SyncStateSet
-from system_under_test.rocketmq.controller.state_machine import Group, elected
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.rocketmq.controller.state_machine import Group, Rules, elected
 
 
 def elected_into_the_old_set(group: Group, master: int | None) -> Group:
@@ -25,12 +25,8 @@ def alone(own_id: int, announced: SyncStateSet) -> SetView:
     return SetView(confirmed=SyncStateSet.of((own_id,), announced.epoch))
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, rules=replace(parts.rules, elected=elected_into_the_old_set))
-
-
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, first_view=alone)
-
-
-MUTANT = Mutant(name="keep-old-set", breaks="whoever may be elected has acked", controller=_controller, broker=_broker)
+MUTANT = Mutant(
+    name="keep-old-set",
+    breaks="whoever may be elected has acked",
+    parts=(ControllerParts(rules=Rules(elected=elected_into_the_old_set)), BrokerParts(first_view=alone)),
+)

@@ -5,13 +5,11 @@ Breaks the rule that no learner is ever master: nobody waits for a learner, so i
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.heartbeat import Liveness
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import BrokerReport
-from system_under_test.rocketmq.controller.state_machine import Group, living_candidates
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.rocketmq.controller.state_machine import Group, Rules, living_candidates
 
 
 def learners_too(group: Group, liveness: Liveness, unclean: bool) -> tuple[BrokerReport, ...]:
@@ -22,8 +20,8 @@ def learners_too(group: Group, liveness: Liveness, unclean: bool) -> tuple[Broke
     return tuple(report for report in reports if report is not None)
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, rules=replace(parts.rules, candidates=learners_too))
-
-
-MUTANT = Mutant(name="learner-elected", breaks="no learner is ever master", controller=_controller)
+MUTANT = Mutant(
+    name="learner-elected",
+    breaks="no learner is ever master",
+    parts=(ControllerParts(rules=Rules(candidates=learners_too)),),
+)

@@ -5,13 +5,11 @@ Broken rule: in order, what is left comes again before anything that lies behind
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.ledger import OpenCheckpoint
 from system_under_test.rocketmq.broker.pop.queue_read import QueueKey
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class SkippingPops(PopService):
@@ -22,9 +20,9 @@ class SkippingPops(PopService):
         return super().last_ordered(key)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=SkippingPops)
-
-
-MUTANT = Mutant(name="left-over-skipped", breaks="in order, what is left comes again first", broker=_broker)
+MUTANT = Mutant(
+    name="left-over-skipped",
+    breaks="in order, what is left comes again first",
+    parts=(BrokerParts(pop_service=SkippingPops),),
+)
 """Needs clients that pop in order."""

@@ -6,11 +6,9 @@ or was paused, still takes itself for the leader and answers from a state that o
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.raft.driver import NotLeader, RaftNode
 from system_under_test.rocketmq.controller.parts import ControllerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 async def no_barrier(raft: RaftNode) -> None:
@@ -18,8 +16,8 @@ async def no_barrier(raft: RaftNode) -> None:
         raise NotLeader(raft.leader)
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, read_barrier=no_barrier, transaction_barrier=no_barrier)
-
-
-MUTANT = Mutant(name="local-read", breaks="a read sees every write completed before it", controller=_controller)
+MUTANT = Mutant(
+    name="local-read",
+    breaks="a read sees every write completed before it",
+    parts=(ControllerParts(read_barrier=no_barrier, transaction_barrier=no_barrier),),
+)

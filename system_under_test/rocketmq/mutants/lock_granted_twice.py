@@ -6,11 +6,9 @@ one member's until it gives it up or is silent for too long.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.queue_locks import QueueLocks
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class GenerousLocks(QueueLocks):
@@ -18,8 +16,8 @@ class GenerousLocks(QueueLocks):
         return True
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, queue_locks=GenerousLocks)
-
-
-MUTANT = Mutant(name="lock-granted-twice", breaks="in order, a queue is one member's at a time", broker=_broker)
+MUTANT = Mutant(
+    name="lock-granted-twice",
+    breaks="in order, a queue is one member's at a time",
+    parts=(BrokerParts(queue_locks=GenerousLocks),),
+)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.static_topic.acceptance import EndOf, accepted
 from system_under_test.rocketmq.static_topic.logic_queue import LogicQueue
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic
@@ -27,8 +27,6 @@ def _accepted(current: StaticTopic | None, asked: StaticTopic, broker_name: str,
     return topic if current is not None and topic == current else topic.with_queues(queues)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, accept_mapping=_accepted)
-
-
-MUTANT = Mutant(name="logic-offset-overlap", breaks="a logic offset is used once", broker=_broker)
+MUTANT = Mutant(
+    name="logic-offset-overlap", breaks="a logic offset is used once", parts=(BrokerParts(accept_mapping=_accepted),)
+)

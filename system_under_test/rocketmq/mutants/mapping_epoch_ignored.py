@@ -6,10 +6,8 @@ a change of an older epoch is refused.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.static_topic.acceptance import EndOf, frozen_here
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic
 
@@ -26,8 +24,8 @@ def _accepted(current: StaticTopic | None, asked: StaticTopic, broker_name: str,
     return current.with_queues(changed)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, accept_mapping=_accepted)
-
-
-MUTANT = Mutant(name="mapping-epoch-ignored", breaks="an old change takes no queue back", broker=_broker)
+MUTANT = Mutant(
+    name="mapping-epoch-ignored",
+    breaks="an old change takes no queue back",
+    parts=(BrokerParts(accept_mapping=_accepted),),
+)

@@ -6,9 +6,7 @@ Broken rule: the claim with the larger state version, which carries the master e
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.registration import Registration
 
@@ -17,12 +15,8 @@ def nobody_outranks(holder: Registration, claim: Registration) -> bool:
     return False
 
 
-def _nameserver(parts: NameServerParts) -> NameServerParts:
-    return replace(parts, outranks=nobody_outranks)
-
-
 MUTANT = Mutant(
     name="nameserver-lower-epoch",
     breaks="a route once taken to a newer master does not go back",
-    nameserver=_nameserver,
+    parts=(NameServerParts(outranks=nobody_outranks),),
 )

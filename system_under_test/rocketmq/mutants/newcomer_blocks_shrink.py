@@ -6,11 +6,9 @@ nothing is acknowledged. Broken rule: who has to leave does not wait for who wan
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class AtOnceMastership(Mastership):
@@ -28,10 +26,8 @@ class AtOnceMastership(Mastership):
         return None if members == self.view.members else members
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, mastership=AtOnceMastership)
-
-
 MUTANT = Mutant(
-    name="newcomer-blocks-shrink", breaks="a quorum that is healthy and connected is served", broker=_broker
+    name="newcomer-blocks-shrink",
+    breaks="a quorum that is healthy and connected is served",
+    parts=(BrokerParts(mastership=AtOnceMastership),),
 )

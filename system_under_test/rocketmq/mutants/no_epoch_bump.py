@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts, role_is_due, supersedes
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
-from system_under_test.rocketmq.controller.state_machine import Group, elected
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.rocketmq.controller.state_machine import Group, Rules, elected
 
 
 def elected_in_the_same_epoch(group: Group, master: int | None) -> Group:
@@ -34,12 +34,11 @@ def other_master_supersedes(newest: ReplicaInfo, info: ReplicaInfo) -> bool:
     )
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, rules=replace(parts.rules, elected=elected_in_the_same_epoch))
-
-
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, role_is_due=other_master_is_due, supersedes=other_master_supersedes)
-
-
-MUTANT = Mutant(name="no-epoch-bump", breaks="a master epoch has one master", controller=_controller, broker=_broker)
+MUTANT = Mutant(
+    name="no-epoch-bump",
+    breaks="a master epoch has one master",
+    parts=(
+        ControllerParts(rules=Rules(elected=elected_in_the_same_epoch)),
+        BrokerParts(role_is_due=other_master_is_due, supersedes=other_master_supersedes),
+    ),
+)

@@ -7,8 +7,7 @@ a deposed master alters nothing.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.heartbeat import Liveness
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.state_machine import (
@@ -16,11 +15,11 @@ from system_under_test.rocketmq.controller.state_machine import (
     AlterSyncStateSet,
     Group,
     Refusal,
+    Rules,
     by_the_master,
     of_the_current_set,
     under_the_master_epoch,
 )
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def _within_the_master_epoch(check: AlterCheck) -> AlterCheck:
@@ -30,13 +29,13 @@ def _within_the_master_epoch(check: AlterCheck) -> AlterCheck:
     return checked
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    checks = tuple(
-        _within_the_master_epoch(check) if check in (by_the_master, of_the_current_set) else check
-        for check in parts.rules.alter_checks
-        if check is not under_the_master_epoch
-    )
-    return replace(parts, rules=replace(parts.rules, alter_checks=checks))
-
-
-MUTANT = Mutant(name="no-master-epoch-check", breaks="a deposed master alters nothing", controller=_controller)
+CHECKS = tuple(
+    _within_the_master_epoch(check) if check in (by_the_master, of_the_current_set) else check
+    for check in Rules().alter_checks
+    if check is not under_the_master_epoch
+)
+MUTANT = Mutant(
+    name="no-master-epoch-check",
+    breaks="a deposed master alters nothing",
+    parts=(ControllerParts(rules=Rules(alter_checks=CHECKS)),),
+)

@@ -5,11 +5,9 @@ Broken rule: with fewer than minInSyncReplicas a send is refused before anything
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class UndemandingMastership(Mastership):
@@ -17,8 +15,8 @@ class UndemandingMastership(Mastership):
         return True
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, mastership=UndemandingMastership)
-
-
-MUTANT = Mutant(name="no-min-in-sync", breaks="an acked message is held by minInSyncReplicas", broker=_broker)
+MUTANT = Mutant(
+    name="no-min-in-sync",
+    breaks="an acked message is held by minInSyncReplicas",
+    parts=(BrokerParts(mastership=UndemandingMastership),),
+)

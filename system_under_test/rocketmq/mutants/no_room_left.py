@@ -7,8 +7,8 @@ Broken rule: what was taken can be worked on, and holds up nobody behind it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.admission import Admission
@@ -17,7 +17,6 @@ from system_under_test.rocketmq.broker.delivery import Deliveries
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.putting import Pending, Puts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.batch import Batch
 from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.message import Message
@@ -45,9 +44,8 @@ def _no_requirement(messages: Sequence[NewMessage], config: BrokerConfig) -> Non
     return None
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    admission = Admission(require_room=_no_requirement)
-    return replace(parts, admission=admission, puts=LimitedPuts, deliveries=Persistent)
-
-
-MUTANT = Mutant(name="no-room-left", breaks="what was taken comes out, commits and is sent back", broker=_broker)
+MUTANT = Mutant(
+    name="no-room-left",
+    breaks="what was taken comes out, commits and is sent back",
+    parts=(BrokerParts(admission=Admission(require_room=_no_requirement), puts=LimitedPuts, deliveries=Persistent),),
+)

@@ -6,13 +6,11 @@ takes over the watch over all masters.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable
 from system_under_test.rocketmq.controller.masters import needs_master
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.state_machine import Group
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def died_under_this_leader(group: Group, liveness: LivenessTable, leading_since_ns: int) -> bool:
@@ -23,12 +21,8 @@ def died_under_this_leader(group: Group, liveness: LivenessTable, leading_since_
     return needs_master(group, liveness, leading_since_ns)
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, needs_master=died_under_this_leader)
-
-
 MUTANT = Mutant(
     name="no-scan-after-switch",
     breaks="a dead master is replaced while another may be elected",
-    controller=_controller,
+    parts=(ControllerParts(needs_master=died_under_this_leader),),
 )

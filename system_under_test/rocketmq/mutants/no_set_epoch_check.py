@@ -6,16 +6,13 @@ same master undoes it, and puts back a member that nobody waits for any more.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.parts import ControllerParts
-from system_under_test.rocketmq.controller.state_machine import of_the_current_set
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.rocketmq.controller.state_machine import Rules, of_the_current_set
 
-
-def _controller(parts: ControllerParts) -> ControllerParts:
-    checks = tuple(check for check in parts.rules.alter_checks if check is not of_the_current_set)
-    return replace(parts, rules=replace(parts.rules, alter_checks=checks))
-
-
-MUTANT = Mutant(name="no-set-epoch-check", breaks="whoever may be elected has acked", controller=_controller)
+CHECKS = tuple(check for check in Rules().alter_checks if check is not of_the_current_set)
+MUTANT = Mutant(
+    name="no-set-epoch-check",
+    breaks="whoever may be elected has acked",
+    parts=(ControllerParts(rules=Rules(alter_checks=CHECKS)),),
+)

@@ -6,18 +6,14 @@ an offset that was lost means that messages come again.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def at_the_end(committed: int | None, end: int) -> int | None:
     return end if committed is None else committed
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, known_progress=at_the_end)
-
-
-MUTANT = Mutant(name="offset-made-up", breaks="a group passes over no message", broker=_broker)
+MUTANT = Mutant(
+    name="offset-made-up", breaks="a group passes over no message", parts=(BrokerParts(known_progress=at_the_end),)
+)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import BrokerReport
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def greatest_report(before: BrokerReport | None, report: BrokerReport) -> BrokerReport:
@@ -24,10 +24,8 @@ def greatest_report(before: BrokerReport | None, report: BrokerReport) -> Broker
     )
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, noted_report=greatest_report)
-
-
 MUTANT = Mutant(
-    name="offset-never-lowers", breaks="of those who may be elected the newest log wins", controller=_controller
+    name="offset-never-lowers",
+    breaks="of those who may be elected the newest log wins",
+    parts=(ControllerParts(noted_report=greatest_report),),
 )

@@ -6,11 +6,9 @@ Broken rule: whoever becomes master asks about all that is open.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.transactions import Transactions
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.topic import HALF_TOPIC, OP_TOPIC
 
 
@@ -19,8 +17,8 @@ class Forgetful(Transactions):
         return self._store.queue_end(HALF_TOPIC, 0), self._store.queue_end(OP_TOPIC, 0)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, transactions=Forgetful)
-
-
-MUTANT = Mutant(name="old-halves-unasked", breaks="a message that its producer commits is seen", broker=_broker)
+MUTANT = Mutant(
+    name="old-halves-unasked",
+    breaks="a message that its producer commits is seen",
+    parts=(BrokerParts(transactions=Forgetful),),
+)

@@ -6,11 +6,9 @@ the new one begins.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.static_topics import StaticTopics
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.static_topic.logic_queue import LogicQueue, Segment
 
 
@@ -20,8 +18,8 @@ class NeverFrozen(StaticTopics):
         return own[-1] if own else None
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, static_topics=NeverFrozen)
-
-
-MUTANT = Mutant(name="old-segment-writable", breaks="a queue has one group that takes its messages", broker=_broker)
+MUTANT = Mutant(
+    name="old-segment-writable",
+    breaks="a queue has one group that takes its messages",
+    parts=(BrokerParts(static_topics=NeverFrozen),),
+)

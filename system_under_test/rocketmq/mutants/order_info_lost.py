@@ -6,13 +6,11 @@ says of a queue holds under each master.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.ledger import Place
 from system_under_test.rocketmq.broker.pop.records import Checkpoint, Record
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class ForgetfulPops(PopService):
@@ -21,9 +19,9 @@ class ForgetfulPops(PopService):
             super().replay(record, place)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=ForgetfulPops)
-
-
-MUTANT = Mutant(name="order-info-lost", breaks="a new master knows what was popped in order", broker=_broker)
+MUTANT = Mutant(
+    name="order-info-lost",
+    breaks="a new master knows what was popped in order",
+    parts=(BrokerParts(pop_service=ForgetfulPops),),
+)
 """Needs clients that pop in order."""

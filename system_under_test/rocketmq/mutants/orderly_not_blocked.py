@@ -5,12 +5,10 @@ Broken rule: nothing of it is given out before all that was given out is acknowl
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.ledger import OpenCheckpoint
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.pop_protocol import PopRequest
 
 
@@ -19,9 +17,9 @@ class OpenPops(PopService):
         return False
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=OpenPops)
-
-
-MUTANT = Mutant(name="orderly-not-blocked", breaks="a queue that is popped in order waits", broker=_broker)
+MUTANT = Mutant(
+    name="orderly-not-blocked",
+    breaks="a queue that is popped in order waits",
+    parts=(BrokerParts(pop_service=OpenPops),),
+)
 """Needs clients that pop in order."""

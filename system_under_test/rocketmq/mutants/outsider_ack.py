@@ -6,12 +6,10 @@ for it, ack.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.confirm_offset import acked_by
 from system_under_test.rocketmq.broker.ha.mastership import Mastership, SlaveConnection
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class MastershipOfAnybody(Mastership):
@@ -25,8 +23,8 @@ class MastershipOfAnybody(Mastership):
         return acked_by(count, tuple(self._acked), self._acked)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, mastership=MastershipOfAnybody)
-
-
-MUTANT = Mutant(name="outsider-ack", breaks="members of the SyncStateSet hold an acked message", broker=_broker)
+MUTANT = Mutant(
+    name="outsider-ack",
+    breaks="members of the SyncStateSet hold an acked message",
+    parts=(BrokerParts(mastership=MastershipOfAnybody),),
+)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.command import RemotingCommand
+from system_under_test.rocketmq.broker.admission import Admission
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.retries import Return, what_becomes_of
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import SendBackRequest
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.proxy.messages import delivered
 from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.transactions import ProxyTransactions
@@ -35,13 +36,11 @@ class Unguarded(ProxyTransactions):
         await super()._hand_on(command)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    admission = replace(parts.admission, require_known_compression=_any_compression)
-    return replace(parts, what_becomes_of=counted_on, admission=admission)
-
-
-def _proxy(parts: ProxyParts) -> ProxyParts:
-    return replace(parts, transactions=Unguarded)
-
-
-MUTANT = Mutant(name="poison-unguarded", breaks="a stored message ends no node", broker=_broker, proxy=_proxy)
+MUTANT = Mutant(
+    name="poison-unguarded",
+    breaks="a stored message ends no node",
+    parts=(
+        BrokerParts(what_becomes_of=counted_on, admission=Admission(require_known_compression=_any_compression)),
+        ProxyParts(transactions=Unguarded),
+    ),
+)

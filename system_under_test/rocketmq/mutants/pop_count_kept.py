@@ -6,13 +6,11 @@ rises each time.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.redelivery import PutAgain
 from system_under_test.rocketmq.broker.pop.revival import Revival
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message
 from system_under_test.storage.message_store import PutResult
 
@@ -26,8 +24,6 @@ class CountingPops(PopService):
     revival_type = CountingRevival
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=CountingPops)
-
-
-MUTANT = Mutant(name="pop-count-kept", breaks="a message says how often it came", broker=_broker)
+MUTANT = Mutant(
+    name="pop-count-kept", breaks="a message says how often it came", parts=(BrokerParts(pop_service=CountingPops),)
+)

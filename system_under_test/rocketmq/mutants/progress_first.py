@@ -6,11 +6,9 @@ message counts as delivered once its copy is confirmed.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.delay_service import DelayLevel
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message
 
 
@@ -21,8 +19,8 @@ class ProgressFirst(DelayLevel):
         return await super()._deliver(message, tries)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, delay_level=ProgressFirst)
-
-
-MUTANT = Mutant(name="progress-first", breaks="a delayed message that was acked is delivered", broker=_broker)
+MUTANT = Mutant(
+    name="progress-first",
+    breaks="a delayed message that was acked is delivered",
+    parts=(BrokerParts(delay_level=ProgressFirst),),
+)

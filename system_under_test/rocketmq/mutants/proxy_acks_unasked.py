@@ -5,9 +5,7 @@ The message comes again after a confirmed acknowledgement. Broken rule: a proxy 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.receiving import Receiving
 from system_under_test.rocketmq.proxy.refusals import OK
@@ -21,8 +19,8 @@ class Assuming(Receiving):
         return result
 
 
-def _proxy(parts: ProxyParts) -> ProxyParts:
-    return replace(parts, receiving=Assuming)
-
-
-MUTANT = Mutant(name="proxy-acks-unasked", breaks="what is acknowledged does not come again", proxy=_proxy)
+MUTANT = Mutant(
+    name="proxy-acks-unasked",
+    breaks="what is acknowledged does not come again",
+    parts=(ProxyParts(receiving=Assuming),),
+)

@@ -5,9 +5,7 @@ The message may be nowhere. Broken rule: a proxy promises what its broker has pr
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.refusals import OK, Refused
 from system_under_test.rocketmq.proxy.sending import Sending
@@ -26,8 +24,6 @@ class Hoping(Sending):
             return SendResultEntry(status=OK)
 
 
-def _proxy(parts: ProxyParts) -> ProxyParts:
-    return replace(parts, sending=Hoping)
-
-
-MUTANT = Mutant(name="proxy-sends-unconfirmed", breaks="acknowledged messages survive", proxy=_proxy)
+MUTANT = Mutant(
+    name="proxy-sends-unconfirmed", breaks="acknowledged messages survive", parts=(ProxyParts(sending=Hoping),)
+)

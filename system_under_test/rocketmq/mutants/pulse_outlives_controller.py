@@ -7,21 +7,17 @@ since.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.heartbeat import seen_pulse
 from system_under_test.rocketmq.controller.parts import ControllerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def of_any_life(life: str, brought: str) -> int:
     return seen_pulse("", f".{brought.rpartition('.')[2]}")
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, seen_pulse=of_any_life)
-
-
 MUTANT = Mutant(
-    name="pulse-outlives-controller", breaks="who is in sync and lives is not passed over", controller=_controller
+    name="pulse-outlives-controller",
+    breaks="who is in sync and lives is not passed over",
+    parts=(ControllerParts(seen_pulse=of_any_life),),
 )

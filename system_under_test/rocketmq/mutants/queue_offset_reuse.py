@@ -7,13 +7,12 @@ of two messages with one queue offset readers see the first. Broken rule: a queu
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.consume_queue import ConsumeQueue
 from system_under_test.storage.message import MessageHeader
-from system_under_test.storage.store_config import next_queue_offsets
+from system_under_test.storage.store_config import StorageParts, next_queue_offsets
 
 
 def dispatched_only(
@@ -22,10 +21,8 @@ def dispatched_only(
     return next_queue_offsets(queues, ())
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, next_queue_offsets=dispatched_only))
-
-
 MUTANT = Mutant(
-    name="queue-offset-reuse", breaks="each acked message has a place of its own in its queue", broker=_broker
+    name="queue-offset-reuse",
+    breaks="each acked message has a place of its own in its queue",
+    parts=(BrokerParts(storage=StorageParts(next_queue_offsets=dispatched_only)),),
 )

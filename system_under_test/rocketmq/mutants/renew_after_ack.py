@@ -6,12 +6,10 @@ come again.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.records import CheckpointKey
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class RenewingPops(PopService):
@@ -19,8 +17,8 @@ class RenewingPops(PopService):
         return True
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=RenewingPops)
-
-
-MUTANT = Mutant(name="renew-after-ack", breaks="an acknowledged message does not come again", broker=_broker)
+MUTANT = Mutant(
+    name="renew-after-ack",
+    breaks="an acknowledged message does not come again",
+    parts=(BrokerParts(pop_service=RenewingPops),),
+)

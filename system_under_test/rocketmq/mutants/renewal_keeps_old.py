@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.records import Checkpoint, CheckpointKey
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class KeepingPops(PopService):
@@ -18,8 +18,8 @@ class KeepingPops(PopService):
         return replace(super().renewal(key, offset, invisible_ms), replaces=None)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=KeepingPops)
-
-
-MUTANT = Mutant(name="renewal-keeps-old", breaks="a popped message is invisible for its changed time", broker=_broker)
+MUTANT = Mutant(
+    name="renewal-keeps-old",
+    breaks="a popped message is invisible for its changed time",
+    parts=(BrokerParts(pop_service=KeepingPops),),
+)

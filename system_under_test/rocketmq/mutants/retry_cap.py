@@ -6,11 +6,9 @@ is delivered.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.delay_service import DelayLevel
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message
 
 MOST_TRIES = 3
@@ -24,8 +22,6 @@ class Capped(DelayLevel):
         return await super()._deliver(message, tries)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, delay_level=Capped)
-
-
-MUTANT = Mutant(name="retry-cap", breaks="a delayed message that was acked is delivered", broker=_broker)
+MUTANT = Mutant(
+    name="retry-cap", breaks="a delayed message that was acked is delivered", parts=(BrokerParts(delay_level=Capped),)
+)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.retries import Return, what_becomes_of
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import SendBackRequest
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message
 
 
@@ -20,8 +20,8 @@ def uncounted(message: Message, request: SendBackRequest, group: ConsumerGroup) 
     return replace(what_becomes_of(message, request, group), reconsume_times=message.reconsume_times)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, what_becomes_of=uncounted)
-
-
-MUTANT = Mutant(name="retry-count-kept", breaks="a message is tried as often as its group says", broker=_broker)
+MUTANT = Mutant(
+    name="retry-count-kept",
+    breaks="a message is tried as often as its group says",
+    parts=(BrokerParts(what_becomes_of=uncounted),),
+)

@@ -6,13 +6,11 @@ was sent.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.retries import Return, what_becomes_of
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import SendBackRequest
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message
 
 
@@ -22,8 +20,8 @@ def only_once(message: Message, request: SendBackRequest, group: ConsumerGroup) 
     return becomes if is_first or becomes.delay_level == 0 else None
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, what_becomes_of=only_once)
-
-
-MUTANT = Mutant(name="retry-not-stored", breaks="what failed comes again, or is a dead letter", broker=_broker)
+MUTANT = Mutant(
+    name="retry-not-stored",
+    breaks="what failed comes again, or is a dead letter",
+    parts=(BrokerParts(what_becomes_of=only_once),),
+)

@@ -7,14 +7,12 @@ may use, also those it was given later.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.delivery import Deliveries
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.retries import Return
 from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.new_message import NewMessage
 
 
@@ -33,8 +31,8 @@ class AsItWaited(Deliveries):
         return due
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, administration=MadeOnce, returned_messages=IntoAnyQueue, deliveries=AsItWaited)
-
-
-MUTANT = Mutant(name="retry-queues-kept", breaks="what failed comes again, or is a dead letter", broker=_broker)
+MUTANT = Mutant(
+    name="retry-queues-kept",
+    breaks="what failed comes again, or is a dead letter",
+    parts=(BrokerParts(administration=MadeOnce, returned_messages=IntoAnyQueue, deliveries=AsItWaited),),
+)

@@ -7,13 +7,12 @@ member's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.allocation import Allocation
 from system_under_test.rocketmq.broker.assignment import assigned
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX, MessageQueue, RequestModeSetting
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def assigned_but_retries(
@@ -27,9 +26,9 @@ def assigned_but_retries(
     return tuple(queue for queue in found if not queue.topic.startswith(RETRY_PREFIX))
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, assign=assigned_but_retries)
-
-
-MUTANT = Mutant(name="retry-unassigned", breaks="every queue of a group is some member's", broker=_broker)
+MUTANT = Mutant(
+    name="retry-unassigned",
+    breaks="every queue of a group is some member's",
+    parts=(BrokerParts(assign=assigned_but_retries),),
+)
 """Needs assignment=broker."""

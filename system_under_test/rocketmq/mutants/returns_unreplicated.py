@@ -6,13 +6,11 @@ so. Broken rule: what the broker has taken back is as safe as what was sent.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.putting import Pending
 from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class AnswersAtOnce(ReturnedMessages):
@@ -20,8 +18,8 @@ class AnswersAtOnce(ReturnedMessages):
         return ResponseCode.SUCCESS, None
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, returned_messages=AnswersAtOnce)
-
-
-MUTANT = Mutant(name="returns-unreplicated", breaks="what failed comes again, or is a dead letter", broker=_broker)
+MUTANT = Mutant(
+    name="returns-unreplicated",
+    breaks="what failed comes again, or is a dead letter",
+    parts=(BrokerParts(returned_messages=AnswersAtOnce),),
+)

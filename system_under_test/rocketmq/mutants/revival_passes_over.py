@@ -6,15 +6,14 @@ it so. Broken rule: a message comes again unless it was acknowledged itself.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.ledger import OpenCheckpoint
 from system_under_test.rocketmq.broker.pop.records import CheckpointKey
 from system_under_test.rocketmq.broker.pop.revival import Revival
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message
 
 
@@ -40,8 +39,8 @@ class PassingPops(PopService):
     revival_type = PassingRevival
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=PassingPops)
-
-
-MUTANT = Mutant(name="revival-passes-over", breaks="a popped message comes until it is acknowledged", broker=_broker)
+MUTANT = Mutant(
+    name="revival-passes-over",
+    breaks="a popped message comes until it is acknowledged",
+    parts=(BrokerParts(pop_service=PassingPops),),
+)

@@ -5,13 +5,11 @@ Broken rule: a message comes again unless it was acknowledged itself.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.ledger import OpenCheckpoint
 from system_under_test.rocketmq.broker.pop.revival import Revival
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message
 
 
@@ -27,8 +25,8 @@ class DroppingPops(PopService):
     revival_type = DroppingRevival
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=DroppingPops)
-
-
-MUTANT = Mutant(name="revive-drop", breaks="a popped message comes until it is acknowledged", broker=_broker)
+MUTANT = Mutant(
+    name="revive-drop",
+    breaks="a popped message comes until it is acknowledged",
+    parts=(BrokerParts(pop_service=DroppingPops),),
+)

@@ -6,11 +6,9 @@ master reads the revive log from where all before is settled.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class ForgetfulPops(PopService):
@@ -18,8 +16,8 @@ class ForgetfulPops(PopService):
         return self._log.end(queue_id)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=ForgetfulPops)
-
-
-MUTANT = Mutant(name="revive-log-not-read", breaks="a popped message comes until it is acknowledged", broker=_broker)
+MUTANT = Mutant(
+    name="revive-log-not-read",
+    breaks="a popped message comes until it is acknowledged",
+    parts=(BrokerParts(pop_service=ForgetfulPops),),
+)

@@ -6,13 +6,11 @@ again is the message that was given out.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.ledger import OpenCheckpoint
 from system_under_test.rocketmq.broker.pop.revival import Revival
 from system_under_test.rocketmq.broker.pop.service import PopService
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.message import Message, decode_message
 
 
@@ -31,8 +29,8 @@ class NextPops(PopService):
     revival_type = NextRevival
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, pop_service=NextPops)
-
-
-MUTANT = Mutant(name="revive-next", breaks="the message that was not acknowledged comes again", broker=_broker)
+MUTANT = Mutant(
+    name="revive-next",
+    breaks="the message that was not acknowledged comes again",
+    parts=(BrokerParts(pop_service=NextPops),),
+)

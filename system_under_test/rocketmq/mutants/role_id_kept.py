@@ -5,10 +5,8 @@ NameServers and clients take it for the master. Broken rule: towards them the ma
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts, role_id
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class OnceMaster:
@@ -22,8 +20,4 @@ class OnceMaster:
         return role_id(broker_id, self._was_master)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, role_id=OnceMaster())
-
-
-MUTANT = Mutant(name="role-id-kept", breaks="clients are led to the master", broker=_broker)
+MUTANT = Mutant(name="role-id-kept", breaks="clients are led to the master", parts=(BrokerParts(role_id=OnceMaster()),))

@@ -7,10 +7,8 @@ once.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts, enter_epoch
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap
 
@@ -24,8 +22,8 @@ async def enter_again(host: Host, epochs: EpochFile, master_epoch: int, start_of
     return await enter_epoch(host, epochs, master_epoch, start_offset)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, gives_up=never_gives_up, enter_epoch=enter_again)
-
-
-MUTANT = Mutant(name="same-epoch-remaster", breaks="an acked message outlives its master's restart", broker=_broker)
+MUTANT = Mutant(
+    name="same-epoch-remaster",
+    breaks="an acked message outlives its master's restart",
+    parts=(BrokerParts(gives_up=never_gives_up, enter_epoch=enter_again),),
+)

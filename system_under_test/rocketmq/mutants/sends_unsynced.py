@@ -6,11 +6,9 @@ Broken rule: what a slave has, and consumers have seen, a loss of the master's p
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class HastyMastership(ClassicMastership):
@@ -18,8 +16,8 @@ class HastyMastership(ClassicMastership):
         return self.store.max_offset
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, classic_mastership=HastyMastership)
-
-
-MUTANT = Mutant(name="sends-unsynced", breaks="no slave is ahead of what its master has durably", broker=_broker)
+MUTANT = Mutant(
+    name="sends-unsynced",
+    breaks="no slave is ahead of what its master has durably",
+    parts=(BrokerParts(classic_mastership=HastyMastership),),
+)

@@ -6,11 +6,9 @@ its predecessor acknowledged. Broken rule: a leader serves once its own no-op is
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.raft.core import Raft, Role
 from system_under_test.rocketmq.controller.parts import ControllerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class ServingFromElection(Raft):
@@ -19,10 +17,8 @@ class ServingFromElection(Raft):
         return self.role is Role.LEADER
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, raft_core=ServingFromElection)
-
-
 MUTANT = Mutant(
-    name="serve-before-noop", breaks="a new leader shows all that was completed before it", controller=_controller
+    name="serve-before-noop",
+    breaks="a new leader shows all that was completed before it",
+    parts=(ControllerParts(raft_core=ServingFromElection),),
 )

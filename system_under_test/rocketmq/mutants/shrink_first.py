@@ -7,12 +7,10 @@ controller has confirmed.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.sync_state_set import SetView
 from system_under_test.rocketmq.controller.protocol import SyncStateSet
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def _shrink_at_once(view: SetView, proposed: tuple[int, ...]) -> SetView:
@@ -20,8 +18,6 @@ def _shrink_at_once(view: SetView, proposed: tuple[int, ...]) -> SetView:
     return SetView(confirmed=SyncStateSet.of(staying, view.confirmed.epoch), proposed=proposed)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, begin_alter=_shrink_at_once)
-
-
-MUTANT = Mutant(name="shrink-first", breaks="whoever may be elected has acked", broker=_broker)
+MUTANT = Mutant(
+    name="shrink-first", breaks="whoever may be elected has acked", parts=(BrokerParts(begin_alter=_shrink_at_once),)
+)

@@ -7,21 +7,19 @@ that were acknowledged.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.heartbeat import Liveness
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import BrokerReport
-from system_under_test.rocketmq.controller.state_machine import Group, living_candidates
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.rocketmq.controller.state_machine import Group, Rules, living_candidates
 
 
 def always_unclean(group: Group, liveness: Liveness, unclean: bool) -> tuple[BrokerReport, ...]:
     return living_candidates(group, liveness, True)
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, rules=replace(parts.rules, candidates=always_unclean))
-
-
-MUTANT = Mutant(name="silent-unclean", breaks="acknowledged messages survive a failover", controller=_controller)
+MUTANT = Mutant(
+    name="silent-unclean",
+    breaks="acknowledged messages survive a failover",
+    parts=(ControllerParts(rules=Rules(candidates=always_unclean)),),
+)

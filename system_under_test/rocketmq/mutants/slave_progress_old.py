@@ -7,11 +7,11 @@ new master begins where the last one is known to have been.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.delay_progress import DelayProgress, QueueEnd
+from system_under_test.storage.store_config import StorageParts
 
 
 class OwnOnly(DelayProgress):
@@ -19,8 +19,8 @@ class OwnOnly(DelayProgress):
         return True
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, delay_progress=OwnOnly))
-
-
-MUTANT = Mutant(name="slave-progress-old", breaks="what was delivered long ago is not delivered again", broker=_broker)
+MUTANT = Mutant(
+    name="slave-progress-old",
+    breaks="what was delivered long ago is not delivered again",
+    parts=(BrokerParts(storage=StorageParts(delay_progress=OwnOnly)),),
+)

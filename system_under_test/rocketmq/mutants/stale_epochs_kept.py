@@ -6,11 +6,10 @@ go on from it, is turned away, and tries again for ever. Broken rule: the epoch 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.epoch_file import EpochFile
+from system_under_test.storage.store_config import StorageParts
 
 
 class EpochsOfDeletedFiles(EpochFile):
@@ -18,8 +17,8 @@ class EpochsOfDeletedFiles(EpochFile):
         """Leave them where they are."""
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, epoch_file=EpochsOfDeletedFiles))
-
-
-MUTANT = Mutant(name="stale-epochs-kept", breaks="a slave catches up with its master", broker=_broker)
+MUTANT = Mutant(
+    name="stale-epochs-kept",
+    breaks="a slave catches up with its master",
+    parts=(BrokerParts(storage=StorageParts(epoch_file=EpochsOfDeletedFiles)),),
+)

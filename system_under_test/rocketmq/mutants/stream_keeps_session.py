@@ -6,9 +6,7 @@ Broken rule: who is silent is gone.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.sessions import Session, Sessions
 
@@ -18,8 +16,8 @@ class Trusting(Sessions):
         return session.stream is None and super().is_silent(session, now_ns)
 
 
-def _proxy(parts: ProxyParts) -> ProxyParts:
-    return replace(parts, sessions=Trusting)
-
-
-MUTANT = Mutant(name="stream-keeps-session", breaks="what a vanished client held comes again", proxy=_proxy)
+MUTANT = Mutant(
+    name="stream-keeps-session",
+    breaks="what a vanished client held comes again",
+    parts=(ProxyParts(sessions=Trusting),),
+)

@@ -6,13 +6,11 @@ lock.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.broker.locking import Locking
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.consumer_protocol import QueueLockRequest, locked_queues_answer
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class CarelessLocking(Locking):
@@ -20,9 +18,9 @@ class CarelessLocking(Locking):
         return locked_queues_answer(request.queues)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, locking=CarelessLocking)
-
-
-MUTANT = Mutant(name="strict-lock-unnoted", breaks="most replicas know each strict lock", broker=_broker)
+MUTANT = Mutant(
+    name="strict-lock-unnoted",
+    breaks="most replicas know each strict lock",
+    parts=(BrokerParts(locking=CarelessLocking),),
+)
 """Needs strict_locks=true."""

@@ -5,12 +5,10 @@ Broken rule: a new master makes its wheel of all that the topic of timers has, w
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.timer_messages import Named
 from system_under_test.rocketmq.broker.timer_service import Turning
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.timer_log import TimerUnit
 
 
@@ -19,8 +17,8 @@ class _Forgetful(Turning):
         return None if unit.queue_offset < self.past_end else super().taken_back(unit)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, timer_turning=_Forgetful)
-
-
-MUTANT = Mutant(name="taken-back-forgotten", breaks="what was taken back in time does not come out", broker=_broker)
+MUTANT = Mutant(
+    name="taken-back-forgotten",
+    breaks="what was taken back in time does not come out",
+    parts=(BrokerParts(timer_turning=_Forgetful),),
+)

@@ -6,10 +6,9 @@ rule: progress reaches no further than the queue does.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.storage.store_config import StorageParts
 from system_under_test.storage.timer_progress import QueueEnd, TimerProgress
 
 
@@ -18,8 +17,8 @@ class KeptProgress(TimerProgress):
         pass
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, timer_progress=KeptProgress))
-
-
-MUTANT = Mutant(name="timer-progress-kept", breaks="a timed message that was acked is delivered", broker=_broker)
+MUTANT = Mutant(
+    name="timer-progress-kept",
+    breaks="a timed message that was acked is delivered",
+    parts=(BrokerParts(storage=StorageParts(timer_progress=KeptProgress)),),
+)

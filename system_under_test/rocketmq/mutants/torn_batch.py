@@ -6,19 +6,18 @@ batch, as RocketMQ does. Broken rule: a log is recovered, cut and shown by whole
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.commit_log import CommitLog
+from system_under_test.storage.store_config import StorageParts
 
 
 class MessageByMessage(CommitLog):
     batch_flag = 0
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, commit_log=MessageByMessage))
-
-
-MUTANT = Mutant(name="torn-batch", breaks="a batch is in the log as a whole or not at all", broker=_broker)
+MUTANT = Mutant(
+    name="torn-batch",
+    breaks="a batch is in the log as a whole or not at all",
+    parts=(BrokerParts(storage=StorageParts(commit_log=MessageByMessage)),),
+)

@@ -10,10 +10,8 @@ both equal proves that two logs are equal up to the lesser end.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.epoch_file import EpochMap
 
 
@@ -28,8 +26,8 @@ def point_by_epoch_only(own: EpochMap, own_end: int, theirs: EpochMap, their_end
     return min(own_end if end is None else end, their_end)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, truncation_point=point_by_epoch_only)
-
-
-MUTANT = Mutant(name="truncate-by-epoch-only", breaks="replicas hold the same bytes at the same offset", broker=_broker)
+MUTANT = Mutant(
+    name="truncate-by-epoch-only",
+    breaks="replicas hold the same bytes at the same offset",
+    parts=(BrokerParts(truncation_point=point_by_epoch_only),),
+)

@@ -7,12 +7,11 @@ is cut is gone before the first ack.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.runtime.host import File
 from system_under_test.storage.commit_log import CommitLog
+from system_under_test.storage.store_config import StorageParts
 
 
 class ForgivingLog(CommitLog):
@@ -21,8 +20,8 @@ class ForgivingLog(CommitLog):
             super().cut_file(file, size)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, commit_log=ForgivingLog))
-
-
-MUTANT = Mutant(name="truncate-not-durable", breaks="replicas hold the same bytes at the same offset", broker=_broker)
+MUTANT = Mutant(
+    name="truncate-not-durable",
+    breaks="replicas hold the same bytes at the same offset",
+    parts=(BrokerParts(storage=StorageParts(commit_log=ForgivingLog)),),
+)

@@ -6,10 +6,8 @@ have, other bytes. Broken rule: two logs are known to be equal up to the lesser 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.epoch_file import EpochMap
 
 
@@ -24,8 +22,8 @@ def point_at_the_greater_end(own: EpochMap, own_end: int, theirs: EpochMap, thei
     return None
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, truncation_point=point_at_the_greater_end)
-
-
-MUTANT = Mutant(name="truncate-to-max", breaks="replicas hold the same bytes at the same offset", broker=_broker)
+MUTANT = Mutant(
+    name="truncate-to-max",
+    breaks="replicas hold the same bytes at the same offset",
+    parts=(BrokerParts(truncation_point=point_at_the_greater_end),),
+)

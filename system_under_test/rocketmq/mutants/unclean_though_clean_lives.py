@@ -7,18 +7,17 @@ that lags may look as good as a member, and the lower priority number or id deci
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.heartbeat import Liveness
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import BrokerReport
 from system_under_test.rocketmq.controller.state_machine import (
     Group,
+    Rules,
     living_candidates,
     living_replicas,
     without_who_learns,
 )
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 def all_that_live(group: Group, liveness: Liveness, unclean: bool) -> tuple[BrokerReport, ...]:
@@ -27,12 +26,8 @@ def all_that_live(group: Group, liveness: Liveness, unclean: bool) -> tuple[Brok
     return without_who_learns(living_replicas(group, tuple(sorted(group.replicas)), liveness))
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, rules=replace(parts.rules, candidates=all_that_live))
-
-
 MUTANT = Mutant(
     name="unclean-though-clean-lives",
     breaks="acknowledged messages survive as long as a member of the SyncStateSet lives",
-    controller=_controller,
+    parts=(ControllerParts(rules=Rules(candidates=all_that_live)),),
 )

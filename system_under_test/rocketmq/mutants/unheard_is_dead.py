@@ -7,12 +7,10 @@ time-out.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.controller.heartbeat import Liveness
 from system_under_test.rocketmq.controller.parts import ControllerParts
-from system_under_test.rocketmq.controller.state_machine import Group
-from system_under_test.rocketmq.mutants.mutant import Mutant
+from system_under_test.rocketmq.controller.state_machine import Group, Rules
 
 
 def nobody(group: Group, liveness: Liveness) -> tuple[int, ...]:
@@ -29,9 +27,8 @@ def living_without_a_word_since(group: Group, liveness: Liveness, newborn: int) 
     )
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    rules = replace(parts.rules, awaited=nobody, awaited_by_newborn=living_without_a_word_since)
-    return replace(parts, rules=rules)
-
-
-MUTANT = Mutant(name="unheard-is-dead", breaks="who is in sync and lives is not passed over", controller=_controller)
+MUTANT = Mutant(
+    name="unheard-is-dead",
+    breaks="who is in sync and lives is not passed over",
+    parts=(ControllerParts(rules=Rules(awaited=nobody, awaited_by_newborn=living_without_a_word_since)),),
+)

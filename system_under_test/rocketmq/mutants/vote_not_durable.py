@@ -7,11 +7,9 @@ had agreed on is overwritten.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.raft.storage import RaftStorage
 from system_under_test.rocketmq.controller.parts import ControllerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class ForgetfulStorage(RaftStorage):
@@ -19,12 +17,8 @@ class ForgetfulStorage(RaftStorage):
         """Leave it in the page cache."""
 
 
-def _controller(parts: ControllerParts) -> ControllerParts:
-    return replace(parts, raft_storage=ForgetfulStorage)
-
-
 MUTANT = Mutant(
     name="vote-not-durable",
     breaks="what the controllers agreed on is linearizable",
-    controller=_controller,
+    parts=(ControllerParts(raft_storage=ForgetfulStorage),),
 )

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.runtime.places import Places
 
@@ -22,12 +21,8 @@ class Kept(Places):
         yield
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, places=Kept)
-
-
-def _proxy(parts: ProxyParts) -> ProxyParts:
-    return replace(parts, places=Kept)
-
-
-MUTANT = Mutant(name="waiting-counts", breaks="those who wait keep nobody out", broker=_broker, proxy=_proxy)
+MUTANT = Mutant(
+    name="waiting-counts",
+    breaks="those who wait keep nobody out",
+    parts=(BrokerParts(places=Kept), ProxyParts(places=Kept)),
+)

@@ -6,11 +6,9 @@ all protocol timing is monotonic.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 
 
 class WallClockMastership(Mastership):
@@ -18,8 +16,8 @@ class WallClockMastership(Mastership):
         return self.host.clock.wall_ns()
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, mastership=WallClockMastership)
-
-
-MUTANT = Mutant(name="wall-clock-catch-up", breaks="who is in the SyncStateSet has kept up", broker=_broker)
+MUTANT = Mutant(
+    name="wall-clock-catch-up",
+    breaks="who is in the SyncStateSet has kept up",
+    parts=(BrokerParts(mastership=WallClockMastership),),
+)

@@ -6,11 +6,10 @@ message is there for as long as messages are kept.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.file_cleaner import FileCleaner
+from system_under_test.storage.store_config import StorageParts
 
 
 class CleanerByWallClock(FileCleaner):
@@ -18,8 +17,8 @@ class CleanerByWallClock(FileCleaner):
         return self._host.clock.wall_ns()
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, storage=replace(parts.storage, file_cleaner=CleanerByWallClock))
-
-
-MUTANT = Mutant(name="wall-clock-expiry", breaks="acked messages are there for as long as is promised", broker=_broker)
+MUTANT = Mutant(
+    name="wall-clock-expiry",
+    breaks="acked messages are there for as long as is promised",
+    parts=(BrokerParts(storage=StorageParts(file_cleaner=CleanerByWallClock)),),
+)

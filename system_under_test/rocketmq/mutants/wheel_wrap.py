@@ -5,10 +5,8 @@ So it comes out whole turns too early. Broken rule: what is due beyond the windo
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants.mutant import Mutant
 from system_under_test.storage.timer_wheel import Placement
 
 
@@ -18,8 +16,6 @@ def wrapped(due_ms: int, now_ms: int, window_ms: int, precision_ms: int) -> Plac
     return Placement((now_ms + (due_ms - now_ms) % window_ms) // precision_ms * precision_ms, False)
 
 
-def _broker(parts: BrokerParts) -> BrokerParts:
-    return replace(parts, timer_place=wrapped)
-
-
-MUTANT = Mutant(name="wheel-wrap", breaks="no message comes out before it is due", broker=_broker)
+MUTANT = Mutant(
+    name="wheel-wrap", breaks="no message comes out before it is due", parts=(BrokerParts(timer_place=wrapped),)
+)

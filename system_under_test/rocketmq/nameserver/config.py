@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from system_under_test.rocketmq.settings import Settings
+from system_under_test.node.settings import Settings
 from system_under_test.rocketmq.version import Version
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from system_under_test.grpc.server import MAX_RUNNING_CALLS
-from system_under_test.rocketmq.settings import Settings
+from system_under_test.node.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,12 +1,24 @@
-"""The parts of a broker with a planted bug in them."""
+"""The parts of a node with a planted bug among them."""
 
 from __future__ import annotations
 
+from system_under_test.node.mutant import P, find_mutant, mutant_names
+from system_under_test.rocketmq import mutants
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants import mutant
+
+MUTANTS = mutant_names(mutants)
+
+
+def planted_in(kind: type[P]) -> list[str]:
+    """The planted bugs that change a node of this kind."""
+    return [name for name in MUTANTS if any(isinstance(parts, kind) for parts in find_mutant(mutants, name).parts)]
+
+
+def planted_parts(kind: type[P], name: str) -> P:
+    assert name in planted_in(kind)
+    return find_mutant(mutants, name).parts_of(kind)
 
 
 def parts_of(name: str | None) -> BrokerParts:
     """The healthy ones for None."""
-    change = None if name is None else mutant(name).broker
-    return BrokerParts() if change is None else change(BrokerParts())
+    return BrokerParts() if name is None else planted_parts(BrokerParts, name)

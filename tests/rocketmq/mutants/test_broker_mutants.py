@@ -12,9 +12,9 @@ import pytest
 
 from system_under_test.rocketmq.broker.ha import wire
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.mutants import mutant, mutant_names
 from system_under_test.rocketmq.mutants.truncate_by_epoch_only import point_by_epoch_only
 from system_under_test.storage.epoch_file import EpochMap, truncation_point
+from tests.rocketmq.mutants.planted_parts import parts_of, planted_in
 from tests.rocketmq.scenarios.broker_cluster import CONTROLLERS, Cluster, play
 from tests.rocketmq.scenarios.test_controller_mode import a_newcomer_that_is_not_heard_keeps_nobody_in_the_set
 from tests.rocketmq.scenarios.test_expired_files import EXPIRING, away_until_its_place_has_expired
@@ -146,13 +146,10 @@ def test_the_planted_bug_shows(name):
         play(story, mutant=name, **settings)
 
 
-@pytest.mark.parametrize("name", [name for name in mutant_names() if mutant(name).broker is not None])
+@pytest.mark.parametrize("name", planted_in(BrokerParts))
 def test_a_planted_bug_changes_parts_and_nothing_else(name):
-    change = mutant(name).broker
-    assert change is not None
-    healthy = BrokerParts()
-    assert change(healthy) != healthy
-    assert healthy == BrokerParts(), "the healthy parts are a value"
+    assert parts_of(name) != BrokerParts()
+    assert BrokerParts() == BrokerParts(), "the healthy parts are a value"
 
 
 def test_matching_epochs_by_number_alone_keeps_the_dirty_tail():

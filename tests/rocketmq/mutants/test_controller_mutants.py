@@ -43,10 +43,10 @@ from system_under_test.rocketmq.controller.state_machine import (
     Rules,
 )
 from system_under_test.rocketmq.data_version import DataVersion
-from system_under_test.rocketmq.mutants import mutant, mutant_names
 from system_under_test.rocketmq.nameserver.parts import NameServerParts
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.rocketmq.nameserver.route_table import RouteTable
+from tests.rocketmq.mutants.planted_parts import parts_of, planted_in, planted_parts
 
 JOINED = (
     *(BrokerIdApplied(cluster="c", group="g", broker_id=n, check_code=f"code {n}") for n in (1, 2, 3)),
@@ -89,9 +89,7 @@ class Living:
 
 
 def parts(name: str) -> ControllerParts:
-    change = mutant(name).controller
-    assert change is not None
-    return change(ControllerParts())
+    return planted_parts(ControllerParts, name)
 
 
 def machines(name: str, *history: Event) -> tuple[ControllerStateMachine, ControllerStateMachine]:
@@ -121,7 +119,7 @@ def altered_to(*members: int) -> SyncStateSetAltered:
     return SyncStateSetAltered(group="g", members=members)
 
 
-@pytest.mark.parametrize("name", [name for name in mutant_names() if mutant(name).controller is not None])
+@pytest.mark.parametrize("name", planted_in(ControllerParts))
 def test_a_planted_bug_changes_a_controllers_parts_and_nothing_else(name):
     assert parts(name) != ControllerParts()
     assert ControllerParts() == ControllerParts(), "the healthy parts are a value"
@@ -169,9 +167,7 @@ def test_no_epoch_bump_gives_two_masters_one_epoch():
 
 
 def test_no_epoch_bump_lets_brokers_act_on_another_master_of_the_epoch_they_know():
-    change = mutant("no-epoch-bump").broker
-    assert change is not None
-    healthy, planted = BrokerParts(), change(BrokerParts())
+    healthy, planted = BrokerParts(), parts_of("no-epoch-bump")
     _, machine = machines("no-epoch-bump", *WHOLE)
     first = group_of(machine).info
     machine.apply(MasterElected(group="g", master=2))
@@ -337,14 +333,12 @@ def test_serve_before_noop_takes_itself_for_active_at_once():
 
 
 def test_keep_old_set_keeps_members_that_the_new_master_does_not_wait_for():
-    change = mutant("keep-old-set").broker
-    assert change is not None
     healthy, planted = machines("keep-old-set", *WHOLE, MasterElected(group="g", master=2))
     assert group_of(healthy).sync_state_set == (2,)
     assert group_of(planted).sync_state_set == (1, 2, 3)
     announced = group_of(planted).info.sync_state_set
     assert BrokerParts().first_view(2, announced).must_ack == (1, 2, 3)
-    assert change(BrokerParts()).first_view(2, announced).must_ack == (2,)
+    assert parts_of("keep-old-set").first_view(2, announced).must_ack == (2,)
 
 
 def report(max_offset: int, incarnation: str, *, broker_id: int = 1, master_epoch: int = 1) -> BrokerReport:
@@ -479,7 +473,5 @@ def test_nameserver_lower_epoch_takes_the_route_back_to_a_deposed_master():
         assert master is not None
         return master.address
 
-    change = mutant("nameserver-lower-epoch").nameserver
-    assert change is not None
     assert master_after(NameServerParts()) == "b2:10911"
-    assert master_after(change(NameServerParts())) == "b1:10911"
+    assert master_after(planted_parts(NameServerParts, "nameserver-lower-epoch")) == "b1:10911"

@@ -8,7 +8,7 @@ from harness.environments.simulated.environment import SimulatedEnvironment, run
 from harness.environments.simulated.regime import Regime
 from harness.seed import Seed
 from harness.trace import Trace
-from system_under_test.rocketmq.mutants import mutant_names
+from tests.rocketmq.mutants.planted_parts import MUTANTS
 from workloads.systems.rocketmq.adapter import SYSTEM
 from workloads.systems.rocketmq.clients.connect import key_value_client, message_client
 from workloads.systems.rocketmq.settings import TOPIC, RocketmqSettings
@@ -36,6 +36,6 @@ async def serve(environment: SimulatedEnvironment, mutant: str) -> None:
     assert not environment.panics()
 
 
-@pytest.mark.parametrize("name", mutant_names())
+@pytest.mark.parametrize("name", MUTANTS)
 def test_a_cluster_with_a_planted_bug_starts_and_serves(name):
     run_simulation(lambda environment: serve(environment, name), Seed(1), Trace(), regime=Regime.calm())

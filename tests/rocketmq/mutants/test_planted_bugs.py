@@ -10,9 +10,9 @@ import pytest
 from checkers.replication.checker import ReplicationChecker
 from checkers.verdict import Verdict
 from stormproof.session.outcome import Outcome, replay_line
-from system_under_test.rocketmq.mutants import mutant_names
 from tests.rocketmq.mutants.campaign import catches, healthy, run_storm
 from tests.rocketmq.mutants.planted_bugs import PLANTED_BUGS, PlantedBug
+from tests.rocketmq.mutants.planted_parts import MUTANTS
 from workloads.systems.rocketmq.meanings import MEANINGS
 
 SEEDS = 20
@@ -26,7 +26,7 @@ def shown_by_nodes(outcome: Outcome) -> set[str]:
 
 
 def test_storms_are_written_for_bugs_that_are_planted() -> None:
-    assert {bug.mutant for bug in PLANTED_BUGS} <= set(mutant_names())
+    assert {bug.mutant for bug in PLANTED_BUGS} <= set(MUTANTS)
 
 
 def test_what_nodes_show_of_a_bug_is_what_their_judges_can_find() -> None:

@@ -16,7 +16,7 @@ from stormproof.search.search import Search
 from stormproof.search.space import Space
 from stormproof.search.storm_file import load_storm
 from stormproof.search.trial import scenario_text
-from system_under_test.rocketmq.mutants import mutant_names
+from tests.rocketmq.mutants.planted_parts import MUTANTS
 from tests.rocketmq.mutants.search_settings import SETTINGS, WORKLOADS, space_for
 from tests.rocketmq.mutants.searches import Kept, left, main, name_of, search_all, searches_for, shrink_all, smallest
 from tests.rocketmq.mutants.searches_page import WHY_NOT, Small, page
@@ -215,7 +215,7 @@ def test_a_search_that_is_given_something_else_is_made_again() -> None:
 
 @pytest.mark.parametrize("mutant", sorted({*SETTINGS, *(name for names in WORKLOADS.values() for name in names)}))
 def test_what_is_given_to_a_search_is_for_a_planted_bug_and_can_be_run(mutant: str) -> None:
-    assert mutant in mutant_names()
+    assert mutant in MUTANTS
     space = space_for(mutant)
     space.require_possible()
     assert space.workload is None or space.is_possible(space.workload, {})
@@ -223,7 +223,7 @@ def test_what_is_given_to_a_search_is_for_a_planted_bug_and_can_be_run(mutant: s
 
 
 def test_reasons_are_for_bugs_that_are_planted() -> None:
-    assert set(WHY_NOT) <= set(mutant_names())
+    assert set(WHY_NOT) <= set(MUTANTS)
 
 
 def test_an_unknown_bug_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

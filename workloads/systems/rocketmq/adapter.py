@@ -20,12 +20,12 @@ from harness.record.fault_log import FaultWindow
 from harness.record.node_reports import NoReports
 from harness.record.steady_spans import SteadySpan
 from harness.system import Declaration, LegalLoss, NodeSpec
+from system_under_test.node.mutant import find_mutant, mutant_names
+from system_under_test.rocketmq import mutants
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.controller.protocol import GroupState
-from system_under_test.rocketmq.mutants import mutant as find_mutant
-from system_under_test.rocketmq.mutants import mutant_names
 from system_under_test.rocketmq.nameserver.route import GroupRoute
 from system_under_test.runtime.host import ConnectFailed
 from system_under_test.runtime.real import RealHost
@@ -102,11 +102,11 @@ class Rocketmq:
 
     @property
     def mutants(self) -> Mapping[str, str]:
-        return {name: find_mutant(name).breaks for name in mutant_names()}
+        return {name: find_mutant(mutants, name).breaks for name in mutant_names(mutants)}
 
     def nodes(self, settings: RocketmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
         if mutant is not None:
-            find_mutant(mutant)
+            find_mutant(mutants, mutant)
             if settings.is_original:
                 raise UsageError(
                     f"nothing is planted in Apache RocketMQ itself; leave mutant {mutant} out, or what names a release"

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Settings:
-    """Typed access to a config by RocketMQ's setting names. Raises ValueError for a wrong one."""
+    """Typed access to a config by the names of its settings. Raises ValueError for a wrong one."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._config = config

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from system_under_test.node.settings import Settings, WatchedConfig
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
-from system_under_test.rocketmq.settings import Settings, WatchedConfig
 
 
 def test_settings_have_the_seeds_names_and_defaults():

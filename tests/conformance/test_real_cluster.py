@@ -19,8 +19,8 @@ from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.replication import ReplicationChecker
 from checkers.verdict import Verdict
 from harness.record.node_events import write_node_events
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.controller_client import ControllerClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient, SendResult
 from system_under_test.runtime.real import RealHost
 

@@ -643,6 +643,14 @@ OTHERS = (
         definitions=("test_raft_state_machine.py", "test_raft_properties.py"),
     ),
     Concern(
+        modules=("system_under_test/replicated",),
+        tests=(
+            "unit/system_under_test/replicated",
+            "simulation/test_controllers_in_a_storm.py",
+            "rocketmq/mutants/test_controller_mutants.py",
+        ),
+    ),
+    Concern(
         modules=("system_under_test/remoting",),
         tests=("unit/system_under_test/remoting",),
         definitions=("test_remoting_under_storm.py", "test_malformed_inputs.py"),

@@ -31,6 +31,7 @@ from system_under_test.remoting.command import (
 )
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.properties import decode_properties, encode_properties
+from system_under_test.replicated import key_value
 from system_under_test.rocketmq.broker.ha import wire
 from system_under_test.rocketmq.broker.pop import records
 from system_under_test.rocketmq.client.admin_client import broker_groups_from_json, epochs_from_json
@@ -51,7 +52,7 @@ from system_under_test.rocketmq.consumer_protocol import (
     noticed_offsets,
     offsets_notice,
 )
-from system_under_test.rocketmq.controller import events, key_value
+from system_under_test.rocketmq.controller import events
 from system_under_test.rocketmq.controller.changed_settings import parse_changes
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.membership import parse_member_request

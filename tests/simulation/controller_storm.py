@@ -20,9 +20,9 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from system_under_test.remoting.client_error import ClientError
+from system_under_test.replicated.key_value_client import KeyValueClient
 from system_under_test.rocketmq.client.controller_client import ControllerClient
-from system_under_test.rocketmq.client.errors import ClientError
-from system_under_test.rocketmq.client.key_value_client import KeyValueClient
 
 CONTROLLERS = ("c1", "c2", "c3")
 KEYS = ("x", "y")

@@ -17,9 +17,9 @@ from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
 from system_under_test.raft.message import Greeting, encode_greeting
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 from tests.references.malformed_inputs import CODECS, ODD_VALUES, Codec, drawn, harmed

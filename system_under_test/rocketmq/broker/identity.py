@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.runtime.host import Disk, Host
 from system_under_test.storage.record_file import RecordFile
 

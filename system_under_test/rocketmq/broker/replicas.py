@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.client.admin_client import AdminClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
 TIMEOUT_S = 1.0

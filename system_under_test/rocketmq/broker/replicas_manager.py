@@ -18,6 +18,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
@@ -36,7 +37,6 @@ from system_under_test.rocketmq.broker.slave_sync import SlaveSync
 from system_under_test.rocketmq.broker.sync_state_set import controller_says
 from system_under_test.rocketmq.broker.tables import Tables
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import BrokerReport, MalformedRequest, ReplicaInfo
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import FlushMode, MessageStore

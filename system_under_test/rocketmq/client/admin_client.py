@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.json_body import decode_json
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.consumer_group import ConsumerGroup, groups_from_json
 from system_under_test.rocketmq.consumer_protocol import RequestModeSetting
 from system_under_test.rocketmq.controller.protocol import json_body

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.properties import decode_properties, encode_properties
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import (
     BrokerReport,
     ControllerMetadata,

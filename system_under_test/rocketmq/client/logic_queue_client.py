@@ -6,8 +6,8 @@ lies on another one, so an old mapping leads to a refusal and never to a wrong a
 
 from __future__ import annotations
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.admin_client import AdminClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient, PullResult, SendResult
 from system_under_test.rocketmq.client.static_topic_client import StaticTopicClient
 from system_under_test.rocketmq.message_batch import BatchedMessage

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.replica_choice import ReplicaChoice
 from system_under_test.rocketmq.compression import Compression, NotCompressed, compress_body, decompress_body
 from system_under_test.rocketmq.message_batch import BatchedMessage, encode_batch

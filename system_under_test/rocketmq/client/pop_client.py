@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.filter.subscription import TAG
 from system_under_test.rocketmq.pop_protocol import (

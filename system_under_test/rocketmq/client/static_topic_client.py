@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.admin_client import AdminClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.static_topic.logic_queue import LogicQueue, newest
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic, first_queues
 from system_under_test.rocketmq.static_topic.remapping import BLOCK, CannotMove, Freeze, Moved, Open, next_step

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.transaction_protocol import (
     HALF_MESSAGE,

@@ -10,9 +10,8 @@ stands in.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import deque
-from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +25,14 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.properties import encode_properties
 from system_under_test.remoting.server import Answer, Peer, RemotingServer
-from system_under_test.rocketmq.controller import events, key_value
+from system_under_test.replicated.answers import Answers, Busy, outcome_unknown
+from system_under_test.replicated.key_value import MalformedCommand
+from system_under_test.replicated.key_value_service import KeyValueService
+from system_under_test.rocketmq.controller import events
 from system_under_test.rocketmq.controller.changed_settings import ChangedSettings, parse_changes
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.describe import describe
 from system_under_test.rocketmq.controller.heartbeat import LivenessTable, pulse_text
-from system_under_test.rocketmq.controller.key_value import MalformedCommand
 from system_under_test.rocketmq.controller.membership import (
     AddController,
     ControllerMembership,
@@ -68,14 +69,6 @@ MAX_QUEUED = 1024
 MAX_NOTICES = 256
 """Role notices under way; those beyond are dropped, as brokers poll anyway."""
 
-_KEY_VALUE_COMMANDS = frozenset(
-    {RequestCode.KEY_VALUE_PUT, RequestCode.KEY_VALUE_COMPARE_AND_SET, RequestCode.KEY_VALUE_TRANSACTION}
-)
-
-
-class _Busy(Exception):
-    """Too many requests wait to be decided."""
-
 
 @dataclass(slots=True)
 class _Undecided:
@@ -92,7 +85,6 @@ class Controller:
         self._parts = parts
         self._replicated = ReplicatedState(parts.rules)
         self._state = self._replicated.brokers
-        self._store = self._replicated.values
         self._liveness = LivenessTable(
             timeout_ns=int(config.broker_timeout_s * 1e9),
             started_ns=host.clock.monotonic_ns(),
@@ -121,15 +113,20 @@ class Controller:
         )
         self._remoting = RemotingClient(host)
         self._membership = ControllerMembership(host, self._raft, config, self._remoting)
+        self._answers = Answers(host, lambda: self._config.apply_timeout_s, self._not_leader)
+        self._values = KeyValueService(
+            host,
+            self._raft,
+            self._replicated.values,
+            self._answers,
+            lambda command: self._propose(command_entry(command)),
+            parts.values,
+        )
         self._queue: deque[_Undecided] = deque()
         self._asked = asyncio.Event()
         self._look_now = asyncio.Event()
         self._notices: dict[int, asyncio.Task[None]] = {}
         self._notice_serial = 0
-        self._asked_before = 0
-        """How many requests were taken up."""
-        self._applied = 0
-        """Index of the entry that was applied last."""
         self._agreed: dict[str, tuple[object, ...]] = {}
         """Group -> its master and SyncStateSet as they were told last."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -168,14 +165,9 @@ class Controller:
     def handle(self, command: RemotingCommand, peer: Peer) -> Answer | Coroutine[Any, Any, Answer]:
         code = command.code
         try:
-            if code == RequestCode.KEY_VALUE_GET:
-                return self._get(text(command.ext_fields, "key"))
-            if code in _KEY_VALUE_COMMANDS:
-                key_value.check(command.body)
-                if code == RequestCode.KEY_VALUE_TRANSACTION and key_value.only_reads(command.body):
-                    return self._read(command.body)
-                # Most clients ask a follower first; no task is needed to turn them away.
-                return self._change(command.body) if self._raft.is_active else self._not_leader(self._raft.leader)
+            answer = self._values.handle(command)
+            if answer is not None:
+                return answer
             if code == RequestCode.BROKER_HEARTBEAT:
                 return self._on_heartbeat(command, peer)
             if code == RequestCode.CONTROLLER_GET_METADATA_INFO:
@@ -185,11 +177,14 @@ class Controller:
             if code == RequestCode.UPDATE_CONTROLLER_CONFIG:
                 return self._update_config(parse_changes(command.body))
             if code == RequestCode.CONTROLLER_GET_REPLICA_INFO:
-                return self._get_replica_info(text(command.ext_fields, "brokerName"))
+                name = text(command.ext_fields, "brokerName")
+                return self._read(lambda: self._replica_info(name))
             if code == RequestCode.CONTROLLER_GET_SYNC_STATE_DATA:
-                return self._get_sync_state_data(parse_names(command.body))
+                names = parse_names(command.body)
+                return self._read(lambda: self._sync_state_data(names))
             if code == RequestCode.CONTROLLER_GET_NEXT_BROKER_ID:
-                return self._get_next_broker_id(text(command.ext_fields, "brokerName"))
+                name = text(command.ext_fields, "brokerName")
+                return self._read(lambda: self._next_broker_id(name))
             member_request = parse_member_request(command)
             if member_request is not None:
                 return self._change_members(member_request)
@@ -233,14 +228,14 @@ class Controller:
 
     async def _change_members(self, request: MemberRequest) -> RemotingCommand:
         try:
-            refusal = await self._wait(self._membership.carry_out, request)
+            refusal = await self._answers.wait(self._membership.carry_out, request)
         except UnfitChange as error:
             return RemotingCommand.response(ResponseCode.CONTROLLER_UNFIT_CHANGE, remark=str(error))
         except NotTakenOver as error:
             return RemotingCommand.response(ResponseCode.CONTROLLER_NOT_TAKEN_OVER, remark=str(error))
         is_learner = isinstance(request, AddController) and request.node in self._raft.membership.learners
         if is_learner and refusal and refusal.code == ResponseCode.CONTROLLER_APPLY_TIMEOUT:
-            return _unknown(
+            return outcome_unknown(
                 f"{request.node} has not caught up yet: it votes as soon as it has; ask again to wait for it"
             )
         return refusal or RemotingCommand.response(ResponseCode.SUCCESS)
@@ -271,40 +266,13 @@ class Controller:
             now_ns=self._host.clock.monotonic_ns(),
         )
 
-    # -- reads and key-value commands
+    # -- reads
 
-    def _get(self, key: str) -> Answer | Coroutine[Any, Any, Answer]:
-        serial = self._take_up()
-        try:
-            barrier = self._parts.read_barrier(self._raft)
-        except NotLeader as error:
-            return self._not_leader(error.leader)
-        return self._get_behind(barrier, serial, key)
+    async def _read(self, look: Callable[[], RemotingCommand]) -> RemotingCommand:
+        """What `look` finds once the applied state may be read."""
+        return await self._answers.wait(self._parts.read_barrier, self._raft) or look()
 
-    async def _get_behind(self, barrier: Awaitable[None], serial: int, key: str) -> RemotingCommand:
-        refusal = await self._answered(barrier, serial)
-        if isinstance(refusal, RemotingCommand):
-            return refusal
-        return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(self._store.get(key)).encode())
-
-    async def _read(self, command: bytes) -> RemotingCommand:
-        refusal = await self._wait(self._parts.transaction_barrier, self._raft)
-        if isinstance(refusal, RemotingCommand):
-            return refusal
-        result = await self._parts.read_transaction(self._host, self._store, command)
-        return RemotingCommand.response(ResponseCode.SUCCESS, body=json.dumps(result.value).encode())
-
-    async def _change(self, command: bytes) -> RemotingCommand:
-        result = await self._wait(self._propose, command_entry(command))
-        if isinstance(result, RemotingCommand):
-            return result
-        code = ResponseCode.SUCCESS if result.succeeded else ResponseCode.KEY_VALUE_PRECONDITION_FAILED
-        return RemotingCommand.response(code, body=json.dumps(result.value).encode())
-
-    async def _get_replica_info(self, name: str) -> RemotingCommand:
-        refusal = await self._wait(self._parts.read_barrier, self._raft)
-        if isinstance(refusal, RemotingCommand):
-            return refusal
+    def _replica_info(self, name: str) -> RemotingCommand:
         group = self._state.groups.get(name)
         if group is None:
             return RemotingCommand.response(
@@ -312,50 +280,16 @@ class Controller:
             )
         return _info_response(ResponseCode.SUCCESS, group.info)
 
-    async def _get_next_broker_id(self, name: str) -> RemotingCommand:
-        refusal = await self._wait(self._parts.read_barrier, self._raft)
-        if isinstance(refusal, RemotingCommand):
-            return refusal
+    def _next_broker_id(self, name: str) -> RemotingCommand:
         fields = {"brokerName": name, "nextBrokerId": str(self._state.next_broker_id(name))}
         return RemotingCommand.response(ResponseCode.SUCCESS, fields)
 
-    async def _get_sync_state_data(self, names: Sequence[str]) -> RemotingCommand:
-        refusal = await self._wait(self._parts.read_barrier, self._raft)
-        if isinstance(refusal, RemotingCommand):
-            return refusal
+    def _sync_state_data(self, names: Sequence[str]) -> RemotingCommand:
         self._liveness.expire(self._host.clock.monotonic_ns())
         known = self._state.groups
         wanted = [known[name] for name in names if name in known]
         table = {group.name: describe(group, self._liveness) for group in wanted}
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body({"replicasInfoTable": table}))
-
-    async def _wait(self, ask: Any, argument: Any) -> Any:
-        """What Raft answers, or the response that says why there is no answer."""
-        serial = self._take_up()
-        try:
-            awaitable: Awaitable[Any] = ask(argument)
-        except NotLeader as error:
-            return self._not_leader(error.leader)
-        except _Busy:
-            return RemotingCommand.response(ResponseCode.SYSTEM_BUSY, remark="too many requests")
-        return await self._answered(awaitable, serial)
-
-    def _take_up(self) -> int:
-        self._asked_before += 1
-        self._host.reached("request-taken-up", serial=self._asked_before)
-        return self._asked_before
-
-    async def _answered(self, awaitable: Awaitable[Any], serial: int) -> Any:
-        try:
-            answer = await self._host.clock.within(self._config.apply_timeout_s, awaitable)
-        except NotLeader as error:
-            return self._not_leader(error.leader)
-        except LeadershipLost:
-            return _unknown("the leadership ended while the request was under way")
-        except TimeoutError:
-            return _unknown(f"not done within {self._config.apply_timeout_s} s")
-        self._host.reached("request-decided", serial=serial, applied=self._applied)
-        return answer
 
     def _not_leader(self, leader: str | None) -> RemotingCommand:
         fields = {}
@@ -369,7 +303,7 @@ class Controller:
     # -- decisions, one at a time
 
     async def _decide(self, request: Request) -> RemotingCommand:
-        outcome = await self._wait(self._enqueue, request)
+        outcome = await self._answers.wait(self._enqueue, request)
         if isinstance(outcome, Refusal):
             return self._refuse(request, outcome)
         if isinstance(outcome, Group):
@@ -377,7 +311,7 @@ class Controller:
         return outcome or RemotingCommand.response(ResponseCode.SUCCESS)
 
     async def _register(self, request: RegisterBroker, peer: Peer) -> RemotingCommand:
-        outcome = await self._wait(self._enqueue, request)
+        outcome = await self._answers.wait(self._enqueue, request)
         if isinstance(outcome, Refusal):
             return self._refuse(request, outcome)
         if not isinstance(outcome, Group):
@@ -394,12 +328,12 @@ class Controller:
         return RemotingCommand.response(refusal.code, remark=refusal.remark)
 
     def _enqueue(self, request: Request) -> asyncio.Future[Refusal | Group | None]:
-        """Raises NotLeader, _Busy."""
+        """Raises NotLeader, Busy."""
         future: asyncio.Future[Refusal | Group | None] = asyncio.get_running_loop().create_future()
         if not self._raft.is_active:
             raise NotLeader(self._raft.leader)
         if len(self._queue) >= MAX_QUEUED:
-            raise _Busy
+            raise Busy
         self._queue.append(_Undecided(request, future))
         self._asked.set()
         return future
@@ -465,7 +399,7 @@ class Controller:
         return self._parts.propose(self._host, self._raft, self._replicated, entry)
 
     def _apply(self, entry: Entry) -> Any:
-        self._applied = entry.index
+        self._answers.applied = entry.index
         applied = self._replicated.apply(entry.data)
         if isinstance(applied, Group):
             self._expect(applied)
@@ -473,7 +407,7 @@ class Controller:
         return applied
 
     def _restore(self, snapshot: Snapshot) -> None:
-        self._applied = snapshot.index
+        self._answers.applied = snapshot.index
         self._replicated.restore(snapshot.data)
         for _, group in sorted(self._state.groups.items()):
             self._expect(group)
@@ -540,7 +474,7 @@ class Controller:
                 return
             except TimeoutError:
                 continue
-            except (NotLeader, LeadershipLost, _Busy):
+            except (NotLeader, LeadershipLost, Busy):
                 return
 
     def _notify(self, group: Group) -> None:
@@ -568,7 +502,3 @@ class Controller:
 
 def _info_response(code: int, info: ReplicaInfo, remark: str | None = None) -> RemotingCommand:
     return RemotingCommand.response(code, info.to_fields(), info.to_body(), remark)
-
-
-def _unknown(remark: str) -> RemotingCommand:
-    return RemotingCommand.response(ResponseCode.CONTROLLER_APPLY_TIMEOUT, remark=remark)

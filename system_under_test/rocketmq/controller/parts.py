@@ -9,6 +9,7 @@ from typing import Any
 from system_under_test.raft.core import Raft
 from system_under_test.raft.driver import RaftNode
 from system_under_test.raft.storage import RaftStorage
+from system_under_test.replicated.key_value_service import KeyValueParts, ReadBarrier, read_index
 from system_under_test.rocketmq.controller.heartbeat import (
     Liveness,
     LivenessTable,
@@ -17,30 +18,11 @@ from system_under_test.rocketmq.controller.heartbeat import (
     newest_report,
     seen_pulse,
 )
-from system_under_test.rocketmq.controller.key_value import KeyValueStore, Result
 from system_under_test.rocketmq.controller.masters import needs_master, registration_answer
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.rocketmq.controller.replicated_state import ReplicatedState
 from system_under_test.rocketmq.controller.state_machine import Group, Rules
 from system_under_test.runtime.host import Disk, Host
-
-ReadBarrier = Callable[[RaftNode], Awaitable[None]]
-"""Done when the applied state may be read. Raises NotLeader."""
-
-
-def read_index(raft: RaftNode) -> Awaitable[None]:
-    """A majority confirms that this node is still the leader, after the read was asked for."""
-    return raft.read_barrier()
-
-
-ReadTransaction = Callable[[Host, KeyValueStore, bytes], Awaitable[Result]]
-"""(host, store, a transaction that only reads), once the applied state may be read."""
-
-
-async def read_at_once(host: Host, store: KeyValueStore, command: bytes) -> Result:
-    """All of it at one moment."""
-    return store.apply(command)
-
 
 Propose = Callable[[Host, RaftNode, ReplicatedState, bytes], Awaitable[Any]]
 """(host, raft, what is applied here, an entry) → what applying the entry gave, once it is applied. Raises NotLeader,
@@ -59,9 +41,7 @@ class ControllerParts:
     read_barrier: ReadBarrier = read_index
     unchanged_barrier: ReadBarrier = read_index
     """Before a request that changes nothing, or is refused, is answered."""
-    transaction_barrier: ReadBarrier = read_index
-    """Before a transaction that only reads."""
-    read_transaction: ReadTransaction = read_at_once
+    values: KeyValueParts = field(default_factory=KeyValueParts)
     propose: Propose = append_and_apply
     noted_report: NotedReport = newest_report
     seen_pulse: SeenPulse = seen_pulse

@@ -6,9 +6,10 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from system_under_test.rocketmq.controller import events, key_value
+from system_under_test.replicated import key_value
+from system_under_test.replicated.key_value import KeyValueStore
+from system_under_test.rocketmq.controller import events
 from system_under_test.rocketmq.controller.events import Event
-from system_under_test.rocketmq.controller.key_value import KeyValueStore
 from system_under_test.rocketmq.controller.state_machine import ControllerStateMachine, Group, Replica, Rules
 
 _EVENT = b"E"

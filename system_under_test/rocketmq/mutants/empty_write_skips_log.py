@@ -13,7 +13,8 @@ from typing import Any
 
 from system_under_test.node.mutant import Mutant
 from system_under_test.raft.driver import NotLeader, RaftNode
-from system_under_test.rocketmq.controller.key_value import KeyValueStore, Result
+from system_under_test.replicated.key_value import KeyValueStore, Result
+from system_under_test.replicated.key_value_service import KeyValueParts
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, command_of
 from system_under_test.runtime.host import Host
@@ -45,7 +46,9 @@ MUTANT = Mutant(
     breaks="an answer shows every write completed before it",
     parts=(
         ControllerParts(
-            unchanged_barrier=believed_leadership, transaction_barrier=believed_leadership, propose=append_what_changes
+            unchanged_barrier=believed_leadership,
+            values=KeyValueParts(transaction_barrier=believed_leadership),
+            propose=append_what_changes,
         ),
     ),
 )

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 
 from system_under_test.node.mutant import Mutant
-from system_under_test.rocketmq.controller.key_value import KeyValueStore, Result, transaction
+from system_under_test.replicated.key_value import KeyValueStore, Result, transaction
+from system_under_test.replicated.key_value_service import KeyValueParts
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.runtime.host import Host
 
@@ -27,5 +28,5 @@ async def one_by_one(host: Host, store: KeyValueStore, command: bytes) -> Result
 MUTANT = Mutant(
     name="fractured-read",
     breaks="a transaction reads all keys at one moment",
-    parts=(ControllerParts(read_transaction=one_by_one),),
+    parts=(ControllerParts(values=KeyValueParts(read_transaction=one_by_one)),),
 )

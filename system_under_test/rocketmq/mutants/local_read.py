@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
 from system_under_test.raft.driver import NotLeader, RaftNode
+from system_under_test.replicated.key_value_service import KeyValueParts
 from system_under_test.rocketmq.controller.parts import ControllerParts
 
 
@@ -19,5 +20,9 @@ async def no_barrier(raft: RaftNode) -> None:
 MUTANT = Mutant(
     name="local-read",
     breaks="a read sees every write completed before it",
-    parts=(ControllerParts(read_barrier=no_barrier, transaction_barrier=no_barrier),),
+    parts=(
+        ControllerParts(
+            read_barrier=no_barrier, values=KeyValueParts(read_barrier=no_barrier, transaction_barrier=no_barrier)
+        ),
+    ),
 )

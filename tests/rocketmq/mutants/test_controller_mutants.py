@@ -17,8 +17,8 @@ from system_under_test.raft.membership import Membership
 from system_under_test.raft.message import AppendRefused, Entry, HardState, PreVoteReply, VoteReply
 from system_under_test.raft.snapshot import NOTHING
 from system_under_test.remoting.codes import ResponseCode
+from system_under_test.replicated import key_value
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
-from system_under_test.rocketmq.controller import key_value
 from system_under_test.rocketmq.controller.events import (
     BrokerIdApplied,
     BrokerRegistered,
@@ -285,7 +285,7 @@ def test_empty_write_skips_log_answers_a_compare_and_set_that_finds_another_valu
 def test_empty_write_skips_log_asks_nobody_before_it_answers_what_changes_nothing():
     async def answered(parts: ControllerParts, raft: Raft) -> int:
         await parts.unchanged_barrier(cast(Any, raft))
-        await parts.transaction_barrier(cast(Any, raft))
+        await parts.values.transaction_barrier(cast(Any, raft))
         return raft.barriers
 
     with pytest.raises(LeadershipLost):

@@ -26,10 +26,10 @@ from harness.trace import Trace
 from system_under_test.grpc.client import GrpcClient
 from system_under_test.grpc.protobuf import Message
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.client.controller_client import ControllerClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendRequest

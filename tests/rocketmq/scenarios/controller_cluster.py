@@ -15,11 +15,11 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer, RemotingServer
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import BrokerReport, ReplicaInfo
 
 CONTROLLERS = ("c1", "c2", "c3")

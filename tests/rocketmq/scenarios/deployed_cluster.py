@@ -14,8 +14,8 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.controller_client import ControllerClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from tests.rocketmq.scenarios.broker_cluster import TOPIC, Cluster
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.client.pop_client import PopClient, PoppedMessage, PopResult
 from tests.rocketmq.scenarios.broker_cluster import TOPIC, Cluster

@@ -20,8 +20,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from harness.program import PLACE_OF_HOME, Command
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.admin_client import AdminClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.runtime.real import RealHost
 from tests.rocketmq.scenarios.public_answers import (
     BROKER,

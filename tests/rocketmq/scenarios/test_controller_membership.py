@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import ResponseCode
+from system_under_test.replicated.key_value_client import KeyValueClient
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
-from system_under_test.rocketmq.client.errors import ClientError
-from system_under_test.rocketmq.client.key_value_client import KeyValueClient
 from system_under_test.rocketmq.controller.protocol import ControllerMetadata
 from tests.rocketmq.scenarios import broker_cluster
 from tests.rocketmq.scenarios.controller_cluster import CONTROLLERS, ControllerCluster, controller, play

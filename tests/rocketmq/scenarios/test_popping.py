@@ -8,9 +8,9 @@ from collections.abc import Awaitable
 
 import pytest
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.pop_protocol import HandleRequest, InitMode, PopRequest, dead_letter_topic, retry_topic
 from system_under_test.storage.message import decode_message
 from tests.rocketmq.scenarios.broker_cluster import TOPIC, Cluster, play

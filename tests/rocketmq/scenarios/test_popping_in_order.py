@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.pop_client import PopClient, PoppedMessage
 from tests.rocketmq.scenarios.broker_cluster import TOPIC, Cluster, play
 

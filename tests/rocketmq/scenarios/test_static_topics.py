@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.rocketmq.client.admin_client import AdminClient, AdminRefusal
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic, first_queues
 from system_under_test.rocketmq.static_topic.remapping import Freeze, Open, next_step

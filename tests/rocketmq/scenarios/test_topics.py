@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.message_protocol import PullRequest, SendRequest
 from system_under_test.rocketmq.topic import READ, TopicConfig
 from tests.rocketmq.scenarios.broker_cluster import CONTROLLERS, TOPIC, Cluster, play

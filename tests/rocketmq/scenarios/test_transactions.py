@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.transaction_client import HalfSent, TransactionProducer
 from system_under_test.rocketmq.transaction_protocol import Decision, EndTransaction
 from tests.rocketmq.scenarios.broker_cluster import CONTROLLERS, TOPIC, Cluster, play

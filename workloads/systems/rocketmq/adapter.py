@@ -21,9 +21,9 @@ from harness.record.node_reports import NoReports
 from harness.record.steady_spans import SteadySpan
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.node.mutant import find_mutant, mutant_names
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq import mutants
 from system_under_test.rocketmq.client.controller_client import ControllerClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.controller.protocol import GroupState
 from system_under_test.rocketmq.nameserver.route import GroupRoute

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.errors import OUTCOME_UNKNOWN, SERVICE_NOT_AVAILABLE, OperationError
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.broker.role import Role
 from system_under_test.rocketmq.client.admin_client import AdminClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.topic import TopicConfig

@@ -13,8 +13,8 @@ from harness.errors import OUTCOME_UNKNOWN, OperationError
 from harness.membership import Start
 from harness.program import PythonProgram
 from harness.system import NodeSpec
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.controller_client import ControllerClient
-from system_under_test.rocketmq.client.errors import ClientError
 from workloads.systems.rocketmq.clients.connect import operation_error
 from workloads.systems.rocketmq.settings import (
     CONTROLLER_PORT,

@@ -19,8 +19,8 @@ from typing import Any
 
 from harness.program import PLACE_OF_HOME, Command, PythonProgram
 from harness.system import NodeSpec
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.admin_client import AdminClient, AdminRefusal
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.topic import TopicConfig
 from workloads.systems.rocketmq.release import DIRECTORY, HEAPS, NO_TLS, SCRIPTS, image
 from workloads.systems.rocketmq.settings import (

@@ -19,9 +19,9 @@ from typing import Any
 from harness.printable import printable
 from harness.record.run_directory import NODE_LOG
 from harness.reporting import Account, Event, Report
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.admin_client import AdminClient, BrokerEpochs
 from system_under_test.rocketmq.client.controller_client import ControllerClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import GroupState
 from workloads.systems.rocketmq.original_events import logged_events
 from workloads.systems.rocketmq.settings import (

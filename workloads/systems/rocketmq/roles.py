@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.admin_client import AdminClient, BrokerEpochs
 from system_under_test.rocketmq.client.controller_client import ControllerClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.controller.protocol import GroupState
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.admin_client import AdminClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.static_topic_client import StaticTopicClient
 from system_under_test.rocketmq.static_topic.placement import placed
 from system_under_test.rocketmq.static_topic.remapping import CannotMove

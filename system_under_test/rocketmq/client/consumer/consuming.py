@@ -12,11 +12,11 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple, Protocol
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, Listener, Outcome
 from system_under_test.rocketmq.client.consumer.offset_store import OffsetStore
 from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage, ProcessQueue
 from system_under_test.rocketmq.client.consumer.requests import ConsumerRequests
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.consumer_protocol import ORIGIN_MESSAGE_ID, MessageQueue, SendBackRequest
 from system_under_test.runtime.host import Host
 

@@ -11,9 +11,9 @@ import json
 from collections.abc import Sequence
 from typing import Protocol
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.rocketmq.client.consumer.requests import ConsumerRequests
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.consumer_protocol import MessageQueue
 from system_under_test.runtime.host import Disk, DiskError, DiskFull
 from system_under_test.storage.errors import StorageCorrupt, StorageFailed

@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, Listener, Outcome
 from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage
 from system_under_test.rocketmq.client.consumer.requests import ConsumerRequests
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.pop_client import PoppedMessage
 from system_under_test.rocketmq.consumer_protocol import MessageQueue
 from system_under_test.rocketmq.pop_protocol import MAX_POPPED

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.client.consumer.config import (
@@ -32,7 +33,6 @@ from system_under_test.rocketmq.client.consumer.offset_store import LocalOffsets
 from system_under_test.rocketmq.client.consumer.popping import Popping
 from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage, ProcessQueue
 from system_under_test.rocketmq.client.consumer.requests import ConsumerRequests, Pulled
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.consumer_protocol import (
     RETRY_PREFIX,
     Assignment,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient, refusal
 from system_under_test.rocketmq.client.pop_client import PopClient
 from system_under_test.rocketmq.consumer_protocol import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 from workloads.systems.rocketmq.admin.report import Report
 
 ROWS = (

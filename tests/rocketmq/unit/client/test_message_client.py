@@ -15,10 +15,10 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import RemotingServer
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, SendAnswer, SendRequest

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.rocketmq.client.pop_client import PopClient
 from system_under_test.rocketmq.pop_protocol import PopAnswer, PoppedQueue, decode_batch_ack

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 
-from system_under_test.rocketmq.controller import events, key_value
+from system_under_test.replicated import key_value
+from system_under_test.rocketmq.controller import events
 from system_under_test.rocketmq.controller.events import Event
 from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, command_entry, event_entry
 from system_under_test.rocketmq.controller.state_machine import Rules

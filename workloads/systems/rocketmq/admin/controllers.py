@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.controller.protocol import GroupState, ReplicaState
 from workloads.systems.rocketmq.admin.options import (
     CLUSTER,

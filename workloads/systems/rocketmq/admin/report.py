@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.printable import printable
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 
 Row = Mapping[str, object]
 """A value by column: text, a whole number, a flag, several of them, or None for none."""

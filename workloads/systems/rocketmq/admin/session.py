@@ -18,10 +18,10 @@ from typing import TypeVar, cast
 
 from harness.lifetime import scratch
 from harness.printable import printable
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.rocketmq.client.admin_client import AdminClient, BrokerGroup
 from system_under_test.rocketmq.client.controller_client import ControllerClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.runtime.host import Host
 from system_under_test.runtime.real import RealHost
 from workloads.systems.rocketmq.admin.report import Report, Row

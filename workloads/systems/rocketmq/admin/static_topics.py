@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.static_topic_client import StaticTopicClient
 from system_under_test.rocketmq.static_topic.mapping import MAX_STATIC_QUEUES, StaticTopic
 from system_under_test.rocketmq.static_topic.placement import THRESHOLD, Move, QueueLoad, placed, plan

@@ -17,10 +17,10 @@ from harness.operation import Operation
 from system_under_test.grpc.client import GrpcClient
 from system_under_test.grpc.errors import GrpcError, StreamEnded
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.rocketmq.broker.admission import most_bytes
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient, SendResult
 from system_under_test.rocketmq.consumer_protocol import Heartbeat, SendBackRequest
 from system_under_test.rocketmq.message_protocol import PullRequest, SendAnswer, SendRequest

@@ -7,8 +7,8 @@ from typing import Any
 
 from harness.errors import OUTCOME_UNKNOWN, SERVICE_NOT_AVAILABLE, OperationError, UsageError
 from harness.operation import Operation
-from system_under_test.rocketmq.client.errors import ClientError
-from system_under_test.rocketmq.client.key_value_client import KeyValueClient
+from system_under_test.remoting.client_error import ClientError
+from system_under_test.replicated.key_value_client import KeyValueClient
 from system_under_test.rocketmq.client.message_client import MessageClient
 from workloads.systems.rocketmq.clients.borders import BorderingMessages
 from workloads.systems.rocketmq.errors import CODES

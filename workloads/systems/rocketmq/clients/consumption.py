@@ -14,12 +14,12 @@ from typing import Any
 
 from harness.errors import PRECONDITION_FAILED, SERVICE_NOT_AVAILABLE, OperationError
 from harness.operation import Operation
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.broker.runtime_info import DELAY_PROGRESS
 from system_under_test.rocketmq.client.admin_client import AdminClient
 from system_under_test.rocketmq.client.consumer.config import ConsumerConfig, DividedBy, Mode, Outcome
 from system_under_test.rocketmq.client.consumer.process_queue import ConsumerMessage, FlowLimits
 from system_under_test.rocketmq.client.consumer.push_consumer import PushConsumer
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import (
     ConsumeFromWhere,

@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.message_client import PullResult
 from system_under_test.rocketmq.message_batch import BatchedMessage
 from system_under_test.storage.message import encode_properties

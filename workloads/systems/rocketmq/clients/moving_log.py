@@ -10,8 +10,8 @@ from typing import Any
 
 from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.admin_client import AdminClient
-from system_under_test.rocketmq.client.errors import ClientError
 from system_under_test.rocketmq.client.logic_queue_client import LogicQueueClient
 from system_under_test.rocketmq.client.message_client import PullResult
 from system_under_test.rocketmq.client.static_topic_client import StaticTopicClient

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.errors import PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.pop_client import PopClient, PoppedMessage
 from system_under_test.rocketmq.pop_protocol import dead_letter_topic
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client

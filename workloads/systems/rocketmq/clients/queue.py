@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.operation import Operation
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 from workloads.systems.rocketmq.clients.connect import carry_out, message_client
 from workloads.systems.rocketmq.clients.queues import Queues
 from workloads.systems.rocketmq.clients.slaves import is_parted, replication_status

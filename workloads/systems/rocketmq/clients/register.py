@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.operation import Operation
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 from workloads.systems.rocketmq.clients.connect import key_value_client, operation_error
 from workloads.systems.rocketmq.settings import RocketmqSettings
 

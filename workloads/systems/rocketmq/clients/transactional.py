@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.errors import OperationError
 from harness.operation import Operation
-from system_under_test.rocketmq.client.errors import ClientError
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.transaction_client import TransactionProducer
 from system_under_test.rocketmq.transaction_protocol import Decision
 from workloads.systems.rocketmq.clients.borders import padded

@@ -1,6 +1,6 @@
-"""A client of the controllers' key-value store.
+"""A client of the key-value store that the nodes of a Raft group serve.
 
-One call sends at most one request that can take effect: a controller that cannot be connected, or that
+One call sends at most one request that can take effect: a node that cannot be connected, or that
 says it is not the leader, has certainly not appended it, so the same call goes on to the next; after
 anything else it ends. A lost connection, a time-out, a leader that lost its leadership meanwhile leave
 the outcome unknown.
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.client.errors import ClientError
-from system_under_test.rocketmq.controller import key_value
+from system_under_test.replicated import key_value
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
 _DEFINITE: dict[int, str] = {
@@ -29,26 +29,24 @@ _DEFINITE: dict[int, str] = {
 
 
 AVOID_HOME_CALLS = 8
-"""For so many calls a controller that did not answer in time is not asked first."""
+"""For so many calls a node that did not answer in time is not asked first."""
 
 
 class KeyValueClient:
-    def __init__(
-        self, host: Host, controllers: Sequence[str], timeout_s: float = 3.0, prefer: str | None = None
-    ) -> None:
-        """`prefer`: the controller that every call asks first, leader or not, so that many clients see all
-        controllers, also one that was cut off and does not know that it is deposed. Without it the last
+    def __init__(self, host: Host, nodes: Sequence[str], timeout_s: float = 3.0, prefer: str | None = None) -> None:
+        """`prefer`: the node that every call asks first, leader or not, so that many clients see all
+        nodes, also one that was cut off and does not know that it is deposed. Without it the last
         known leader is asked first."""
-        if not controllers:
-            raise ValueError("at least one controller address is needed")
-        if prefer is not None and prefer not in controllers:
-            raise ValueError(f"{prefer} is none of the controllers {', '.join(controllers)}")
+        if not nodes:
+            raise ValueError("at least one address is needed")
+        if prefer is not None and prefer not in nodes:
+            raise ValueError(f"{prefer} is none of {', '.join(nodes)}")
         self._clock = host.clock
-        self._controllers = tuple(controllers)
+        self._nodes = tuple(nodes)
         self._timeout_s = timeout_s
         self._home = prefer
         self._avoid_home_calls = 0
-        self._leader = prefer or self._controllers[0]
+        self._leader = prefer or self._nodes[0]
         self._remoting = RemotingClient(host, connect_timeout_s=min(timeout_s, 1.0))
 
     def close(self) -> None:
@@ -69,7 +67,7 @@ class KeyValueClient:
     async def transaction(
         self, operations: Sequence[Sequence[Any]], guard: Sequence[Sequence[Any]] = ()
     ) -> list[list[Any]]:
-        """Micro-operations of the store (`controller/key_value.py`), atomically and in this order; they come back with
+        """Micro-operations of the store (`key_value.py`), atomically and in this order; they come back with
         what each shows. Raises ClientError `precondition-failed` where the guard [[key, least], …] refused them."""
         body = key_value.transaction([list(operation) for operation in operations], [list(demand) for demand in guard])
         answer = await self._ask(RemotingCommand.request(RequestCode.KEY_VALUE_TRANSACTION, body=body))
@@ -77,7 +75,7 @@ class KeyValueClient:
 
     async def _ask(self, command: RemotingCommand) -> Any:
         deadline_ns = self._clock.monotonic_ns() + int(self._timeout_s * 1e9)
-        untried = list(self._controllers)
+        untried = list(self._nodes)
         node = self._first()
         while True:
             untried.remove(node)
@@ -115,7 +113,7 @@ class KeyValueClient:
         if node == self._home:
             self._avoid_home_calls = AVOID_HOME_CALLS
         if node == self._leader:
-            self._leader = self._controllers[(self._controllers.index(node) + 1) % len(self._controllers)]
+            self._leader = self._nodes[(self._nodes.index(node) + 1) % len(self._nodes)]
 
 
 def _failure(answer: RemotingCommand, node: str) -> ClientError:

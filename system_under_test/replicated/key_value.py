@@ -1,6 +1,6 @@
-"""A small key-value store on the controllers' Raft log: linearizable, every value a JSON value.
+"""A small key-value store on a Raft log: linearizable, every value a JSON value.
 
-Commands are decided when they are applied, alike on every controller, so any number of them may be under
+Commands are decided when they are applied, alike on every node, so any number of them may be under
 way at once. A `get` is no command: it waits for a read barrier and then looks. So does a transaction that only reads.
 
 A transaction is a list of micro-operations, carried out at one moment and in their order:

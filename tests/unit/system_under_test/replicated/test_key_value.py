@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from system_under_test.rocketmq.controller import key_value
-from system_under_test.rocketmq.controller.key_value import KeyValueStore, MalformedCommand, Result
+from system_under_test.replicated import key_value
+from system_under_test.replicated.key_value import KeyValueStore, MalformedCommand, Result
 
 
 def test_compare_and_set_changes_only_what_is_as_expected():

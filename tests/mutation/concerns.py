@@ -616,7 +616,6 @@ OTHERS = (
             "workloads/systems/rocketmq/classic_loss.py",
             "workloads/systems/rocketmq/loss_tables.py",
             "workloads/systems/rocketmq/expiry.py",
-            "workloads/systems/rocketmq/mapping_loss.py",
         ),
         tests=(
             "rocketmq/unit/adapter/test_legal_loss.py",

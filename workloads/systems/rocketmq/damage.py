@@ -10,25 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from harness.record.fault_log import FaultWindow
+from workloads.systems.rocketmq.loss_tables import FAULTS, LAST_NS, TAKING, FaultEffects, Takes, seconds
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
 Event = Mapping[str, Any]
-LAST_NS = 1 << 62
-
-
-class Takes(Enum):
-    """What a kind of fault takes from a disk."""
-
-    UNSYNCED = "what was not synced"
-    SYNCED = "what was synced as well"
-    EVERYTHING = "everything"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +34,11 @@ class Damage:
     over_ns: int
     """When the fault was over, and the broker had started again as far as that is known."""
 
+    def __str__(self) -> str:
+        if "power" in self.fault.kinds:
+            return f"{self.node} lost power at {seconds(self.fault.start_ns)}"
+        return f"{self.node} lost {self.takes.value} at {seconds(self.fault.start_ns)} ({self.fault.name})"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Holders:
@@ -55,44 +51,54 @@ class Holders:
 
 def damages(
     struck: Iterable[FaultWindow],
-    kinds: Mapping[str, Takes],
-    at_last: Sequence[str],
     brokers: Sequence[str],
     group: Sequence[str],
     reports: NodeReports,
     *,
-    unknown_s: float,
+    unknown_ns: int,
+) -> tuple[Damage, ...]:
+    """What faults took from `brokers`, whose logs are those of their `group`: in the order of the faults; what shows at
+    restarts, with each start that followed."""
+    taking = [
+        (fault, kind, node)
+        for fault in struck
+        for kind in fault.kinds
+        if kind in TAKING
+        for node in fault.nodes_of(kind)
+        if node in brokers
+    ]
+    events = logs_of(group, reports) if taking else {}
+    return tuple(
+        damage
+        for fault, kind, node in taking
+        for damage in _damages_of(fault, FAULTS[kind], node, events, unknown_ns=unknown_ns)
+    )
+
+
+def _damages_of(
+    fault: FaultWindow, effects: FaultEffects, node: str, events: Mapping[str, Sequence[Event]], *, unknown_ns: int
 ) -> Iterator[Damage]:
-    """What the faults of these kinds took from `brokers`, whose logs are those of their `group`; in their order, those
-    `at_last` with each start that followed."""
-    destroying = [(fault, kind) for fault in struck for kind in fault.kinds if kind in kinds]
-    if not destroying:
-        return
-    events = logs_of(group, reports)
-    for fault, kind in destroying:
-        for node in fault.nodes_of(kind):
-            if node not in brokers:
-                continue
-            starts = [
-                (event["time"], event["end"])
-                for event in events.get(node, ())
-                if event["event"] == "recovered" and event["time"] >= fault.start_ns and event["end"] is not None
-            ]
-            for again_ns, end in (starts if kind in at_last else starts[:1]) or [(fault.stop_ns, None)]:
-                until_ns = again_ns if kind in at_last else fault.start_ns
-                from_ns = fault.start_ns - round(unknown_s * 1e9)
-                if kinds[kind] is Takes.EVERYTHING:
-                    from_ns = 0
-                elif end is not None:
-                    from_ns = _passed_ns(end, node, until_ns, events)
-                yield Damage(
-                    node=node,
-                    fault=fault,
-                    takes=kinds[kind],
-                    from_ns=max(from_ns, 0),
-                    until_ns=until_ns,
-                    over_ns=max(fault.stop_ns, again_ns),
-                )
+    assert effects.takes is not None
+    starts = [
+        (event["time"], event["end"])
+        for event in events.get(node, ())
+        if event["event"] == "recovered" and event["time"] >= fault.start_ns and event["end"] is not None
+    ]
+    for again_ns, end in (starts if effects.at_restart else starts[:1]) or [(fault.stop_ns, None)]:
+        until_ns = again_ns if effects.at_restart else fault.start_ns
+        from_ns = max(fault.start_ns - unknown_ns, 0)
+        if effects.takes is Takes.EVERYTHING:
+            from_ns = 0
+        elif end is not None:
+            from_ns = _passed_ns(end, node, until_ns, events)
+        yield Damage(
+            node=node,
+            fault=fault,
+            takes=effects.takes,
+            from_ns=from_ns,
+            until_ns=until_ns,
+            over_ns=max(fault.stop_ns, again_ns),
+        )
 
 
 def elected_meanwhile(damage: Damage, group: str, reports: NodeReports) -> bool:

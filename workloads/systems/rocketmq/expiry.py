@@ -1,7 +1,7 @@
 """What is legally lost because messages are kept for a time only.
 
-Whoever deletes files says so, and up to where: only what had been written before its log reached that place is gone
-for that reason, and nothing that was written less than the retention time before.
+A broker that deletes files reports it, and up to where: only what was written before its log reached that place may
+have expired, and nothing that was written less than the retention time before.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from workloads.systems.rocketmq.damage import reached_ns
-from workloads.systems.rocketmq.loss_tables import READ, UNREAD, catch_up_ns, seconds
+from workloads.systems.rocketmq.loss_tables import LOST, LOST_AFTER_READ, catch_up_ns, seconds
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-EXPIRED = (*UNREAD, *READ, "passed-over")
-OVERTAKEN = ("overtaken",)
-"""What becomes of messages that expired after somebody was given them, however long that was after they were written:
-the queue goes on without them."""
-PASSED_OVER = (
+EXPIRED = (*LOST, *LOST_AFTER_READ, "passed-over")
+"""A message has expired."""
+EXPIRED_AFTER_GIVEN_OUT = ("overtaken",)
+"""A message expired after it had been given out, however long after it was written: its queue goes on without it."""
+EXPIRED_UNEVENLY = (
     *("poll-skip", "consumer-offset-skip"),
     *("torn-batch", "filtered-skip", "key-not-found"),
 )
-"""What becomes of messages that have expired, at one replica earlier than at another; consumers that come later are
-sent on to where the queue begins. What was read when the last files had been deleted everywhere passes over nothing."""
+"""A message expired at one replica earlier than at another: a consumer that comes later is sent on to where the queue
+begins. Once the last files were deleted everywhere this is not seen any more."""
 CLOCKS_AGREE = 0.99
 """Share of the retention time that must have passed by the harness's clock: clocks of brokers are not quite right."""
 
@@ -47,9 +47,12 @@ def expiries(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports:
             last_ns = max(last_ns, at_ns)
     if last_ns >= 0:
         words = f"messages expire after {kept_ns / 1e9:.1f} s, and brokers deleted files until {seconds(last_ns)}"
-        yield Excuse(anomalies=EXPIRED, reason=words, from_ns=0, until_ns=expired_ns)
-        yield Excuse(anomalies=OVERTAKEN, reason=words, from_ns=0, until_ns=last_ns)
-        yield Excuse(anomalies=PASSED_OVER, reason=words, from_ns=0, until_ns=last_ns + catch_up_ns(settings))
+        for anomalies, until_ns in (
+            (EXPIRED, expired_ns),
+            (EXPIRED_AFTER_GIVEN_OUT, last_ns),
+            (EXPIRED_UNEVENLY, last_ns + catch_up_ns(settings)),
+        ):
+            yield Excuse(anomalies=anomalies, reason=words, from_ns=0, until_ns=until_ns)
 
 
 def _is_full(settings: RocketmqSettings, struck: Sequence[FaultWindow], node: str, at_ns: int) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.record.excuse import Excuse
-from workloads.systems.rocketmq.damage import LAST_NS
+from workloads.systems.rocketmq.loss_tables import LAST_NS
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from tests.rocketmq.unit.adapter.test_legal_loss import (
     ns,
     struck,
 )
-from workloads.systems.rocketmq.legal_loss import learned_ns, legal_loss
+from workloads.systems.rocketmq.legal_loss import legal_loss
+from workloads.systems.rocketmq.loss_tables import noticed_ns
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 LOST_FROM_S, SLAVES_HELD_UNTIL_S = 0.8, 0.7
@@ -179,7 +180,7 @@ def test_rotten_bytes_of_a_log_are_copied_in_the_place_of_those_that_were_confir
 
 def test_a_group_may_pass_over_what_gets_offsets_that_it_had_read_until_it_has_learned_of_the_loss() -> None:
     given = settings("single", "async")
-    after_s = 2 + learned_ns(given) / 1e9
+    after_s = 2 + noticed_ns(given) / 1e9
     for anomaly in ("unconsumed", "lost-retry"):
         assert is_excused(given, POWER, TOLD, 2.5, anomaly)
         assert not is_excused(given, POWER, TOLD, after_s + 0.1, anomaly)

@@ -11,7 +11,8 @@ from harness.errors import UsageError
 from harness.record.fault_log import FaultWindow
 from harness.record.node_events import TableOfReports, node_events_table
 from workloads.systems.rocketmq.adapter import SYSTEM
-from workloads.systems.rocketmq.legal_loss import ALL, catch_up_ns, learned_ns, legal_loss
+from workloads.systems.rocketmq.legal_loss import legal_loss
+from workloads.systems.rocketmq.loss_tables import ALL, catch_up_ns, noticed_ns
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 Faults = tuple[FaultWindow, ...]
@@ -196,7 +197,7 @@ def test_traces_of_a_loss_are_legal_until_its_faults_are_over_and_caught_up_with
 
 
 def test_a_group_may_pass_over_what_gets_offsets_that_it_had_read_until_it_has_learned_of_the_loss() -> None:
-    after_s = 2.5 + learned_ns(ALL_ACK_2) / 1e9
+    after_s = 2.5 + noticed_ns(ALL_ACK_2) / 1e9
     for anomaly in ("unconsumed", "lost-retry"):
         assert is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s - 0.1, anomaly)
         assert not is_excused(ALL_ACK_2, POWER_UNDER_KILLS, ALL_LOST, after_s + 0.1, anomaly)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from harness.record.node_events import TableOfReports, node_events_table
-from workloads.systems.rocketmq.damage import LAST_NS
 from workloads.systems.rocketmq.lock_changes import overlaps
+from workloads.systems.rocketmq.loss_tables import LAST_NS
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 SECOND = 10**9

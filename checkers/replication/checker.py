@@ -1,8 +1,9 @@
 """The replication checker: what nodes report of themselves keeps the rules of replication.
 
 It judges, by the nodes' own event logs (`harness.record.node_events`): an epoch has one master, epochs only grow,
-masters come from the SyncStateSet, and bytes that were confirmed stay what they are, on every replica and through
-every change of masters. Clients may have noticed nothing yet.
+masters come from the SyncStateSet, and what was confirmed of a log stays what it is, on every replica and through every
+change of masters. Clients may have noticed nothing yet. A node may hold many logs, each of bytes or of entries, and who
+leads the group of a log may be called its leader, and an epoch a term.
 
 What breaks it, by name:
   two-masters        two nodes took the part of master under one epoch, or two masters were elected under one

@@ -36,7 +36,8 @@ def contradictions(reports: pa.Table, *, excuses: Excuses, damaged: frozenset[st
         found += _one_at_a_time("two-masters", by_kind.get(MASTER, ()), _acts, "acted as master")
         found += _one_at_a_time("two-masters", by_kind.get(ELECTION, ()), _elected, "elected")
         found += _one_at_a_time("two-leaders", by_kind.get(LEADS, ()), _acts, "acted as leader")
-        found += _overtaken(by_kind.get(CONFIRMED_BELOW, ()), by_kind.get(MASTER, ()))
+        writers = [*by_kind.get(MASTER, ()), *by_kind.get(LEADS, ())]
+        found += _overtaken(by_kind.get(CONFIRMED_BELOW, ()), writers)
     findings = Findings()
     for name in sorted({name for name, _ in found}):
         _add(findings, name, [example for of, example in found if of == name], excuses)
@@ -82,20 +83,20 @@ def _one_at_a_time(
         yield name, _example(because, (first, other), epoch=epoch)
 
 
-def _overtaken(safe: Iterable[Report], masters: Iterable[Report]) -> Iterator[Contradiction]:
+def _overtaken(safe: Iterable[Report], writers: Iterable[Report]) -> Iterator[Contradiction]:
     """What was confirmed under an epoch is in the log with which every later one begins."""
-    begun = sorted((m for m in masters if m["start"] is not None), key=lambda m: (m["epoch"], m["time"], m["node"]))
+    begun = sorted((w for w in writers if w["start"] is not None), key=lambda w: (w["epoch"], w["time"], w["node"]))
     ordered = sorted(safe, key=lambda report: (report["epoch"], -report["end"], report["time"], report["node"]))
     for epoch, rows in groupby(ordered, key=lambda report: report["epoch"]):
         report = next(rows)
-        later = next((m for m in begun if m["epoch"] > epoch and m["start"] < report["end"]), None)
+        later = next((w for w in begun if w["epoch"] > epoch and w["start"] < report["end"]), None)
         if later is None:
             continue
-        is_late = report["time"] > later["time"]
+        is_late, place = report["time"] > later["time"], "entry" if report["in_entries"] else "offset"
         because = (
-            f"{later['node']} began epoch {later['epoch']} of {report['group']} at offset {later['start']} "
+            f"{later['node']} began epoch {later['epoch']} of {report['group']} at {place} {later['start']} "
             f"({_at(later)}), {'and then' if is_late else 'although'} {report['node']} "
-            f"{'reported' if is_late else 'had reported'} under epoch {epoch} that all before offset {report['end']} "
+            f"{'reported' if is_late else 'had reported'} under epoch {epoch} that all before {place} {report['end']} "
             f"was confirmed ({_at(report)})"
         )
         details = {"epochs": [epoch, later["epoch"]], "start": later["start"], "confirmed": report["end"]}
@@ -131,11 +132,12 @@ def _conflicts(groups: Int64, start: Int64, checksum: Int64, rows: Int64) -> lis
 
 
 def _piece(name: str, one: Report, other: Report) -> Example:
-    where = f"bytes {one['start']} to {one['end']} of {one['group']}"
+    unit = "entries" if one["in_entries"] else "bytes"
+    where = f"{unit} {one['start']} to {one['end']} of {one['group']}"
     if name == "diverging-logs":
         because = f"{where}, confirmed at both, are not the same at {one['node']} and {other['node']}"
     else:
-        because = f"{where} were confirmed at {one['node']}, and other bytes were there later at {other['node']}"
+        because = f"{where} were confirmed at {one['node']}, and other {unit} were there later at {other['node']}"
     because += f": checksums {one['checksum']:08x} (written at {_at(one)}) and {other['checksum']:08x} ({_at(other)})"
     return _example(because, (one, other), start=one["start"], end=one["end"])
 

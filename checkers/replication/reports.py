@@ -1,8 +1,8 @@
 """One node's events, in its own order: what it reports that others may contradict, and what is wrong with it already.
 
-A node's log is a stack of pieces: it grows at its end and is cut there. A piece is confirmed once the node reports
-that all before the piece's end is; it stands until the log is cut below that. What has expired at the log's beginning
-still stands, until the log is cut at that beginning: who has nothing left may begin another log there.
+A node may hold several logs. Each is a stack of pieces: it grows at its end and is cut there. A piece is confirmed once
+the node reports that all before the piece's end is; it stands until the log is cut below that. What has expired at the
+log's beginning still stands, until the log is cut at that beginning: who has nothing left may begin another log there.
 """
 
 from __future__ import annotations
@@ -12,16 +12,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.excuses import NO_BOUNDS, NO_EXCUSES, Excuses
 from checkers.findings import FINDINGS, Example, Findings
-from checkers.kernels.columns import NONE, Bool, Int32, Int64, codes, integers
+from checkers.kernels.columns import NONE, Bool, Int32, Int64, codes, integers, run_starts, whole
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 
-EVENTS = ("role", "elected", "leader", "follower", "written", "confirmed", "truncated", "recovered", "deleted")
-ROLE, ELECTED, LEADER, FOLLOWER, WRITTEN, CONFIRMED, TRUNCATED, RECOVERED, DELETED = range(9)
+EVENTS = (
+    *("role", "elected", "leader", "follower", "written", "confirmed", "truncated", "recovered", "deleted"),
+    *("identity", "log"),
+)
+ROLE, ELECTED, LEADER, FOLLOWER, WRITTEN, CONFIRMED, TRUNCATED, RECOVERED, DELETED, IDENTITY, LOG = range(11)
+VOTES = (LEADER, FOLLOWER)
+OF_A_LOG = (WRITTEN, CONFIRMED, TRUNCATED, RECOVERED, DELETED)
 
 REPORTS = pa.schema(
     [
@@ -37,12 +43,14 @@ REPORTS = pa.schema(
         pa.field("end", pa.int64()),
         pa.field("checksum", pa.int64()),
         pa.field("stands", pa.bool_()),
+        pa.field("in_entries", pa.bool_()),
     ]
 )
 """A finding, or (where `name` is null) a report. By `kind`: MASTER of `epoch`, writing from `start` on; ELECTION:
 `member` became master of `epoch` (null: nobody did); LEADS the electors of `group` ("" where they have no name) in term
-`epoch`; CONFIRMED_BELOW: all before `end` is confirmed, and `epoch` the newest; HOLDS: confirmed bytes
-[`start`, `end`) have this `checksum`, and had until the end of the record if it `stands`."""
+`epoch`, writing from `start` on if they have a log; CONFIRMED_BELOW: all before `end` is confirmed, and `epoch` the
+newest; HOLDS: the confirmed piece [`start`, `end`) has this `checksum`, and had until the end of the record if it
+`stands`. Offsets count bytes, or entries."""
 
 MASTER, ELECTION, LEADS, CONFIRMED_BELOW, HOLDS = range(5)
 
@@ -67,8 +75,12 @@ class _NodeLog:
 
     table: pa.Table
     node: str
-    own_group: str
-    """The group whose log it holds; empty where it never reported one, and then its log is compared with no other."""
+    group: pa.Array
+    """Of each event; where it names none, the node's first, or empty. A log of an empty name is compared with none."""
+    group_number: Int32
+    """Of each event: equal where the group is."""
+    in_entries: tuple[str, ...]
+    """Names of logs that are not counted in bytes."""
     event: Int32
     time: Int64
     epoch: Int64
@@ -81,11 +93,18 @@ class _NodeLog:
         events = events.take(pa.array(np.argsort(events["sequence"].to_numpy(), kind="stable")))
         events = events.rename_columns(["member" if name == "broker" else name for name in events.column_names])
         event = codes(events["event"], EVENTS)
-        own = events["group"].filter(pa.array((event == ROLE) | (event < 0)))
+        named = whole(events["group"].cast(pa.string()))
+        own = named.filter(pa.array((event == ROLE) | (event == IDENTITY))).to_pylist()
+        own_group = next((group for group in own if group), "")
+        unnamed = pc.if_else(pa.array(np.isin(event, VOTES)), "", own_group)
+        group = pc.coalesce(named, unnamed)
+        in_entries = pa.array((event == LOG) & (codes(events["role"], ("entries",)) == 0))
         return cls(
             table=events,
             node=events["node"][0].as_py(),
-            own_group=next((group for group in own.to_pylist() if group), ""),
+            group=group,
+            group_number=pc.dictionary_encode(group).indices.to_numpy(),
+            in_entries=tuple(sorted(set(group.filter(in_entries).to_pylist()))),
             event=event,
             time=integers(events["time"]),
             epoch=integers(events["epoch"]),
@@ -93,6 +112,12 @@ class _NodeLog:
             start=integers(events["start"]),
             end=integers(events["end"]),
         )
+
+    @property
+    def is_named(self) -> Bool:
+        """Of each event, whether its group has a name."""
+        is_named: Bool = pc.not_equal(self.group, "").to_numpy(zero_copy_only=False)
+        return is_named
 
     def at(self, row: int) -> str:
         return f"{self.time[row] / 1e9:.3f} s"
@@ -128,7 +153,7 @@ def _report_epochs(log: _NodeLog, findings: Findings, excuses: Excuses) -> None:
 def _acted(log: _NodeLog, kinds: tuple[int, ...]) -> Iterator[Int64]:
     """For each group in which the node acted: the events of these kinds, in order."""
     rows = np.flatnonzero(np.isin(log.event, kinds) & (log.epoch != NONE))
-    named = np.array([group or "" for group in log.table["group"].take(pa.array(rows)).to_pylist()])
+    named = np.array(log.group.take(pa.array(rows)).to_pylist())
     for group in sorted(set(named)):
         yield rows[named == group]
 
@@ -136,7 +161,7 @@ def _acted(log: _NodeLog, kinds: tuple[int, ...]) -> Iterator[Int64]:
 def _report_elections(log: _NodeLog, findings: Findings) -> None:
     """Who is elected was in sync, unless unclean elections are allowed; before the first one nobody is."""
     rows = np.flatnonzero((log.event == ELECTED) & (log.member != NONE))
-    columns = (log.table[name].take(pa.array(rows)).to_pylist() for name in ("members", "allowed", "group"))
+    columns = (of.take(pa.array(rows)).to_pylist() for of in (log.table["members"], log.table["allowed"], log.group))
     outside = [
         (row, in_sync, group)
         for row, in_sync, allowed, group in zip(rows.tolist(), *columns, strict=True)
@@ -165,24 +190,19 @@ def _reports(log: _NodeLog, buckets: int) -> pa.Table:
         LEADS: np.flatnonzero((log.event == LEADER) & known),
         CONFIRMED_BELOW: _highest_confirmed(log),
     }
-    rows[HOLDS], stands = confirmed_pieces(log.event, log.end)
-    if not log.own_group:
-        rows[CONFIRMED_BELOW], rows[HOLDS], stands = rows[CONFIRMED_BELOW][:0], rows[HOLDS][:0], stands[:0]
+    rows[HOLDS], stands = _confirmed_pieces_of_each_log(log)
     row = np.concatenate(list(rows.values()))
     kind = np.repeat(list(rows), [len(of_kind) for of_kind in rows.values()]).astype(np.int8)
-    reported_group = log.table["group"].take(pa.array(row)).to_pylist()
-    group = [
-        reported or ("" if k == LEADS else log.own_group)
-        for k, reported in zip(kind.tolist(), reported_group, strict=True)
-    ]
+    group = log.group.take(pa.array(row))
     # Of a group there are few reports, but for what it holds.
     place = np.where(kind == HOLDS, log.start[row], -1)
     column = {
-        "bucket": bucket_of(mixed_column(pa.array(group, pa.string()), mixed(place)), buckets),
+        "bucket": bucket_of(mixed_column(group, mixed(place)), buckets),
         "kind": kind,
         "group": group,
         "node": [log.node] * len(row),
         "stands": np.concatenate((np.zeros(len(row) - len(stands), dtype=np.bool_), stands)),
+        "in_entries": pc.is_in(group, pa.array(log.in_entries, pa.string())),
     }
     reported = {
         name: log.table[name].take(pa.array(row)) for name in ("time", "epoch", "member", "start", "end", "checksum")
@@ -201,10 +221,23 @@ def _reports(log: _NodeLog, buckets: int) -> pa.Table:
 
 
 def _highest_confirmed(log: _NodeLog) -> Int64:
-    """Of each epoch the first event with the highest confirmed offset."""
-    rows = np.flatnonzero((log.event == CONFIRMED) & (log.epoch != NONE) & (log.end != NONE))
-    order = rows[np.lexsort((rows, -log.end[rows], log.epoch[rows]))]
-    return order[np.flatnonzero(np.diff(log.epoch[order], prepend=NONE) != 0)]
+    """Of each epoch in each log the first event with the highest confirmed offset."""
+    rows = np.flatnonzero((log.event == CONFIRMED) & (log.epoch != NONE) & (log.end != NONE) & log.is_named)
+    order = rows[np.lexsort((rows, -log.end[rows], log.epoch[rows], log.group_number[rows]))]
+    return order[run_starts(log.group_number[order], log.epoch[order])]
+
+
+def _confirmed_pieces_of_each_log(log: _NodeLog) -> tuple[Int64, Bool]:
+    """As `confirmed_pieces`, of one log after the other."""
+    rows = np.flatnonzero(np.isin(log.event, OF_A_LOG) & log.is_named)
+    rows = rows[np.argsort(log.group_number[rows], kind="stable")]
+    found = [
+        (of_one[pieces], stands)
+        for of_one in np.split(rows, np.flatnonzero(np.diff(log.group_number[rows])) + 1)
+        for pieces, stands in [confirmed_pieces(log.event[of_one], log.end[of_one])]
+    ]
+    pieces, stands = zip(*found, strict=True)
+    return np.concatenate(pieces), np.concatenate(stands)
 
 
 @compiled

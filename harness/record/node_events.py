@@ -5,13 +5,16 @@ are passed over, and so is a line that was torn:
 
   event        fields                                                      what it reports
   identity     group, broker_id                                            to which replication group it belongs
+  log          log, unit                                                   it holds this log, counted in `entries`; the
+                                                                           unit of any other is bytes
   role         group, role, master_epoch, broker_id, start_offset          it took a part; a master writes from there
   elected      group, master, master_epoch, in_sync, unclean_allowed       it had this master elected; who was in sync
-  leader       group, term                                                 it leads those that elect
+  leader       group, term, start                                          it leads those that elect, and writes from
+                                                                           there, if these have a log
   follower     group, term                                                 it does no longer
-  voted_in     term, by, needed, last                                      whose votes it got; how many make a majority;
+  voted_in     group, term, by, needed, last                               whose votes it got; how many make a majority;
                                                                            term and index of the last entry it had
-  raft_committed  term, index                                              as leader: all up to this entry is decided
+  raft_committed  group, term, index                                       as leader: all up to this entry is decided
   written      start, end, checksum                                        its log holds bytes with this checksum there
   confirmed    offset, master_epoch                                        all before this offset is safe; newest epoch
   truncated    to                                                          its log was cut
@@ -22,9 +25,10 @@ are passed over, and so is a line that was torn:
   sync_state_set  members, epoch                                           who must hold what is acknowledged from here
   alter        proposed                                                    which set it wants instead; null: none
 
-`leader` and `follower` without a group are of the group in which the system declares the node to vote, or else of one
-group without a name. A node may die between an action
-and its report; what it reported before counts.
+A replication group is the replicas of one log, which goes by its name. A node may hold many logs: all events of a log,
+from `written` to `parted`, may name it (`log`), and where they do not, they are of the node's first group. `leader` and
+`follower` without a group are of the group in which the system declares the node to vote, or else of one group without
+a name. A node may die between an action and its report; what it reported before counts.
 """
 
 from __future__ import annotations
@@ -61,10 +65,12 @@ NODE_EVENTS = pa.schema(
     ]
 )
 """`sequence` orders one node's events. `epoch`: a master epoch, or a term. `broker`: of a role the node's own id, of an
-election the master's, null where there was none. `start`, `end`: offsets in bytes."""
+election the master's, null where there was none. `start`, `end`: offsets in the log's unit. `group`: of an event of a
+log the log's name; `role`: of a `log` its unit."""
 
 COLUMNS = {
     "identity": {"group": "group", "broker": "broker_id"},
+    "log": {"group": "log", "role": "unit"},
     "role": {"group": "group", "role": "role", "epoch": "master_epoch", "broker": "broker_id", "start": "start_offset"},
     "elected": {
         "group": "group",
@@ -73,17 +79,17 @@ COLUMNS = {
         "members": "in_sync",
         "allowed": "unclean_allowed",
     },
-    "leader": {"group": "group", "epoch": "term"},
+    "leader": {"group": "group", "epoch": "term", "start": "start"},
     "follower": {"group": "group", "epoch": "term"},
-    "voted_in": {"epoch": "term", "names": "by", "start": "needed", "members": "last"},
-    "raft_committed": {"epoch": "term", "end": "index"},
-    "written": {"start": "start", "end": "end", "checksum": "checksum"},
-    "confirmed": {"end": "offset", "epoch": "master_epoch"},
-    "truncated": {"end": "to"},
-    "recovered": {"end": "end"},
-    "deleted": {"end": "to", "allowed": "forced"},
-    "set_aside": {"start": "start", "end": "end"},
-    "parted": {"start": "start", "end": "end"},
+    "voted_in": {"group": "group", "epoch": "term", "names": "by", "start": "needed", "members": "last"},
+    "raft_committed": {"group": "group", "epoch": "term", "end": "index"},
+    "written": {"group": "log", "start": "start", "end": "end", "checksum": "checksum"},
+    "confirmed": {"group": "log", "end": "offset", "epoch": "master_epoch"},
+    "truncated": {"group": "log", "end": "to"},
+    "recovered": {"group": "log", "end": "end"},
+    "deleted": {"group": "log", "end": "to", "allowed": "forced"},
+    "set_aside": {"group": "log", "start": "start", "end": "end"},
+    "parted": {"group": "log", "start": "start", "end": "end"},
     "mapped": {"start": "start", "end": "end"},
     "sync_state_set": {"members": "members", "epoch": "epoch"},
     "alter": {"members": "proposed"},

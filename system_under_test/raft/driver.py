@@ -28,6 +28,7 @@ from system_under_test.raft.event import (
 )
 from system_under_test.raft.membership import Change, Membership, UnfitChange
 from system_under_test.raft.message import Append, Entry, Kind, MalformedMessage, Message
+from system_under_test.raft.reports import RaftReports
 from system_under_test.raft.snapshot import Snapshot
 from system_under_test.raft.storage import RaftStorage
 from system_under_test.raft.transport import PeerTransport
@@ -57,6 +58,8 @@ class RaftConfig:
     group: int = 0
     """Among those that share a transport, the same on all members."""
     directory: str = "raft"
+    log: str = ""
+    """The name under which its log is reported, entry by entry; empty: it is not."""
     heartbeat_s: float = 0.1
     min_election_timeout_s: float = 1.0
     max_election_timeout_s: float = 2.0
@@ -112,10 +115,9 @@ class RaftNode:
         self._restore = restore
         self._on_leadership = on_leadership
         self._core = core
+        self._reports = RaftReports(host, config.log)
         self._raft: Raft | None = None
         self._membership = Membership(voters=config.members)
-        self._committed = 0
-        """What this node has told as the leader."""
         self._transport = transport.join(config.group, self._deliver)
         self._was_active = False
         self._stopped = False
@@ -187,6 +189,7 @@ class RaftNode:
             now_ns=self._host.clock.monotonic_ns(),
             election_timeout_ns=self._draw_election_timeout_ns(),
         )
+        self._reports.recovered(self._raft.last_index)
         self._membership = self._raft.membership
         self._transport.set_peers(self._membership.addresses)
         spawn = self._host.spawn
@@ -347,17 +350,11 @@ class RaftNode:
         effects = raft.step(event, now_ns)
         if (raft.role is Role.LEADER) is not self._was_leader:
             self._was_leader = not self._was_leader
-            if self._was_leader:
-                self._host.log(
-                    "voted_in",
-                    term=raft.term,
-                    by=list(raft.elected_by),
-                    needed=raft.membership.majority,
-                    last=list(raft.elected_with),
-                )
+            self._reports.role(raft)
             self._host.reached("became-leader" if self._was_leader else "lost-leadership")
         if effects.must_persist:
             self._note_write(effects, last_index)
+            self._reports.persists(effects, last_index)
             self._storage.write(effects.hard_state, effects.entries, effects.snapshot)
             self._written = effects.sequence
             self._dirty.set()
@@ -372,9 +369,7 @@ class RaftNode:
             else:
                 for message in effects.messages:
                     self._transport.send(message, now_ns)
-        if raft.role is Role.LEADER and raft.commit > self._committed:
-            self._committed = raft.commit
-            self._host.log("raft_committed", term=raft.log.term_at(raft.commit), index=raft.commit)
+        self._reports.committed(raft)
         self._answer(effects)
         if raft.is_active is not self._was_active or (self._pending and raft.role is not Role.LEADER):
             self._change_leadership(raft.is_active)

@@ -19,6 +19,7 @@ from checkers.verdict import CheckerResult
 from harness.record.node_events import node_events_table, write_node_events
 from tests.references.node_histories import (
     Cluster,
+    by_log,
     defined_anomalies,
     defined_leaders,
     defined_pieces,
@@ -45,8 +46,8 @@ def judge(clusters: list[Cluster], folder: Path) -> CheckerResult:
 
 def compare(seed: int, folder: Path) -> Counter[str]:
     rng = random.Random(seed)
-    clusters = [random_cluster(rng, f"g{number}") for number in range(TOGETHER)]
-    defined = sum((defined_anomalies(cluster) for cluster in clusters), Counter())
+    clusters = [random_cluster(rng, f"g{number}", others=number % 2 == 0) for number in range(TOGETHER)]
+    defined = sum((defined_anomalies(log) for cluster in clusters for log in by_log(cluster)), Counter())
     defined["two-leaders"] = defined_leaders(clusters)
     result = judge(clusters, folder)
     found = Counter({name: summary.count for name, summary in result.anomalies.items()})

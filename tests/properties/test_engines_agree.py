@@ -154,7 +154,9 @@ def test_both_engines_give_the_same_verdict_of_a_clusters_nodes(
 ) -> None:
     monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
     for number in range(12):
-        write_cluster(random_cluster(random.Random(number), f"g{number}", length=40), tmp_path / "nodes")
+        write_cluster(
+            random_cluster(random.Random(number), f"g{number}", length=40, others=number % 2 == 0), tmp_path / "nodes"
+        )
     table = write_node_events(tmp_path / "nodes", tmp_path / "node-events.parquet")
     request = CheckRequest(history=tmp_path, run=RunUnderCheck(node_events=table))
     alone = ReplicationChecker().check(request, InProcessEngine())

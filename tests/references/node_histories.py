@@ -17,14 +17,17 @@ Cluster = dict[str, list[Event]]
 PIECE = 10
 
 
-def random_cluster(rng: random.Random, group: str, *, length: int = 24) -> Cluster:
-    """Two or three brokers and two electors. Mostly they agree; each cluster has its own rate of disorder."""
+def random_cluster(rng: random.Random, group: str, *, length: int = 24, others: bool = False) -> Cluster:
+    """Two or three brokers and two electors. Mostly they agree; each cluster has its own rate of disorder. Each broker
+    holds a log that it need not name, and where `others`, one of entries beside it."""
     disorder = rng.choice((0.0, 0.1, 0.4))
     brokers = [f"{group}-b{number}" for number in range(rng.choice((2, 3)))]
     electors = [f"{group}-c{number}" for number in range(2)]
     cluster: Cluster = {node: [] for node in (*brokers, *electors)}
-    begins, ends = dict.fromkeys(brokers, 0), dict.fromkeys(brokers, 0)
-    epoch = term = now = 0
+    logs = (group, f"{group}-entries") if others else (group,)
+    begins, ends = ({(broker, log): 0 for broker in brokers for log in logs} for _ in range(2))
+    epochs = dict.fromkeys(logs, 0)
+    term = now = 0
 
     def report(node: str, event: str, **fields: object) -> None:
         cluster[node].append({"time": now, "event": event, **fields})
@@ -34,42 +37,47 @@ def random_cluster(rng: random.Random, group: str, *, length: int = 24) -> Clust
 
     for number, broker in enumerate(brokers):
         report(broker, "identity", group=group, broker_id=number)
+        for log in logs[1:]:
+            report(broker, "log", log=log, unit="entries")
     for _ in range(length):
         now += rng.randrange(5)
         kind = rng.choice(
             ("elect", "lead", "write", "write", "write", "confirm", "confirm", "cut", "recover", "delete")
         )
-        broker, elector = rng.choice(brokers), rng.choice(electors)
+        broker, elector, log = rng.choice(brokers), rng.choice(electors), rng.choice(logs)
+        named = {} if log == group and rng.random() < 0.5 else {"log": log}
+        at = (broker, log)
         if kind == "elect":
-            epoch += not odd()
+            epochs[log] += not odd()
+            epoch = epochs[log]
             master = rng.randrange(len(brokers))
             in_sync = rng.choice(([master], [master, 7], [7] if odd() else [], []))
-            fields = {"group": group, "master_epoch": epoch, "in_sync": in_sync, "unclean_allowed": rng.random() < 0.2}
+            fields = {"group": log, "master_epoch": epoch, "in_sync": in_sync, "unclean_allowed": rng.random() < 0.2}
             report(elector, "elected", master=None if rng.random() < 0.1 else master, **fields)
             taken = epoch - rng.randrange(3) if odd() else epoch
-            start = max(ends.values()) if not odd() else rng.randrange(60)
-            role = {"group": group, "master_epoch": taken, "broker_id": master}
+            start = max(end for (_, of), end in ends.items() if of == log) if not odd() else rng.randrange(60)
+            role = {"group": log, "master_epoch": taken, "broker_id": master}
             report(brokers[master], "role", role="master", start_offset=start, **role)
         elif kind == "lead":
             term += not odd()
             report(elector, rng.choice(("leader", "follower")), term=term - (odd() and rng.randrange(3)))
         elif kind == "write":
-            start = ends[broker]
+            start = ends[at]
             checksum = start * 7 + (rng.randrange(3) if odd() else 0)
-            report(broker, "written", start=start, end=start + PIECE, checksum=checksum)
-            ends[broker] = start + PIECE
+            report(broker, "written", start=start, end=start + PIECE, checksum=checksum, **named)
+            ends[at] = start + PIECE
         elif kind == "confirm":
-            offset = rng.randrange(ends[broker] + 1) + (rng.randrange(20) if odd() else 0)
-            report(broker, "confirmed", offset=offset, master_epoch=epoch - odd())
+            offset = rng.randrange(ends[at] + 1) + (rng.randrange(20) if odd() else 0)
+            report(broker, "confirmed", offset=offset, master_epoch=epochs[log] - odd(), **named)
         elif kind == "delete":
-            begins[broker] = max(begins[broker], rng.randrange(ends[broker] + 1) // PIECE * PIECE)
-            report(broker, "deleted", to=begins[broker], forced=odd())
+            begins[at] = max(begins[at], rng.randrange(ends[at] + 1) // PIECE * PIECE)
+            report(broker, "deleted", to=begins[at], forced=odd(), **named)
         else:
-            kept = rng.randrange(begins[broker], ends[broker] + 1) // PIECE * PIECE
+            kept = rng.randrange(begins[at], ends[at] + 1) // PIECE * PIECE
             name = "to" if kind == "cut" else "end"
-            report(broker, "truncated" if kind == "cut" else "recovered", **{name: kept})
-            ends[broker] = min(ends[broker], kept)
-            begins[broker] = min(begins[broker], kept)
+            report(broker, "truncated" if kind == "cut" else "recovered", **{name: kept}, **named)
+            ends[at] = min(ends[at], kept)
+            begins[at] = min(begins[at], kept)
     return {node: events for node, events in cluster.items() if events}
 
 
@@ -80,8 +88,19 @@ def write_cluster(cluster: Cluster, nodes: Path) -> None:
         (nodes / node / "events.jsonl").write_text("".join(lines))
 
 
+def by_log(cluster: Cluster) -> list[Cluster]:
+    """What concerns each of its logs; what names none is of the first one, and of its electors."""
+    first = next(event["group"] for events in cluster.values() for event in events if event["event"] == "identity")
+
+    def log_of(event: Event) -> str:
+        return str(event.get("log", event.get("group", first)))
+
+    logs = {log_of(event) for events in cluster.values() for event in events}
+    return [{n: [e for e in events if log_of(e) == log] for n, events in cluster.items()} for log in sorted(logs)]
+
+
 def defined_anomalies(cluster: Cluster) -> Counter[str]:
-    """How often each anomaly occurs in one replication group with its electors; terms are the electors' own."""
+    """How often each anomaly occurs in the log of one replication group with its electors; terms are the electors'."""
     found: Counter[str] = Counter()
     recorded = [(node, event) for node, events in cluster.items() for event in events]
     masters = [(node, e) for node, e in recorded if e["event"] == "role" and e["role"] == "master"]

@@ -1,0 +1,93 @@
+"""Raft groups whose logs have names report them entry by entry, and the checker of nodes compares them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from checkers.in_process.engine import InProcessEngine
+from checkers.plan import CheckRequest, RunUnderCheck
+from checkers.replication import ReplicationChecker
+from checkers.verdict import CheckerResult, Verdict
+from harness.record.node_events import TableOfReports, node_events_table
+from system_under_test.raft.transport import PeerTransport
+from tests.unit.harness.environments.simulated.lending import LENT
+from tests.unit.system_under_test.raft.raft_cluster import NAMES, PORT, Member, RaftCluster, play
+
+LOGS = ("left", "right")
+
+
+async def start(cluster: RaftCluster, name: str) -> list[Member]:
+    transport = PeerTransport(LENT[name], node=name, address=f"{name}:{PORT}", silence_s=2.0)
+    joined = [
+        await cluster.join(name, transport, group=number, directory=log, log=log) for number, log in enumerate(LOGS)
+    ]
+    await transport.start(PORT)
+    return joined
+
+
+async def boot(cluster: RaftCluster, name: str) -> list[Member]:
+    await cluster.env.boot([name])
+    await cluster.env.timeline.sleep(0)
+    return await start(cluster, name)
+
+
+def reported(snapshot_threshold: int) -> dict[str, list[dict[str, Any]]]:
+    """By three nodes with two logs each, of which one loses what only it had written."""
+    events: dict[str, list[dict[str, Any]]] = {}
+
+    async def leader(cluster: RaftCluster, members: dict[str, list[Member]], group: int) -> str:
+        await cluster.until(lambda: any(joined[group].node.is_active for joined in members.values()))
+        return next(name for name, joined in members.items() if joined[group].node.is_active)
+
+    async def story(cluster: RaftCluster) -> None:
+        members = {name: await start(cluster, name) for name in NAMES}
+        for group in (0, 1):
+            leading = await leader(cluster, members, group)
+            for number in range(3):
+                await members[leading][group].node.propose(b"%d of %d" % (number, group))
+        leading = await leader(cluster, members, 0)
+        others = [name for name in NAMES if name != leading]
+        await cluster.env.kill(others)
+        members[leading][0].node.propose(b"nobody else has it")
+        await cluster.env.timeline.sleep(0.1)
+        await cluster.env.kill([leading])
+        members = {name: await boot(cluster, name) for name in others}
+        await members[await leader(cluster, members, 0)][0].node.propose(b"instead of it")
+        (back, _) = await boot(cluster, leading)
+        await cluster.until(lambda: back.applied[-1:] == [b"instead of it"])
+        events.update({node: [json.loads(line) for line in lines] for node, lines in cluster.env.events().items()})
+
+    play(story, snapshot_threshold=snapshot_threshold)
+    return events
+
+
+def checked(events: dict[str, list[dict[str, Any]]]) -> CheckerResult:
+    run = RunUnderCheck(node_events=node_events_table(events, {}))
+    return ReplicationChecker().check(CheckRequest(history=run.node_events, run=run), InProcessEngine())
+
+
+def test_what_healthy_groups_report_contradicts_nothing() -> None:
+    events = reported(snapshot_threshold=1_000)
+    result = checked(events)
+    assert result.verdict is Verdict.VALID, result
+    reports = TableOfReports(node_events_table(events, {}))
+    for event, logs in (("written", LOGS), ("leader", LOGS), ("raft_committed", LOGS), ("truncated", ("left",))):
+        assert {row["group"] for rows in reports.of(event).values() for row in rows} == {*logs}, event
+
+
+def test_an_entry_that_is_another_one_at_one_node_is_found_with_the_name_of_its_log() -> None:
+    events = reported(snapshot_threshold=1_000)
+    entry = next(event for event in events["b"] if event["event"] == "written" and event["log"] == "right")
+    entry["checksum"] += 1
+    (summary,) = checked(events).anomalies.values()
+    (anomaly,) = summary.examples
+    assert anomaly.name == "diverging-logs"
+    assert anomaly.because.startswith("entries 0 to 1 of right, confirmed at both, are not the same at b and c: ")
+
+
+def test_snapshots_that_take_the_place_of_entries_contradict_nothing() -> None:
+    events = reported(snapshot_threshold=2)
+    result = checked(events)
+    assert result.verdict is Verdict.VALID, result
+    assert result.statistics["events"]["deleted"] > 5

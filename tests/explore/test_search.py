@@ -188,6 +188,26 @@ def test_a_row_tells_in_which_second_of_the_storm_points_were_reached() -> None:
     assert seconds.keys() <= set(row["reached"])
 
 
+@pytest.mark.parametrize(
+    "fault", ["pause one of clients", "isolate one of clients", "cut link one of clients to primary"]
+)
+def test_a_storm_that_strikes_clients_is_tried_as_any_other(fault: str) -> None:
+    scenario = Scenario(
+        system="rocketmq",
+        workload="log",
+        settings={},
+        time_limit_s=8,
+        recovery_s=4,
+        seed=3,
+        schedule=(f"1 for 1 {fault} [clients 0]", f"4 for 1 {fault} [clients 1]"),
+        concurrency=4,
+        rate=40,
+    )
+    row = tried(Task(number=0, origin=RANDOM, scenario=scenario))
+    assert (row["verdict"], row["words"]) == ("valid", "")
+    assert len(row["faults"]) == 1
+
+
 def test_looking_at_points_leaves_the_trace_as_it_is() -> None:
     (task,) = Guide(space=SPACE, root=4).proposed([1])
     assert blow(task.scenario, registry.resolve(task.scenario)).trace_hash == tried(task)["trace_hash"]

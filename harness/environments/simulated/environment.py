@@ -219,9 +219,9 @@ class SimulatedEnvironment:
         """Node -> the events it reported, as lines of JSON, where no logs are written; in order."""
         return {name: tuple(node.log.events) for name, node in self._nodes.items()}
 
-    def heard(self, node: str) -> str:
-        """The last event of another node when it sent what this node received last; empty where it reported none."""
-        return self._nodes[node].machine.heard
+    def heard(self, host: str) -> str:
+        """The last event of the node that sent what this host received last, when it sent it; empty where there was none."""
+        return self._machines[host].heard
 
     def reached(self) -> Mapping[str, int]:
         """How often each point was reached, by all hosts together."""

@@ -220,7 +220,7 @@ class SimulatedEnvironment:
         return {name: tuple(node.log.events) for name, node in self._nodes.items()}
 
     def heard(self, host: str) -> str:
-        """The last event of the node that sent what this host received last, when it sent it; empty where there was none."""
+        """The last event, when it sent, of the node that this host received from last; empty where it had none."""
         return self._machines[host].heard
 
     def reached(self) -> Mapping[str, int]:

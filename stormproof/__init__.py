@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from checkers.linearizable.model import Model as Model
     from checkers.linearizable.model import always as always
     from checkers.linearizable.model import reading as reading
+    from checkers.per_key import PairedOperation as PairedOperation
+    from checkers.per_key import finding as finding
+    from checkers.per_key import per_key as per_key
     from checkers.plan import Checker as Checker
     from checkers.plan import CheckRequest as CheckRequest
     from checkers.plan import Dataset as Dataset
@@ -141,6 +144,7 @@ _NAMES = {
     "checkers.evidence": ("Evidence", "any_ok"),
     "checkers.findings": ("FINDINGS", "Example", "Findings", "gathered_findings", "judge"),
     "checkers.linearizable.model": ("ANYTHING", "Call", "Model", "always", "reading"),
+    "checkers.per_key": ("PairedOperation", "finding", "per_key"),
     "checkers.plan": ("CheckRequest", "Checker", "Dataset", "Engine"),
     "checkers.completions": ("CompletionEchoes", "members"),
     "checkers.verdict": ("AnomalySummary", "CheckerResult", "Verdict"),

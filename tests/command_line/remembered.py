@@ -6,59 +6,39 @@ serves it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import memo
 import pyarrow as pa
 
-from checkers.evidence import any_ok
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from harness.operation import Operation
-from harness.record.meaning import Meaning
-from stormproof import Bounds, Checker, CheckerResult, CheckRequest, Engine, Generator, Seed, Workload, indexed, invoke
+from stormproof import (
+    Anomaly,
+    Bounds,
+    Checker,
+    Generator,
+    Meaning,
+    PairedOperation,
+    Seed,
+    Workload,
+    any_ok,
+    finding,
+    indexed,
+    invoke,
+    per_key,
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RememberedChecker:
-    name: str = "remembered"
-    meanings: ClassVar[Mapping[str, Meaning]] = {
-        "forgotten": Meaning(says="What was written is read as nothing.", usually="It was kept in memory alone."),
-    }
-
-    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        history = engine.history(request.history, ("index", "process", "type", "f", "key", "value"))
-        clients = engine.mapped(history, rows_of_clients, ROWS)
-        found = gathered_findings(engine, engine.grouped(clients, ("key",), forgotten, FINDINGS))
-        return judge(found.anomalies, legal=request.legal, undecided=(), statistics={})
-
-
-NUMBERS, TEXTS = ("index", "process", "value"), ("type", "f", "key")
-ROWS = pa.schema([(name, pa.int64()) for name in NUMBERS] + [(name, pa.string()) for name in TEXTS])
-
-
-def rows_of_clients(batch: pa.Table) -> pa.Table:
-    rows = [row | {"value": (row["value"] or {}).get("value")} for row in batch.to_pylist() if row["process"] >= 0]
-    return pa.Table.from_pylist(rows, schema=ROWS)
-
-
-def forgotten(table: pa.Table) -> pa.Table:
-    """Kernel over all rows of a key."""
-    begun: dict[int, int] = {}
-    written_at: int | None = None
-    findings, examples = Findings(), []
-    for row in sorted(table.to_pylist(), key=lambda row: row["index"]):
-        if row["type"] == "invoke":
-            begun[row["process"]] = row["index"]
-        elif row["type"] == "ok" and row["f"] == "write" and written_at is None:
-            written_at = row["index"]
-        elif row["type"] == "ok" and row["value"] is None and written_at is not None:
-            operations = (written_at, row["index"])
-            one = Example(key=row["key"], operations=operations, because="it was written before")
-            examples += [one] if begun[row["process"]] > written_at else []
-    findings.add("forgotten", len(examples), examples)
-    return findings.table()
+@per_key(
+    meanings={"forgotten": Meaning(says="What was written is read as nothing.", usually="It was kept in memory alone.")}
+)
+def remembered(operations: Sequence[PairedOperation]) -> Iterator[Anomaly]:
+    written = next((one for one in operations if one.f == "write" and one.is_ok), None)
+    for read in operations:
+        if written and read.f == "read" and read.is_ok and read.value["value"] is None and written.precedes(read):
+            yield finding("forgotten", written, read, because="it was written before")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +61,7 @@ def final_generator(settings: RememberedSettings, seed: Seed, concurrency: int, 
 
 
 def checkers(settings: RememberedSettings) -> Mapping[str, Checker]:
-    return {"remembered": RememberedChecker()}
+    return {"remembered": remembered}
 
 
 WORKLOAD = Workload(

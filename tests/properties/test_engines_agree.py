@@ -6,9 +6,12 @@ import json
 import random
 import signal
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +27,7 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
+from checkers.per_key import PairedOperation, finding, per_key
 from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.pop import POPPED, PopChecker
 from checkers.replication import ReplicationChecker
@@ -42,6 +46,7 @@ from checkers.verdict import Verdict
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema
+from harness.record.meaning import Meaning
 from harness.record.node_events import write_node_events
 from results import output
 from stormproof.session.check_spec import checker_for
@@ -195,6 +200,34 @@ def test_both_engines_give_the_same_verdict_of_registers(
     alone = check_history(request, checkers, InProcessEngine())
     assert alone["linearizable"].anomalies["nonlinearizable"].count > 10
     assert check_history(request, checkers, spark) == alone
+
+
+@per_key(meanings={"changed": Meaning(says="A read shows another value than one before it.", usually="A write.")})
+def never_changes(operations: Sequence[PairedOperation]) -> Iterator[Any]:
+    reads = [one for one in operations if one.f == "read" and one.is_ok]
+    for earlier, later in pairwise(reads):
+        if earlier.precedes(later) and earlier.value["value"] != later.value["value"]:
+            yield finding("changed", earlier, later, because=f"{later.value['value']} was read")
+        if earlier.key == "unheard of":
+            yield finding("chagned", earlier, because="this is no anomaly of the checker")
+
+
+def test_both_engines_give_the_same_verdict_by_a_function_of_ones_own(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 100)
+    rows = random_register_rows(random.Random(3), registers=60)
+    request = CheckRequest(history=write(tmp_path / "h.parquet", rows, REGISTER_VALUE))
+    alone = check_history(request, {"own": never_changes}, InProcessEngine())
+    assert alone["own"].anomalies["changed"].count > 10
+    assert check_history(request, {"own": never_changes}, spark) == alone
+
+    misnamed = [row | {"key": "unheard of"} for row in rows]
+    request = replace(request, history=write(tmp_path / "m.parquet", misnamed, REGISTER_VALUE))
+    words = "ValueError: never-changes yielded an unknown anomaly 'chagned'; did you mean changed?"
+    for engine in (InProcessEngine(), spark):
+        (reason,) = check_history(request, {"own": never_changes}, engine)["own"].reasons
+        assert words in reason
 
 
 def test_both_engines_give_the_same_verdict_of_vast_registers(

@@ -99,7 +99,7 @@ class Resuming(Protocol[Settings]):
     """A system that serves again later than it can be known by what `ready` waits for."""
 
     async def resumed(self, settings: Settings, host: Any, workload: str) -> None:
-        """Return once whoever is said to serve the workload after a storm does so (the caller bounds the wait)."""
+        """Return once the nodes that have to serve the workload after a storm do so (the caller bounds the wait)."""
 
 
 @runtime_checkable

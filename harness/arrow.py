@@ -13,7 +13,7 @@ def start_arrow() -> None:
     """Import pyarrow, and let it find no pandas where it looks for one, which is when the first array is made.
 
     It asks only whether what it is given is of pandas, which nothing here is, and importing pandas takes longer than
-    to judge a small history. Whoever imports pandas afterwards gets it, and so does pyarrow where it has to.
+    to judge a small history. A later import of pandas works, also that by pyarrow where it has to.
     """
     if "pandas" in sys.modules:
         return

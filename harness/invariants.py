@@ -22,7 +22,7 @@ MOST_OF_A_NAME: Final = 100
 
 
 class Invariants(Protocol):
-    """Kept by a system's adapter for one run. Both methods are called in the midst of what happens, so they must be
+    """Kept by a system's adapter for one run. Both methods are called while the event happens, so they must be
     quick, and must not wait for anything."""
 
     def saw(self, node: str, event: str, fields: Mapping[str, object]) -> None:

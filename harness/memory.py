@@ -8,7 +8,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """Of glibc's malloc.h."""
 MOST_KEPT_BYTES = 1 << 30
 LARGEST_KEPT_BYTES = 1 << 25
-"""The most that glibc takes for an array that is cut from its heap instead of being mapped by itself."""
+"""The largest array that glibc takes from its heap instead of mapping it separately."""
 
 
 def keep_freed_memory() -> None:

@@ -6,7 +6,7 @@ turns the direction of what follows. `printable` shows such characters as escape
 establishes that the result is one line of visible characters and can be encoded; it does not establish that the escapes
 can be distinguished from a value that holds backslashes.
 
-Whoever prints lets the text through here first and adds colours and line breaks of its own afterwards.
+Code that prints passes the text through here first, and adds colours and line breaks of its own afterwards.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a run or a check is doing right now, as values for whoever watches it.
+"""What a run or a check is doing right now, as values for those who watch it.
 
-Whoever does the work reports lines, which say that something began, and moments, which say how far it is. A moment is
-made of what was recorded anyway: reporting one reads no clock, draws nothing from a seed and waits for nobody, so a run
-that is watched is the same run.
+The code that does the work reports lines, which say that something began, and moments, which say how far it is. A
+moment is made of what was recorded anyway: reporting one reads no clock, draws nothing from a seed and waits for
+nobody, so a run that is watched is the same run.
 """
 
 from __future__ import annotations

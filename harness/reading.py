@@ -88,7 +88,7 @@ def spool(
     """Copy a stream to a file, so that it can be read again. Raises OSError, ValueError, TooLong.
 
     While it is not at its end `meanwhile`, if given, is called a few times a second with the number of bytes that have
-    come. However long that takes, whoever writes the stream does not wait for it: a thread copies.
+    come. However long that takes, the writer of the stream does not wait for it: a thread copies.
     """
     with _open_source(path) as stream, into.open("wb") as file:
         copying = _Copying(stream=stream, file=file, into=into, most=most_bytes)
@@ -136,7 +136,7 @@ class _Copying:
         coming.register(descriptor, select.POLLIN)
         try:
             while not self.ended.is_set():
-                # A read that waits for ever would outlive whoever does not want what comes any more.
+                # A read that waits for ever would outlive a reader that has gone away.
                 if not coming.poll(LOOKED_EVERY_S * 1000):
                     continue
                 block = os.read(descriptor, _BLOCK_BYTES)  # what is there, and not only a whole block

@@ -106,9 +106,9 @@ class Declaration:
     may_panic: tuple[str, ...] = ()
     """Kinds of faults under which a node that they strike may end by itself."""
     contagious: tuple[str, ...] = ()
-    """Kinds of faults whose damage a node may hand on: whoever took it over may end by itself as well."""
+    """Kinds of faults whose damage a node may hand on: a node that took it over may end by itself as well."""
     lasting_damage: tuple[str, ...] = ()
-    """Kinds of faults that leave a disk damaged for ever: whoever they struck need not be whole again. Nor need the
+    """Kinds of faults that leave a disk damaged for ever: a node that they struck need not be whole again. Nor need the
     others, unless the system is `Separable`."""
     spare: str = "spare"
     """The role of nodes without which the system must go on, where `System.roles` reports any: `--liveness` keeps them

@@ -28,7 +28,7 @@ class Watch(Protocol):
     def saw(self, node: str, event: str, fields: Mapping[str, object]) -> None:
         """A node said this (`host.log`), or the environment did it to a node: the events named above.
 
-        Called in the midst of what happens, so it must be quick, and must not wait for anything.
+        Called while the event happens, so it must be quick, and must not wait for anything.
         """
 
     def roles(self) -> Mapping[str, tuple[str, ...]]:

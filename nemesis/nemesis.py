@@ -1,6 +1,6 @@
 """The nemesis: carries a schedule out, one step an operation of process -1, and leaves the world healed.
 
-A fault with a trigger is armed and disarmed by such steps; in between it strikes in the midst of the step of the node
+A fault with a trigger is armed and disarmed by such steps; in between it strikes within the step of the node
 that reaches the point, and is healed by the environment's own timer.
 It finds out which nodes a shape strikes when it strikes (who plays which role now?), keeps packages from colliding
 (nothing is sent to a process that another fault holds down), and reports every fault with the effect read back.
@@ -281,7 +281,7 @@ class Nemesis:
         self._armed[entry.key] = _Armed(entry)
 
     def _reached(self, node: str, point: str) -> None:
-        """In the midst of the node's step."""
+        """Called within the node's step."""
         for armed in list(self._armed.values()):
             trigger = armed.entry.trigger
             assert trigger is not None

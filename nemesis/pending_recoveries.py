@@ -13,7 +13,7 @@ Key = tuple[str, int]
 
 
 class Endings:
-    """By the keys of the faults. Whoever begins one calls `finish` in the end."""
+    """By the keys of the faults. Code that begins one calls `finish` in the end."""
 
     def __init__(self) -> None:
         self._tasks: dict[Key, asyncio.Task[None]] = {}

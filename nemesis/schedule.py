@@ -25,7 +25,7 @@ from nemesis.trigger import Trigger
 
 @dataclass(frozen=True, kw_only=True)
 class NemesisSettings:
-    """Pace of the storm; every package follows it by itself, so faults of several packages overlap."""
+    """Pace of the storm; each package follows it independently, so faults of several packages overlap."""
 
     interval_s: Annotated[float, Bounds(0.5, 86_400)] = 5.0
     """Mean calm between two faults of one package."""

@@ -41,10 +41,10 @@ LEAVES, CRASHES = 0.015, 0.015
 ASKS = 0.15
 """Of what producers do: questions how far a group has come."""
 HOPELESS_OF = 16
-"""One of so many messages fails whoever consumes it, in a storm in which consumption fails at all."""
+"""One of so many messages fails at every consumer, in a storm in which consumption fails at all."""
 SETTLING_S = 3.0
 POPPED_SETTLING_S = 10.0
-"""Whoever pops is to be given nothing for much longer than `POP_INVISIBLE_S`."""
+"""A member that pops has to get nothing for much longer than `POP_INVISIBLE_S`."""
 POP_INVISIBLE_S = 2.0
 """So long what was popped is to be one member's."""
 ATTEMPTS = 120

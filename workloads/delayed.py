@@ -129,7 +129,7 @@ class Dated:
 
 @dataclass(frozen=True, slots=True)
 class TakingBack:
-    """Now and then, instead of an operation of `others`, one of the messages is taken back that are known to wait."""
+    """Sometimes, instead of an operation of `others`, one of the messages that are known to wait is taken back."""
 
     others: Generator
     share: float

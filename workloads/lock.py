@@ -5,7 +5,7 @@ Operations (key: the lock):
   holds it.
 - `release` {}: ok says that the process holds it no more, whether or not it still did: what it may rely on is that
   nobody else held the lock from the acquisition's end to the release's beginning.
-With `fencing`: `release` {value: token} is carried out only by whoever holds the lock by that token, in one step, and
+With `fencing`: `release` {value: token} succeeds only for the holder of the lock with that token, in one step, and
 fails with `lock-lost` otherwise. It stands for all that is done under a lock with its token beside it. Then a lock may
 be lost, while its holder is paused, say; but once somebody has a newer token, nothing is done by an older one.
 
@@ -34,7 +34,7 @@ from harness.workload import Workload
 
 VALUE_TYPE = pa.struct([("value", pa.int64())])
 LOCK_LOST = ErrorCode("lock-lost", definite=True)
-"""Whoever wanted to release a lock by its token does not hold it any more."""
+"""The client that wanted to release a lock by its token does not hold it any more."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Sets: what was added is there, for whoever reads later.
+"""Sets: what was added is seen by every later read.
 
 Operations (key: the set):
 - `add` {value}: ok if the set has it. No element is added twice.
@@ -32,7 +32,7 @@ from workloads.final_reads import OK_SHARE, each_until_ok
 class SetSettings:
     sets: Annotated[int, Bounds(1, 1_000)] = 5
     read_share: Annotated[float, Bounds(0, 0.9)] = 0.1
-    """Share of reads among the operations of the storm; each shows all that its set has, so many of them are dear."""
+    """Share of reads among the operations of the storm; many are expensive, for each shows all that its set has."""
     reads: Reads = Reads.EVENTUAL
 
 
@@ -60,7 +60,7 @@ def checkers(settings: SetSettings) -> dict[str, Checker]:
 
 WORKLOAD = Workload(
     name="set",
-    about="what was added is there, for whoever reads later",
+    about="what was added is seen by every later read",
     settings_type=SetSettings,
     value_type=ELEMENTS,
     functions=("add", "read"),

@@ -1,4 +1,4 @@
-"""Transactional messages: what its producer commits is seen, what it rolls back is never seen, whoever says it when.
+"""Transactional messages: what its producer commits is seen, what it rolls back is never seen, however late it ends.
 
 Operations (key: `topic/queue`; every message is a number that is sent at most once):
 - `enqueue` {value, commits, is_said}: the message is sent as a half. Its producer commits or rolls back, which is

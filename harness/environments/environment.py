@@ -62,7 +62,7 @@ class Moments(Protocol):
     """Called as `Invariants.told` wherever a node reaches a point and says what it holds there; as `watch`."""
 
     def on_point(self, callback: Callable[[str, str], None]) -> None:
-        """Call it with node and point each time a node reaches a point, in the midst of that node's step.
+        """Call it with node and point each time a node reaches a point, within that node's step.
 
         Verbs that it calls take effect at once: a node that is killed does nothing more, not the rest of its step.
         """

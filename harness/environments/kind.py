@@ -73,7 +73,7 @@ class EnvironmentKind(Protocol):
 
     @property
     def reaches_clients(self) -> bool:
-        """Whether clients can be struck, each by itself; taken as not where a kind does not say so."""
+        """Whether single clients can be struck; False where a kind does not say so."""
 
     @property
     def programs(self) -> tuple[type, ...]:

@@ -33,7 +33,7 @@ class Context(NamedTuple):
 
     time: int
     threads: int
-    """The threads that whoever holds this context may use, as bits."""
+    """The threads that the holder of this context may use, as bits."""
     free: int
     """All free threads as bits, also those outside `threads`."""
     idle: tuple[int, ...]

@@ -89,7 +89,7 @@ def run(
 
 
 def _gone(pid: int) -> bool:
-    """Whether a child has ended; it may have been waited for already, or be left to whoever waits for it."""
+    """Whether a child has ended; it may have been waited for already, or be left to another waiter."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:

@@ -134,7 +134,7 @@ def _healthy(broken: _Broken, nodes: Sequence[str]) -> Iterator[frozenset[str]]:
     apart = {node: {a if b == node else b for a, b in broken.cut if node in (a, b)} for node in up}
     found: list[frozenset[str]] = [frozenset()]
     for node in up:
-        # Whoever cannot be with this node makes way for it in a set beside.
+        # Nodes that cannot be with this one make way for it in a set of their own.
         beside = [chosen if apart[node].isdisjoint(chosen) else chosen - apart[node] for chosen in found]
         kept = [chosen for chosen in found if not apart[node].isdisjoint(chosen)]
         found = _largest([*kept, *(chosen | {node} for chosen in beside)])

@@ -162,7 +162,7 @@ class NameOrder(Enum):
     JOURNALLED = "journalled"
     """Their own, as in the journals of ext4 and xfs: none survives without all before it."""
     ANY = "any"
-    """Each by itself but for what it rests on, as POSIX allows."""
+    """Independently of each other, but for what an entry depends on, as POSIX allows."""
 
 
 class NameJournal(Generic[K, V]):

@@ -112,7 +112,7 @@ def mount(place: Path, name: str) -> Kernel:
 
 
 def unmount(place: Path) -> None:
-    """At once for whoever looks from now on; those that use it still do. Nothing where nothing is mounted."""
+    """At once for later look-ups; processes that use it still do. Nothing where nothing is mounted."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.umount2(os.fsencode(place), MNT_DETACH) and ctypes.get_errno() not in (errno.EINVAL, errno.ENOENT):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -145,7 +145,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _until_alone(place: Path) -> None:
-    """End everything when whoever started this is gone: also for containers that have the volume bound."""
+    """End everything when the starting process is gone: also for containers that have the volume bound."""
     poll = select.poll()
     poll.register(0, 0)  # only that the other end is gone
     poll.poll()

@@ -48,7 +48,7 @@ class Server:
         self.kernel = kernel
         self.volume = volume
         self.lock = threading.Lock()
-        """Held by whoever uses the volume; not while telling the kernel anything of its own accord, who may wait for a
+        """Held while the volume is used; but not while the kernel is notified of something, which may wait for a
         request to be answered first."""
         self._listings: dict[int, list[tuple[bytes, Node]]] = {}
         self._last_listing = 0

@@ -198,7 +198,7 @@ class Ring:
             self.flush(at_ns)
 
     def flush(self, at_ns: int) -> None:
-        """Whoever reads the files finds what is there until now."""
+        """Readers of the files then find all that was captured until now."""
         self._flushed_ns = at_ns
         if self._file is not None:
             self._file.flush()

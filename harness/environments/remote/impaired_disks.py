@@ -102,7 +102,7 @@ class _Trouble:
         return bool(self._nodes), f"{', '.join(self._nodes)}: {in_words(self._impairment)}"
 
     async def end(self) -> str:
-        """Those that ended by themselves meanwhile are booted: whoever mends a disk does so."""
+        """Boot the nodes that ended by themselves meanwhile, as an operator does who has mended a disk."""
         down: list[str] = []
 
         def relieve(node: NodeWithDisk, disk: NodeDisk) -> str:

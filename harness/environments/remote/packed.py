@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 def tar_of(files: Mapping[str, bytes], *, mode: int = 0o644) -> bytes:
-    """The same bytes for the same files, by path; directories are made by whoever unpacks it."""
+    """The same bytes for the same files, by path; directories are made when it is unpacked."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for name, data in sorted(files.items()):

@@ -1,10 +1,10 @@
-"""Sets a machine's real clock, for whoever lent it for that, and gives it back: run by the machine's own Python.
+"""Sets a machine's real clock, where its inventory allows that, and sets it right again; run by its own Python.
 
     python3 real_clock.py VERB JSON        prints one line of JSON
 
 What the true time is, is kept as its distance from the time since the machine was switched on (CLOCK_BOOTTIME), which
 nobody can set. It is noted before the clock is set for the first time, and forgotten when the clock was given back, so
-that a harness that was killed leaves enough for whoever cleans up.
+that a harness that was killed leaves enough to clean up.
 
 Standard library only.
 """

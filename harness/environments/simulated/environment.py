@@ -303,7 +303,7 @@ class SimulatedEnvironment:
         return self._effect("replace-program", [node] if is_another else [], "the same program")
 
     def _boot_after_clean_stop(self, node: _Node) -> None:
-        """At once where nothing runs. Whoever is killed while it stops is down, until somebody boots it."""
+        """At once where nothing runs. A node that is killed while it stops stays down until it is booted."""
         process = node.machine.process
         if process is None or not process.alive or process.root is None:
             self._boot(node)
@@ -579,7 +579,7 @@ def run_simulation(
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Garbage of the worlds before is collected now and then, and what comes more rarely than is Python's habit.
+    """Collect garbage of earlier worlds at intervals, and new garbage more rarely than Python does by default.
 
     What was there before the first world of the process, modules above all, is looked at no more: with it, a search
     would spend a twentieth of its time on collections. Later worlds freeze nothing: what they hold together with the

@@ -1,4 +1,4 @@
-"""Impairments of links in the simulator: applied, read back and taken away, each by itself."""
+"""Impairments of links in the simulator: each is applied, read back and removed independently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Impairments of disks, processes and clocks in the simulator: applied, read back and taken away, each by itself."""
+"""Impairments of disks, processes and clocks in the simulator: each is applied, read back and removed independently."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class _DiskTrouble:
         self.words = f"{', '.join(_names(nodes))}: {in_words(impairment)}"
 
     def end(self) -> str:
-        """Those whose disk made an end of them are booted: whoever mends a disk does so."""
+        """Boot the nodes that ended because of their disk, as an operator does who has mended it."""
         words = []
         for node in self._nodes:
             trouble = node.machine.disk.troubles.take(self._impairment)

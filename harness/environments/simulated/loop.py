@@ -138,7 +138,7 @@ class Deadline:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._timer.cancel()
-        # Whoever else cancelled the task meanwhile must not see a time-out.
+        # If the task was cancelled otherwise meanwhile, that must not look like a time-out.
         if self._struck and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError from error
 
@@ -423,7 +423,7 @@ class VirtualTimeLoop(asyncio.AbstractEventLoop):
         self._ready.clear()
         self._timers.clear()
         with warnings.catch_warnings():
-            # Whoever died between making a coroutine and running it never awaited it.
+            # A process that died between making a coroutine and running it never awaited it.
             warnings.filterwarnings("ignore", r"coroutine .* was never awaited", RuntimeWarning)
             for task in self._graveyard:
                 if not task.done():

@@ -126,7 +126,7 @@ def _speaking(host: Host, where: str) -> Iterator[None]:
     except paramiko.BadHostKeyException as error:
         raise HarnessError(
             f"{host} shows another host key than the one that is known: expected {described(error.expected_key)}, got "
-            f"{described(error.key)}; whoever answers there is not the machine that was meant, or was set up anew"
+            f"{described(error.key)}; it is not the machine that was meant, or it was set up anew"
         ) from None
     except paramiko.PasswordRequiredException:
         raise HarnessError(f"the key {host.key} for {host} is encrypted; let the SSH agent hold it") from None

@@ -125,7 +125,7 @@ def release(arguments: Answer) -> Answer:
 
 
 def _watch(run: str) -> None:
-    """Start the watchdog, which outlives whoever asked for it."""
+    """Start the watchdog, which outlives the process that asked for it."""
     started = os.fork()
     if started:
         os.waitpid(started, 0)

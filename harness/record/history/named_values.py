@@ -4,8 +4,8 @@ What a test put into a set, a queue or a register may be anything: a text, a key
 length. Checkers only compare such values, so each distinct one gets a number while a foreign history is read, from
 FIRST on. Integers stay what they are, but for those that would be taken for such numbers, which are numbered as well.
 
-The texts of the values that were numbered lie with the history, in the metadata of its table or file; whoever shows a
-value shows its text. A history of integers has none.
+The texts of the values that were numbered lie with the history, in the metadata of its table or file; a value is shown
+as its text. A history of integers has none.
 """
 
 from __future__ import annotations

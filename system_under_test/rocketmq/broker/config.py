@@ -102,7 +102,7 @@ class BrokerConfig:
     flush_wait_s: float = 5.0
     replication_wait_s: float = 3.0
     batch_push: bool = False
-    """A master sends its slaves together what it writes in one go, instead of each message by itself."""
+    """A master sends its slaves together what it writes in one go, instead of each message separately."""
     ha_batch_bytes: int = 32 * 1024
     ha_window_bytes: int = 4 * 1024 * 1024
     """Sent to one slave and not yet acked by it, at most (give or take one batch)."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 STALE = "reads that are asked for as serializable may show the past (the vendor's page on the guarantees of its API)"
 LEASED = (
-    "a lease may end while whoever holds a lock by it does not know, so that only tokens keep others out (the vendor's "
+    "a lease may end while the holder of its lock does not know, so that only tokens keep others out (the vendor's "
     "notes on locks and leases); --set fencing=true judges by them"
 )
 

@@ -1,7 +1,7 @@
-"""A lock of etcd, as its own recipes make one: a key that is there as long as the lease of whoever holds it.
+"""A lock of etcd, as its own recipes make one: a key that is there as long as the lease of its holder.
 
 The lease is kept alive in the background while the lock is held. Where a member is paused for longer than the lease
-lasts, it ends, and whoever holds the lock by it does not know.
+lasts, it ends, and the holder of the lock does not know.
 """
 
 from __future__ import annotations

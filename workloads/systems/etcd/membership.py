@@ -1,8 +1,8 @@
 """Members are removed and added as an administrator does it: by a request to the others.
 
 A member is known by its peers' address; each life of one that was added anew has another id
-(https://etcd.io/docs/v3.4/op-guide/runtime-configuration/). Whoever answers is first asked to read what is committed,
-so that its list of members is not older than that.
+(https://etcd.io/docs/v3.4/op-guide/runtime-configuration/). A member that answers is first asked to read what is
+committed, so that its list of members is not older than that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workloads.systems.etcd.gateway import Gateway, packed
 from workloads.systems.etcd.nodes import peer_url
 
 Gateways = Sequence[Gateway]
-"""Of all members but the one that is removed or added; closed by whoever is given them."""
+"""Of all members but the one that is removed or added; closed by the function that gets them."""
 REFUSED = ErrorCode("refused", definite=True)
 UNHEALTHY = "etcdserver: unhealthy cluster"
 TOO_FEW = "etcdserver: re-configuration failed due to not enough started members"

@@ -12,8 +12,8 @@ vendor's pages (https://galeracluster.com/library/documentation/crash-recovery.h
   bootstrap and begins the cluster anew; what it does not have is lost.
 - Where all run, but outside of a primary component for a while, the furthest one is told to be one.
 
-Whoever does not answer may be ahead, or serve: nothing is begun anew without it. Standard library only; it is copied
-into the node.
+A member that does not answer may be ahead, or serve: nothing is begun anew without it. Standard library only; it is
+copied into the node.
 """
 
 from __future__ import annotations

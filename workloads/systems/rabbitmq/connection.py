@@ -3,7 +3,7 @@
 aiormq, which aio-pika stands on, makes futures for the message of a get, for the confirm of a publish and for what has
 been sent. Where a request is given up, or its connection ends before it gets to wait for them, they are failed together
 with all others of the connection, and nobody looks at them: asyncio complains about each when it is collected. Here
-each is looked at by whoever made it, for the request itself has told what happened.
+each is looked at where it was made, for the request itself has reported what happened.
 """
 
 from __future__ import annotations

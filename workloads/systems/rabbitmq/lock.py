@@ -1,4 +1,4 @@
-"""A lock of RabbitMQ, as its users are tempted to make one: a queue with one message, held by whoever has got that.
+"""A lock of RabbitMQ, as its users are tempted to make one: a queue with one message, held by its consumer.
 
 To acquire is to get the message without acknowledging it, to release is to give it back. RabbitMQ takes it back by
 itself where the holder's channel, its connection or its node is gone, or seems to be, and hands it to the next, while

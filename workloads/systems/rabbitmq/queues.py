@@ -34,7 +34,7 @@ LOST_BY_POLICY = (
     "pages on mirroring and on partitions)"
 )
 TAKEN_BACK = (
-    "what is not acknowledged is taken back from whoever is not reached any more, and given to the next, so that a "
+    "what is not acknowledged is taken back from a client that is not reached any more, and given to the next, so a "
     "message held back is no lock (the vendor's page on acknowledgements)"
 )
 KEPT_BY_ONE = "a classic queue is kept by one node alone (the vendor's page on classic queues)"

@@ -11,7 +11,7 @@ SERVERS, SENTINELS = ("r1", "r2", "r3"), ("s1", "s2", "s3")
 SERVER_PORT, SENTINEL_PORT = 6379, 26379
 IMAGE = DebianPackages(("redis-server", "redis-sentinel"))
 # Redis and Sentinel rewrite their own configuration; what they wrote stays when they are killed.
-# It is made durable first, as whoever installs a server does: a loss of power may come at once.
+# It is made durable first, as an administrator does who installs a server: a loss of power may come at once.
 COPY = (
     "test -s ${home}/redis.conf || { cp /etc/start.conf ${home}/new.conf && sync ${home}/new.conf "
     "&& mv ${home}/new.conf ${home}/redis.conf && sync ${home}; }; "

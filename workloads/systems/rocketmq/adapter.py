@@ -515,7 +515,7 @@ def _group_serves_without(
         return None
     members = {node_of(replica.address) for replica in state.in_sync}
     if members <= damaged:
-        return False  # whoever holds all that was acknowledged may hold it no more
+        return False  # a broker that held all that was acknowledged may hold it no more
     if not state.info.master_address or not whole <= members:
         return None
     return node_of(state.info.master_address) not in damaged

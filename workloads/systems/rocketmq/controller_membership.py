@@ -52,7 +52,7 @@ async def let_go(settings: RocketmqSettings, host: Any, controller: str) -> str:
 
 
 async def let_in(settings: RocketmqSettings, host: Any, controller: NodeSpec, start: Start) -> str:
-    """It has to be there before it is added, and votes once it has caught up. Now and then nobody tells it that it
+    """It has to be there before it is added, and votes once it has caught up. Sometimes it is not told that it
     joins others: it is configured as one of those that begin together. Raises OperationError."""
     assert isinstance(controller.program, PythonProgram)
     joins = host.random.random() < JOINS_SHARE

@@ -1,8 +1,8 @@
 """What holds of RocketMQ at every moment, held against what its nodes say and do.
 
-The rule on which all else rests: whoever may be elected, by the SyncStateSet that the controllers have agreed on, holds
-all that was acknowledged (where all of the set must acknowledge). It is looked at whenever a message is acknowledged
-and whenever the set becomes another one, whether or not anybody is elected then.
+The rule on which all else rests: every broker that may be elected, by the SyncStateSet that the controllers have agreed
+on, holds all that was acknowledged (where all of the set must acknowledge). It is looked at whenever a message is
+acknowledged and whenever the set becomes another one, whether or not anybody is elected then.
 
 Logs are compared by where they end; that the same offsets hold the same bytes is for the checker of node events. What
 a loss of power took is legal to lack: a broker that starts again with a shorter log may be in the set, and may even be
@@ -269,7 +269,7 @@ class _GroupInvariants:
         self._brokers[node].begin_life()
 
     def _set_agreed(self, node: str, fields: Mapping[str, Any]) -> None:
-        """Whoever applies it first, it holds from there on."""
+        """The set holds from the moment at which the first controller applies it."""
         if fields["index"] <= self._index:
             return
         self._index = fields["index"]

@@ -1,8 +1,8 @@
 """When locks of queues may legally be two members' at once: while masters change.
 
-Locks are the master's alone, and in memory. One that takes over gives a queue to whoever asks first, while the member
-that has its lock from the master before it may go on until that lock runs out; and the old master, until it learns that
-it is none any more, goes on giving it. Strict locks never are: most replicas know each of them.
+Locks are the master's alone, and in memory. One that takes over gives a queue to the member that asks first, while the
+member that has its lock from the master before it may go on until that lock runs out; and the old master, until it
+learns that it is none any more, goes on giving it. Strict locks never are: most replicas know each of them.
 """
 
 from __future__ import annotations

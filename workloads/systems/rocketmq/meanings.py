@@ -62,7 +62,7 @@ MEANINGS: Mapping[str, Meaning] = {
     ),
     "stale-route": Meaning(
         says="Clients were led back to an older master, or to two masters of one epoch.",
-        usually="Whoever claims to be master last is believed, or a deposed one goes on claiming it.",
+        usually="The broker that announced itself as master last is believed, or a deposed one goes on announcing it.",
     ),
     "overrated-candidate": Meaning(
         says="Who was elected was ranked by a log longer than its own.",

@@ -140,7 +140,7 @@ class _Asking:
             await self.host.clock.sleep(ASKED_EVERY_S)
 
     def _report_group(self, active: str, group: GroupState) -> None:
-        """Release 5.1.0 calls whoever is master 0: its own id is what it was called before, if that is known."""
+        """Release 5.1.0 calls the master 0: its own id is what it was called before, if that is known."""
         info = group.info
         for replica in (*group.in_sync, *group.not_in_sync):
             if replica.broker_id != MASTER_ID:

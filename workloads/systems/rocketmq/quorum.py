@@ -4,8 +4,8 @@ With controllers, these healthy nodes are enough:
 - a majority of the controllers; no other controller reaches any of them, so none of them takes part in elections
 - all NameServers and proxies but those that are down: clients go on to ask one that is cut off from brokers alone
 - of each group as many brokers that may be elected, and stay such, as have to be in sync. In the whole span one of
-  those who are in sync is among them, for of whom else nobody knows that they hold what was acknowledged; and whoever
-  is master is one of them, or reaches no controller and no NameServer: a master that is heard is not replaced, though
+  those who are in sync is among them, since only of these it is known that they hold what was acknowledged; and the
+  master is one of them, or reaches no controller and no NameServer: a master that is heard is not replaced, though
   no slave hears it
 Who is master and who is in sync is known from what brokers and controllers report. Without controllers nobody takes the
 place of a master, so each has to be healthy, with as many slaves as it waits for.

@@ -1,7 +1,7 @@
 """Who plays which role among nodes of Apache RocketMQ, asked of all that may know it at once.
 
 A follower goes on to name a leader that was killed until it misses its heartbeats, and a leader that cannot reach the
-others takes itself for one as long. So whoever answers that it leads is believed before anybody who is only named, and
+others takes itself for one as long. So a node that answers that it leads is believed before one that is only named, and
 among several the one that most others name. Where no controller knows a master, the brokers themselves are asked, and
 then NameServers. What is not found is asked for again, within a bound.
 """
@@ -36,7 +36,7 @@ T = TypeVar("T")
 ANSWERS_WITHIN_S = 0.8
 """A paused node takes a connection, and never answers."""
 FOUND_WITHIN_S = 3.0
-"""Less than whoever asks waits, who would get nothing otherwise."""
+"""Less than the caller waits, who would get nothing otherwise."""
 ASKED_EVERY_S = 0.2
 MASTER_ID = 0
 

@@ -54,7 +54,7 @@ class RocketmqSettings:
     ack_durable: bool = False
     """Slaves acknowledge only what they have fsynced."""
     batch_push: bool = False
-    """A master sends its slaves together what it writes in one go, instead of each message by itself."""
+    """A master sends its slaves together what it writes in one go, instead of each message separately."""
     unclean_election: bool = False
     read_uncommitted: bool = False
     """Consumers see what is not acknowledged by the SyncStateSet yet; only where not all of it has to."""
@@ -84,8 +84,8 @@ class RocketmqSettings:
     strict_locks: bool = False
     """Of queues that are consumed in order: a member has one only if most replicas have given it."""
     assignment: Literal["client", "broker"] = "client"
-    """Who divides queues among the members of a group that neither consumes in order nor broadcasts. Whoever pops is
-    always told by brokers what."""
+    """Who divides queues among the members of a group that neither consumes in order nor broadcasts. For a member that
+    pops brokers always decide."""
     client: Literal["remoting", "grpc"] = "remoting"
     """How the harness's clients reach brokers: themselves, or through proxies."""
     requests: Literal["all", "public"] = "all"
@@ -108,7 +108,7 @@ class RocketmqSettings:
     begins_as_version: Annotated[int, Bounds(4, 5)] = 5
     """Of RocketMQ, which NameServers and brokers behave as until the nemesis upgrades them to version 5."""
     values: Literal["ordinary", "bordering"] = "ordinary"
-    """What clients send: `bordering` are topics with the longest names, now and then messages of the greatest size and
+    """What clients send: `bordering` are topics with the longest names, sometimes messages of the greatest size and
     beyond, and beside them what is to be refused or to end nobody: numbers and flags at their limits, many pulls that
     wait, clients of proxies that vanish."""
     request_places: Annotated[int, Bounds(0, 100_000)] = 0

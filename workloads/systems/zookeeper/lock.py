@@ -1,8 +1,8 @@
 """A lock of ZooKeeper, as its own recipe makes one: ephemeral sequential children, of which the first one holds it
 (https://zookeeper.apache.org/doc/r3.8.0/recipes.html#sc_recipes_Locks).
 
-Nobody waits in line here: who is not the first takes its child away again. A child lasts as long as the session of
-whoever made it. Where a session ends while its client does not know, the lock is lost unseen.
+Nobody waits in line here: who is not the first takes its child away again. A child lasts as long as the session that
+made it. Where a session ends while its client does not know, the lock is lost unseen.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What clients send at the borders of what is taken, where `values=bordering` says so.
 
-Messages of workloads are padded now and then, up to the greatest size and beyond it. Beside them there are requests
+Messages of workloads are sometimes padded, up to the greatest size and beyond it. Beside them there are requests
 about a topic of their own, which no history tells of: messages that must be refused, or that must end nobody who works
 on them, and pulls that wait. Whether they are answered is nobody's business; what they do to all others is.
 """
@@ -99,7 +99,7 @@ class BorderingMessages(MessageClient):
 
 
 class BorderingClient:
-    """A workload's client, beside whose sends something is asked now and then."""
+    """A workload's client, that sometimes asks something else beside a send."""
 
     def __init__(self, inner: Client, messages: MessageClient, host: Any, settings: RocketmqSettings) -> None:
         self._inner = inner

@@ -1,6 +1,6 @@
 """Delayed messages: by a level where RocketMQ has one of that delay, else by its timers; received as from a queue.
 
-Only a timer whose time the client says can be taken back: whoever does has to name its slot."""
+Only a timer whose time the client says can be taken back: the request has to name its slot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.settings import RocketmqSettings, node_of
 
 BATCH = 1024
-"""When a message came out is known only once somebody looks: whoever does takes all there is."""
+"""When a message came out is known only once a client looks: it then takes all there is."""
 LEVELS_MS = {1_000: 1, 5_000: 2, 10_000: 3}
 """Delay -> level, of those that are usual with RocketMQ."""
 

@@ -82,7 +82,7 @@ class MovingLogClient:
         return operation._replace(type="ok", value=value, node=node_of(sent.broker))
 
     def _misled(self) -> str | None:
-        """Now and then a client goes by a route that is old: to any group. Only the one that leads takes a message."""
+        """Sometimes a client goes by a route that is old: to any group. Only the one that leads takes a message."""
         if self._host.random.random() >= MISLED_SHARE:
             return None
         group: BrokerGroup = self._host.random.choice(broker_groups(self._settings))

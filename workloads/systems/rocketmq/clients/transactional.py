@@ -1,6 +1,6 @@
 """Transactional messages: halves, sent by producers of one group of which each may be asked; received as from a queue.
 
-How a transaction ends stands in the message, so whoever is asked knows it.
+How a transaction ends stands in the message, so each producer that is asked knows it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One HTTP/2 connection that carries gRPC's streams of messages, on either side.
 
 h2 keeps the protocol's state; here are the tasks around it: frames are read whole, messages are cut out of data,
-whoever sends waits for the other side's windows.
+a sender waits for the other side's windows.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class Http2:
         return reason
 
     def ping(self) -> None:
-        """Whoever is there answers."""
+        """A living peer answers."""
         if not self._is_over:
             self._h2.ping(bytes(8))
             self._flush()

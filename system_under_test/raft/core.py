@@ -295,7 +295,7 @@ class Raft:
         if message.term > self.term:
             self._become_follower(message.term, now_ns)
         if isinstance(message, Append | SnapshotChunk) and self.role is Role.LEADER and message.term == self.term:
-            return  # Nobody else leads this term; whoever says so lies, or was elected by votes that were forgotten.
+            return  # No other node leads this term; one that says so lies, or was elected by votes that were forgotten.
         if isinstance(message, Append):
             self._on_append(message, now_ns)
         elif isinstance(message, SnapshotChunk):

@@ -233,7 +233,7 @@ class RaftNode:
         return future
 
     def transfer_leadership(self, to: str) -> asyncio.Future[bool]:
-        """Have another member lead. True once this node does not lead any more, whoever does; False if `to` could not
+        """Have another member lead. True once this node does not lead any more; False if `to` could not
         take over within an election timeout, is no member, or another transfer is under way. Proposals are refused
         meanwhile, reads are served. Raises NotLeader."""
         raft = self._raft
@@ -448,5 +448,5 @@ class RaftNode:
 def _fail(future: asyncio.Future[Any], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)
-        # Whoever timed out and went away shall not make the event loop complain.
+        # A caller that timed out and went away shall not make the event loop complain.
         future.exception()

@@ -2,7 +2,7 @@
 
 It changes by one node at a time: then any majority before and any majority after have a voter in common, and no two
 leaders can be elected in one term, whichever of the two a node goes by. A learner gets the log and counts for nothing;
-whoever is to vote is a learner first, so that the group does not wait for one that has nothing yet.
+a node that is to vote is a learner first, so that the group does not wait for one that has nothing yet.
 
 Source: Ongaro, Consensus: Bridging Theory and Practice (2014), chapter 4.
 """

@@ -15,7 +15,7 @@ from system_under_test.raft import membership as memberships
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024
 MAX_TERM = 2**63 - 1
-"""Whoever hears of a term may have to begin the one after it, and to keep that in eight bytes."""
+"""A node that hears of a term may have to begin the one after it, and to keep that in eight bytes."""
 
 
 class MalformedMessage(Exception):
@@ -204,7 +204,7 @@ _KIND: dict[type, int] = {
 
 
 def encode(group: int, message: Message) -> bytes:
-    """The whole frame. The recipient is not in it: whoever reads the frame is."""
+    """The whole frame. The recipient is not in it: it is the node that reads the frame."""
     if isinstance(message, Append):
         parts = [
             _APPEND.pack(

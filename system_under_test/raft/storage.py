@@ -80,7 +80,7 @@ class RaftStorage:
         hard_state = await self._open_vote()
         snapshot = await self._open_snapshot()
         entries = self._open_log()
-        # A killed process leaves bytes that are readable but not yet durable; whoever reads them will
+        # A killed process leaves bytes that are readable but not yet durable; a process that reads them will
         # acknowledge them, and a later loss of power must not take them back.
         for file in (self._vote_file, self._log_file):
             assert file is not None

@@ -6,7 +6,7 @@ Raft sends what matters again. Nothing waits here, and nothing is kept.
 Several Raft groups of one process share it: each joins with its number, which every frame carries. What comes for a
 group that has not joined is dropped.
 
-A connection begins with a greeting. Whoever is greeted by a node that it does not know connects to it as long as that
+A connection begins with a greeting. A member that is greeted by a node it does not know connects to it as long as that
 connection lasts: a member may have been added while this node was away, and may have to be answered before the log
 that says so can come.
 """

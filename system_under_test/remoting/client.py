@@ -23,7 +23,7 @@ _LONGEST_PATIENCE_NS = 1_000_000_000
 class RemotingClient:
     """Connects when first asked; a failed or ended connection is forgotten, so the next request tries anew.
 
-    `on_request` hears what the other side asks by itself, with its address; it is not answered.
+    `on_request` hears requests of the other side, with its address; it is not answered.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""JSON as it comes in bodies, from whoever sent them: what Python reads more widely than JSON is refused.
+"""JSON as it comes in bodies from any sender: what Python reads more widely than JSON is refused.
 
-A number that is not finite, a whole one that needs more than 64 bits, or values nested so deep that whoever writes them
+A number that is not finite, a whole one that needs more than 64 bits, or values nested so deep that writing them
 again runs out of stack, would all break a node far from where they came in. One thing that is no JSON is read, since
 RocketMQ's own library writes it: the key of a map from whole numbers stands without quotes, `{0:"b1:10911"}`.
 """

@@ -42,7 +42,7 @@ BY_NAME: Mapping[str, Allocation] = {"AVG": averagely, "AVG_BY_CIRCLE": averagel
 
 
 def by_config(assigned: Sequence[MessageQueue]) -> Allocation:
-    """Always these, whoever else is there."""
+    """Always these, whatever other members there are."""
     return lambda own, queues, members: tuple(assigned)
 
 

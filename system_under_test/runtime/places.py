@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 
 class Places:
-    """Whoever is at work has a place. Who waits for what others bring, a message or a word of its client, has none
-    meanwhile, so that those who wait never keep out whom they wait for; what bounds them is said where they wait.
-    After a wait a place is taken in any case: for a moment more may be at work than `most`."""
+    """Each task at work has a place. One that waits for what others bring, a message or a word of its client, has none
+    meanwhile, so that waiting tasks never keep out the ones that they wait for; what bounds them is said where they
+    wait. After a wait a place is taken in any case: for a moment more may be at work than `most`."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -27,7 +27,7 @@ class Places:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """By whoever has a place."""
+        """Only for a task that has a place."""
         self.give_back()
         try:
             yield

@@ -1,7 +1,7 @@
 """Bytes that a process found in a file, made its own: written once more, so that its next fsync vouches for them.
 
-After an fsync has failed the page cache may hold bytes that the device never got, and call them clean. Whoever ends
-because of the failure and starts again reads them like all others, and no fsync of its own would write them.
+After an fsync has failed the page cache may hold bytes that the device never got, and call them clean. A process that
+ends because of the failure and starts again reads them like all others, and no fsync of its own would write them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Messages that are written with one write, and are never parted again.
 
 All but the last say that their batch goes on (`CONTINUES` in `message.py`): who cuts, recovers or shows a log holds on
-to that, so that a crash in the midst of the write, or a log that was replicated up to its midst, leaves none of them.
+to that, so that a crash during the write, or a log that was replicated in part, leaves none of them.
 """
 
 from __future__ import annotations

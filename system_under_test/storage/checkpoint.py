@@ -1,6 +1,6 @@
 """What a restart may rely on: how far the log and the consume queues are durable, and the confirm offset.
 
-A checkpoint may lag behind the truth, never run ahead of it: whoever cuts the log lowers it first, durably.
+A checkpoint may lag behind the truth, never run ahead of it: before the log is cut the checkpoint is lowered, durably.
 Missing or harmed, it costs time only: the whole log is checked and every consume queue is built anew, up to confirm
 offset zero, so nothing unconfirmed becomes readable.
 """

@@ -371,7 +371,7 @@ class CommitLog:
         if not self.min_offset <= checked_offset <= self.max_offset:
             checked_offset = self.min_offset
         whole_end = self._end_of_unharmed(checked_offset)
-        # Written by a process that was killed is not yet durable, whoever reads it.
+        # What a killed process wrote can be read, and is not yet durable.
         self.flushed_offset = checked_offset
         if self._note_file is None and self._disk.exists(self._note_path):
             self._note_file = self._disk.open(self._note_path)

@@ -22,7 +22,7 @@ class ConsumerOffsets:
         self._offsets: dict[tuple[str, str, int], int] = {}
         self._changed = False
         self.version = 0
-        """Grows with each change; whoever wants to tell two processes' versions apart begins it elsewhere."""
+        """Grows with each change. To make the versions of two processes differ, start it at different numbers."""
 
     def load(self) -> None:
         """Read the persisted offsets. Raises StorageCorrupt."""

@@ -35,7 +35,7 @@ class DelayProgress:
         """The last notes that became progress, each with the offset that its level had before."""
         self._changed = False
         self.version = 0
-        """Grows with each change; whoever wants to tell two processes' versions apart begins it elsewhere."""
+        """Grows with each change. To make the versions of two processes differ, start it at different numbers."""
 
     def load(self) -> None:
         """Read the persisted progress. Raises StorageCorrupt."""

@@ -2,9 +2,10 @@
 
 A file expires once its last message is older than the time for which messages are kept; it is deleted in certain hours
 of the day, or as soon as the disk is fuller than one share. Beyond a second share the oldest files go whatever their
-age: that breaks the promise to keep messages for so long, and can be switched off. Whoever deletes (`MessageStore`)
-keeps the last file, and all that is not flushed, confirmed and dispatched, so nothing goes that a member of the
-SyncStateSet has not acknowledged. Consumers are not asked: who comes later than that finds the queue beginning later.
+age: that breaks the promise to keep messages for so long, and can be switched off. The caller that deletes
+(`MessageStore`) keeps the last file, and all that is not flushed, confirmed and dispatched, so nothing goes that a
+member of the SyncStateSet has not acknowledged. Consumers are not asked: who comes later than that finds the queue
+beginning later.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Flusher(Protocol):
         """Return when everything before `offset` is durable. Raises StorageFailed, LogTruncated."""
 
     def truncated(self, offset: int) -> None:
-        """The log was cut: whoever waits for bytes beyond `offset` waits in vain."""
+        """The log was cut: those who wait for bytes beyond `offset` wait in vain."""
 
     async def run(self) -> None:
         """Flush until cancelled. Raises StorageFailed."""

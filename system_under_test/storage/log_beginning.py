@@ -1,7 +1,7 @@
 """Where the log begins, and which queue offsets the first messages have that stand there or later, queue by queue.
 
 Messages say their queue offsets themselves. A queue that has none in what is left of the log would begin at 0 again, so
-that one offset is given twice: where files are deleted, and where a replica begins in the midst of its master's log.
+that one offset is given twice: where files are deleted, and where a replica begins in the middle of its master's log.
 Written before the log begins there, so a restart in between finds a beginning that the log has not reached yet. That
 harms nothing: a queue with messages before it has their offsets, and one without has the same offset at both places.
 """

@@ -1,8 +1,8 @@
 """Checksums of a log by pieces of fixed size, so that the logs of replicas can be compared without their bytes.
 
-A piece is reported as soon as it is full, by whoever filled it: a master message by message, a slave with bytes as they
-came. The bounds are the same everywhere, multiples of `piece_bytes`. A log that was cut, or found at a start, goes on
-in the midst of a piece, so what is left of that one is read again. One whose beginning is gone is passed over.
+A piece is reported as soon as it is full, by the broker that filled it: a master message by message, a slave with bytes
+as they came. The bounds are the same everywhere, multiples of `piece_bytes`. A log that was cut, or found at a start,
+goes on within a piece, so what is left of that one is read again. One whose beginning is gone is passed over.
 """
 
 from __future__ import annotations

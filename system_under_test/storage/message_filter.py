@@ -1,4 +1,4 @@
-"""Which messages a reader of a queue wants: what a store asks of whoever knows the reader."""
+"""Which messages a reader of a queue wants: what a store asks of the code that knows the reader."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ What it promises:
 - The confirm offset never goes back within a process, except below a cut.
 - After any crash, `open` finds a log that holds everything flushed and nothing torn, and everything else agrees with
   it: consume queues, epochs, consumer offsets and confirm offset never reach beyond the log.
-- `truncate` is durable as a whole before it returns, and a crash in its midst leaves what `open` can put right. The
+- `truncate` is durable as a whole before it returns, and a crash before its end leaves what `open` can put right. The
   checkpoint is lowered first (it may lag, never lead), then the log is cut (epochs beyond the log's end are corrected
   at the next open; a log that outlives its epochs would ascribe bytes to the wrong master), then the rest.
 - Files are deleted from the log's beginning only, never the last one, and only what is flushed, confirmed and
@@ -80,7 +80,7 @@ class MessageStore:
         self.cuts = 0
         """How often the log was cut in this life."""
         self._cut_at: int | None = None
-        # Whoever writes the checkpoint or cuts anything holds this: a checkpoint begun before a cut must not
+        # Held while the checkpoint is written or anything is cut: a checkpoint begun before a cut must not
         # reach the disk after the cut has lowered it.
         self._changes = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
@@ -276,7 +276,7 @@ class MessageStore:
 
     @property
     def is_part(self) -> bool:
-        """The log began in the midst of a master's, and lacks messages that had not expired there."""
+        """The log began in the middle of a master's, and lacks messages that had not expired there."""
         beginning = self._beginning.of(self._log.beginnings)
         return beginning is not None and beginning.is_part
 
@@ -290,7 +290,7 @@ class MessageStore:
                 self.log_confirmed()
 
     def log_confirmed(self) -> None:
-        """Tell the event log how far whole messages are confirmed, which happens now and then while that moves."""
+        """Tell the event log how far whole messages are confirmed, which is done at intervals while that moves."""
         newest = self.epochs.map.last
         epoch = 0 if newest is None else newest.master_epoch
         self._confirm_told = self._whole_confirmed_offset()
@@ -431,7 +431,7 @@ class MessageStore:
             if max(offsets.get(topic, 0), self.min_offset) < min(before, self._dispatched_offset)
         ]
         if passed_over:
-            # They have messages after all: a restart in the midst of this has to dispatch them, too.
+            # They have messages after all: a restart before this is done has to dispatch them, too.
             await self._save(replace(self._checkpoint, dispatched_offset=self.min_offset))
         await self._forgotten.replace(offsets)
         if passed_over:
@@ -551,7 +551,7 @@ class MessageStore:
         return end
 
     def _drop_cut_batch(self) -> None:
-        """Of a batch that was shown and is being cut in its midst nothing stays: the log still says which it was."""
+        """Of a batch that was shown and is being cut in two nothing stays: the log still says which it was."""
         while True:
             last = max(self._queues, key=lambda queue: queue.end_of_last_message, default=None)
             if last is None or last.end_of_last_message == 0:
@@ -563,7 +563,7 @@ class MessageStore:
             self._index.truncate(entry.physical_offset)
 
     def _whole(self) -> dict[str, int]:
-        """How the log, its epochs, its queues and the consumers' offsets go together, for whoever watches."""
+        """How the log, its epochs, its queues and the consumers' offsets go together, for watches."""
         queued = max((queue.end_of_last_message for queue in self._queues), default=0)
         passing = self.consumer_offsets.beyond(self.queue_end)
         newest = self.epochs.map.last

@@ -34,7 +34,7 @@ class TimerProgress:
         self._changed = False
         self.checkpoint = TimerCheckpoint()
         self.version = 0
-        """Grows with each change; whoever wants to tell two processes' versions apart begins it elsewhere."""
+        """Grows with each change. To make the versions of two processes differ, start it at different numbers."""
 
     def load(self) -> None:
         """Raises StorageCorrupt."""

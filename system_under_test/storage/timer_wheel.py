@@ -1,6 +1,6 @@
 """A wheel of time: messages by the slot in which they are due, and how far the wheel is done.
 
-A state machine without clock: whoever turns it says what time it is. A slot of `precision_ms` is named by its begin,
+A state machine without clock: its caller says what time it is. A slot of `precision_ms` is named by its begin,
 and is due when it is over, so nothing comes out early. What is due beyond the window waits in its last slot only to be
 written to the topic once more, from where it comes back (it rolls): so one turn of the wheel never holds two times in
 one slot, and what waits is never older in the topic than a window.

@@ -1,6 +1,6 @@
 """What becomes of all that a master appends: it is sent on to slaves, and may be told to a client once it will stay.
 
-Whoever watches a broker learns here of everything that it appends by itself.
+Watches learn here of everything that a broker appends unasked.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from system_under_test.storage.message_store import MessageStore
 from system_under_test.storage.timer_progress import encode_checkpoint
 
 KNOWN_VERSION = "knownVersion"
-"""Header field: the version that whoever asks has already; the answer then has no body where nothing has changed."""
+"""Header field: the version that the sender has already; the answer then has no body where nothing has changed."""
 VERSION = "version"
 MASTER_EPOCH = "masterEpoch"
 """Header field: only the master of this epoch is to answer."""
@@ -241,7 +241,7 @@ class Administration:
     def listed(
         self, command: RemotingCommand, version: str, encode: Callable[[], bytes], beside: Mapping[str, str] = NOTHING
     ) -> RemotingCommand:
-        """A table for whoever asks; for a slave only if this is the master that it follows. Raises RemotingError."""
+        """A table for clients; for a slave only if this is the master that it follows. Raises RemotingError."""
         fields = command.ext_fields
         mastership = self._ha.mastership
         wanted_epoch = fields.get(MASTER_EPOCH)

@@ -1,6 +1,6 @@
 """Who is a member of which group of consumers, as far as heartbeats on living connections say.
 
-Every broker keeps this for itself, master and slaves alike, for clients send heartbeats to all of them: whoever becomes
+Every broker keeps this for itself, master and slaves alike, for clients send heartbeats to all of them: a new
 master knows the members already. Nothing of it is stored; after a restart the next heartbeats bring it back.
 """
 

@@ -6,7 +6,7 @@ that died, and one from its successor. A lock is no fence. What orderly consumpt
 each member consumes a queue in its order; and that nobody else consumes it meanwhile, while the master stays the same.
 
 Strict locks promise the second without exception, too. The master gives a queue only if most of the group's replicas
-give it as well, itself among them; whoever is master next asks most of them again, so one that still keeps the queue
+give it as well, itself among them; the next master asks most of them again, so one that still keeps the queue
 for the first member. A broker that has been up for less than a lock lives gives nothing, unless it never did before: it
 may have forgotten locks of an earlier life. The price: without most of the replicas nobody gets a queue.
 """

@@ -1,7 +1,7 @@
 """Members of groups of consumers come by heartbeats, and go when they say so, are silent, or their connection ends.
 
-Whoever is left, or new, is told that the members have changed (NOTIFY_CONSUMER_IDS_CHANGED), so that they divide the
-queues among themselves at once instead of at their next look. The notice may be lost: members look anyway.
+All members, new ones too, are notified that the members have changed (NOTIFY_CONSUMER_IDS_CHANGED), so that they divide
+the queues among themselves at once instead of at their next look. The notice may be lost: members look anyway.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Puts messages into the log as the serving master, and says when they are safe: for whoever has something to write.
+"""Puts messages into the log as the serving master, and says when they are safe: for all services that write.
 
 A put is written at once or refused at once. What follows is waiting: `acknowledged` as long as a client is to wait,
 `confirmed` as long as the role lasts.

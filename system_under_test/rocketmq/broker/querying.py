@@ -1,4 +1,4 @@
-"""Finds single messages for whoever asks: by key, by place in the log, by time; at the master and at slaves alike.
+"""Finds single messages for clients: by key, by place in the log, by time; at the master and at slaves alike.
 
 What it shows is dispatched, so confirmed.
 """

@@ -43,7 +43,8 @@ from system_under_test.storage.message_store import FlushMode, MessageStore
 
 
 class ReplicasManager:
-    """`on_role` is called after each role taken; `observe` may be called by whoever hears of the group's state."""
+    """`on_role` is called after each role taken; `observe` may be called by all code that hears of the group's
+    state."""
 
     def __init__(
         self,

@@ -189,7 +189,7 @@ class StaticTopics:
         return TopicRecord(topic, put.offset, put.end_offset)
 
     async def _show(self, command: RemotingCommand, _: Peer) -> RemotingCommand:
-        """The master's answer, when it is safe: whoever goes on from it must not go on from what may be cut."""
+        """The master's answer, when it is safe: the caller must not go on from what may be cut."""
         name = text_field(command, "topic")
         mastership = self._ha.mastership
         if mastership is None or mastership.ended:

@@ -68,7 +68,7 @@ def wanted_members(
     came back as a learner, or with a part of the log. A slave joins when it holds all that is confirmed (so it misses
     nothing that was acked) and has reached the current epoch.
 
-    Whoever has to leave does so first, and newcomers join one by one, the first after `last_newcomer` by id: the
+    Members that have to leave do so first, and newcomers join one by one, the first after `last_newcomer` by id: the
     controller refuses a set with a newcomer that it does not hear, and nobody else is to wait for that one.
     """
     if view.proposed is not None:

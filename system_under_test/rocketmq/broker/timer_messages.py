@@ -99,7 +99,7 @@ def named(message: Message) -> Named:
 def out_ms(message: Message, now_ms: int) -> int | None:
     """In which slot a message that waits is due, as seen now; None if it does not say.
 
-    A span from the past does not end later than if it began now: whoever stored it had a clock that was ahead.
+    A span from the past does not end later than if it began now: it was stored by a broker whose clock was ahead.
     """
     try:
         slot_ms = _number(message.properties, OUT_MS)

@@ -1,7 +1,7 @@
 """Turns the wheel of timers, at the master: what is sent to be due at any time comes out then.
 
 The wheel is made of the replicated topic of timers when a mastership begins, from where the checkpoint says that all
-before is done; so it is right whoever was master before, and a checkpoint that lags costs messages that come again. The
+before is done; so it is right after any master, and a checkpoint that lags costs messages that come again. The
 price is to read what waits once more: at most what was written within a window, as what waits longer is written anew.
 
 Times are those of the wall clock, as in RocketMQ: where clocks differ a message may be early, or, if it names a time,

@@ -2,8 +2,8 @@
 
 A half message waits in a topic of its own, with its real topic and queue in two properties. What ends it is written in
 one step: the message for its consumers, if it commits, and right behind it, in the topic of ends, which half message
-has ended. So whoever holds the end holds the message. Who never says how it ends is asked, again and again, and each
-time any producer of its group may be the one; after the last time the message is put aside.
+has ended. So a broker that holds the end holds the message. A producer that never says how it ends is asked, again and
+again, and each time any producer of its group may be the one; after the last time the message is put aside.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class AdminClient:
         return _decoded(broker, lambda: _mapping(answer.body))
 
     async def has_topic(self, broker: str, topic: str) -> bool:
-        """Whether this broker itself knows of it: a slave hears of topics from its master now and then."""
+        """Whether this broker itself knows of it: a slave hears of topics from its master at intervals."""
         try:
             await self._ask(broker, RemotingCommand.request(RequestCode.GET_TOPIC_CONFIG, {"topic": topic}))
         except AdminRefusal as refusal:

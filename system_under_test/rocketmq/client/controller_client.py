@@ -88,8 +88,8 @@ class ControllerClient:
         return await self.look_for_active()
 
     async def look_for_active(self) -> str:
-        """As `find_active`, and also where one is believed to be it. Raises ClientError `not-leader`; then whoever was
-        believed to be it is so still."""
+        """As `find_active`, and also where one is believed to be it. Raises ClientError `not-leader`; then the one that
+        was believed to be it is so still."""
         hint: str | None = None
         unanswered = ""
         candidates = [*self.controllers, *(one for one in self._configured if one not in self.controllers)]

@@ -40,7 +40,7 @@ _POPPED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoppedMessage:
-    """One delivery of a message. Whoever acknowledges it, or changes its invisible time, needs its `handle`."""
+    """One delivery of a message. To acknowledge it, or to change its invisible time, takes its `handle`."""
 
     topic: str
     """The one that was popped from."""

@@ -122,6 +122,6 @@ class StaticTopicClient:
         await self._admin.change_static_topic(address, step.group, topic.only(queue_id, step.queue))
 
     async def _tell(self, masters: Masters, topic: StaticTopic, queue_id: int, moved: Moved) -> None:
-        """Whoever is not told hears of it when the queue moves next, and leads nobody wrong meanwhile."""
+        """A group that is not reached hears of it when the queue moves next, and misleads no client meanwhile."""
         for group in moved.behind:
             await self._admin.change_static_topic(masters[group], group, topic.only(queue_id, moved.queue))

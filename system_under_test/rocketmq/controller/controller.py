@@ -444,7 +444,7 @@ class Controller:
         self._look_now.set()
 
     async def _scan(self) -> None:
-        """Look for dead masters, at once when a channel closed, otherwise now and then; silent brokers are found on the
+        """Look for dead masters, at once when a channel closed, otherwise at intervals; silent brokers are found on the
         way, so this is done as often as the one or the other is to be."""
         while True:
             config = self._config

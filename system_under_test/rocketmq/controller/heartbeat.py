@@ -8,8 +8,8 @@ A pulse is a counter that goes out with every answer and comes back with the nex
 by cause, not by time: a report that brings a pulse back was made after that pulse went out. The counter begins anew in
 each life of a controller, so a pulse names the life, and one of another life orders nothing.
 
-Unheard is not dead. A controller that has only just started has heard nobody, and whoever has just registered may have
-been heard by another one alone: silence is death once it has lasted for the whole time-out, to this controller.
+Unheard is not dead. A controller that has only just started has heard nobody, and a broker that has just registered may
+have been heard by another one alone: silence is death once it has lasted for the whole time-out, to this controller.
 """
 
 from __future__ import annotations
@@ -116,14 +116,14 @@ class LivenessTable:
             self._expected[key] = (incarnation, now_ns)
 
     def closed(self, channel: Channel) -> bool:
-        """Whoever spoke on this channel last is dead at once. Returns whether there was somebody."""
+        """The broker that spoke on this channel last is dead at once. Returns whether there was one."""
         dead = [account for account in self._accounts.values() if account.is_alive and account.channel is channel]
         for account in dead:
             account.is_alive = False
         return bool(dead)
 
     def expire(self, now_ns: int) -> bool:
-        """Whoever has been silent for too long is dead. Returns whether somebody is since this call."""
+        """Brokers that have been silent for too long are dead. Returns whether one is since this call."""
         self._now_ns = now_ns
         silent = [
             account

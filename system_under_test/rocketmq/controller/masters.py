@@ -20,7 +20,7 @@ def needs_master(group: Group, liveness: LivenessTable, leading_since_ns: int) -
 
 
 def registration_answer(group: Group, liveness: Liveness) -> ReplicaInfo:
-    """A master that is dead is not named: whoever registers would wait for it in vain."""
+    """A master that is dead is not named: a broker that registers would wait for it in vain."""
     if group.master is None or group.living(group.master, liveness) is None:
         return replace(group.info, master_id=None, master_address=None)
     return group.info

@@ -121,8 +121,8 @@ class ControllerMembership:
         return None if address is None else self._config.request_address(address)
 
     def announced(self) -> KnownControllers | None:
-        """Where the controllers take requests, unless they always were those of the configuration: whoever has heard
-        that one left has to hear that it is back."""
+        """Where the controllers take requests, unless they always were those of the configuration: a node that has
+        heard that one left has to hear that it is back."""
         addresses, version = self._raft.membership.addresses, self._raft.committed_membership_index
         if version is None or (version == NEVER_CHANGED and not self._config.joins):
             return None

@@ -51,7 +51,7 @@ def number(fields: Fields, name: str, default: int | None = None) -> int:
 
 
 def address(fields: Fields, name: str) -> str:
-    """`name:port`, as whoever is sent it will need it."""
+    """`name:port`, as its recipients will need it."""
     value = text(fields, name)
     host, _, port = value.rpartition(":")
     is_port = port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536
@@ -214,7 +214,7 @@ class KnownControllers:
     addresses: tuple[str, ...]
     """Where they take requests."""
     version: int
-    """Of two such lists the one with the greater version is the newer one, whoever said it."""
+    """Of two such lists the one with the greater version is the newer one, whichever node it is from."""
 
     def to_fields(self) -> dict[str, str]:
         return {"controllers": ";".join(self.addresses), "controllersVersion": str(self.version)}

@@ -273,7 +273,7 @@ def of_the_current_set(group: Group, request: AlterSyncStateSet, liveness: Liven
 
 
 def to_living_replicas(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
-    """Whoever is in the set already may stay, dead or not: it has all that is confirmed, and if it could not stay, a
+    """A member of the set may stay, dead or not: it has all that is confirmed, and if it could not stay, a
     dead member would keep another one in."""
     for member in request.proposed.members:
         if member not in group.replicas:
@@ -290,8 +290,8 @@ def with_the_master(group: Group, request: AlterSyncStateSet, liveness: Liveness
 
 
 def without_learners(group: Group, request: AlterSyncStateSet, liveness: Liveness) -> Refusal | None:
-    """A member may have come back as one since; whoever withdraws changes nothing. The master itself stays until it has
-    been replaced."""
+    """A member may have come back as one since; a request that withdraws changes nothing. The master itself stays until
+    it has been replaced."""
     if request.withdraws:
         return None
     for member in request.proposed.members:

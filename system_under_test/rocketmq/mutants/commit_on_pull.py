@@ -1,7 +1,7 @@
 """A pull commits the offset behind the messages that it answers.
 
-Where the member dies before it has consumed them, whoever takes the queue over passes them over. Broken rule: only what
-is consumed is committed, which the consumer alone knows.
+Where the member dies before it has consumed them, the member that takes the queue over passes them over. Broken rule:
+only what is consumed is committed, which the consumer alone knows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A synchronous master answers with success although no slave has the message.
 
-Broken rule: in dual write a send succeeds only when a slave has acked it. Whoever loses the master's disk then, or,
-under asynchronous flush, its power, has lost what was acknowledged.
+Broken rule: in dual write a send succeeds only when a slave has acked it. When the master's disk is lost then, or,
+under asynchronous flush, its power, what was acknowledged is lost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """That a transaction has ended is written, and confirmed, before the message that it commits.
 
 A master that dies in between leaves a transaction that has ended without its message, and nobody asks about it any
-more. Broken rule: whoever holds the end holds the message.
+more. Broken rule: a broker that holds the end holds the message.
 """
 
 from __future__ import annotations

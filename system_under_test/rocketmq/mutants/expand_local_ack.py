@@ -20,6 +20,6 @@ def newcomers_do_not_count_yet(view: SetView, proposed: tuple[int, ...]) -> SetV
 
 MUTANT = Mutant(
     name="expand-local-ack",
-    breaks="whoever may be elected has acked",
+    breaks="every broker that may be elected has acked",
     parts=(BrokerParts(begin_alter=newcomers_do_not_count_yet),),
 )

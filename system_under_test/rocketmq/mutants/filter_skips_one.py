@@ -1,6 +1,6 @@
 """A filtered read whose page is full says that the reader is to go on behind the next message.
 
-Whoever computes where to read on from the entries that were begun, and not from those that were looked at, is off by
+Where to read on is computed from the entries that were begun, and not from those that were looked at: it is off by
 one where a page ends early. Broken rule: what a reader is sent past was held against its filter.
 """
 

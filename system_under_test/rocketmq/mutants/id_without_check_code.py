@@ -1,4 +1,4 @@
-"""id-without-check-code: once a group stands, whoever applies for an id gets it, taken or not.
+"""id-without-check-code: once a group stands, every applicant for an id gets it, taken or not.
 
 Check codes are compared only until the SyncStateSet has been altered for the first time; later an id that is taken is
 handed to the applicant as though it had only lost the answer. Broken rule: an id belongs to one broker.

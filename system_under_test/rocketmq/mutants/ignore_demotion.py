@@ -1,6 +1,6 @@
 """A deposed or isolated master goes on serving, and acks alone.
 
-Notices and polls of a newer master epoch are ignored by whoever is master, and slaves that are gone or silent need not
+Notices and polls of a newer master epoch are ignored by the master, and slaves that are gone or silent need not
 ack any more, however many in-sync replicas are asked for. Isolate the master: the others elect a new one, both take
 sends, and what the old one acked is cut or never found. Broken rules: at most one master gathers acks, and only the
 controller takes a member out of the SyncStateSet.

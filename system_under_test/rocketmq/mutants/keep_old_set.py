@@ -27,6 +27,6 @@ def alone(own_id: int, announced: SyncStateSet) -> SetView:
 
 MUTANT = Mutant(
     name="keep-old-set",
-    breaks="whoever may be elected has acked",
+    breaks="every broker that may be elected has acked",
     parts=(ControllerParts(rules=Rules(elected=elected_into_the_old_set)), BrokerParts(first_view=alone)),
 )

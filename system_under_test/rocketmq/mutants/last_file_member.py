@@ -1,7 +1,7 @@
 """A slave that began at its master's last file counts as one that holds everything.
 
 It acknowledges what comes, catches up, joins the SyncStateSet, and is elected without what was acknowledged before its
-log began. Broken rule: whoever may be elected holds all that its master holds.
+log began. Broken rule: every broker that may be elected holds all that its master holds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A queue's lock is given to whoever asks for it, also while another member of the group has it.
+"""A queue's lock is given to each member that asks for it, also while another member of the group has it.
 
 Two members consume one queue at the same time, though its messages are to be consumed in order. Broken rule: a lock is
 one member's until it gives it up or is silent for too long.

@@ -1,8 +1,8 @@
 """no-master-epoch-check: an Alter is not refused for the master epoch it was sent under.
 
-Whoever was master once is taken for one who may alter the set. Epochs of the set tell nothing across an election,
-which begins a set of its own, so they are compared only where the Alter names the current master epoch. Broken rule:
-a deposed master alters nothing.
+A broker that was master once is taken for one that may alter the set. Epochs of the set tell nothing across an
+election, which begins a set of its own, so they are compared only where the Alter names the current master epoch.
+Broken rule: a deposed master alters nothing.
 """
 
 from __future__ import annotations

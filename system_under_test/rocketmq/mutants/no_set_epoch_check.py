@@ -13,6 +13,6 @@ from system_under_test.rocketmq.controller.state_machine import Rules, of_the_cu
 CHECKS = tuple(check for check in Rules().alter_checks if check is not of_the_current_set)
 MUTANT = Mutant(
     name="no-set-epoch-check",
-    breaks="whoever may be elected has acked",
+    breaks="every broker that may be elected has acked",
     parts=(ControllerParts(rules=Rules(alter_checks=CHECKS)),),
 )

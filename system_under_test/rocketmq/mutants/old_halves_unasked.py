@@ -1,7 +1,7 @@
 """A new master asks only about transactions that were begun under it.
 
-One that was open at the change of master, and whose producer does not say by itself how it ends, stays open for good.
-Broken rule: whoever becomes master asks about all that is open.
+One that was open at the change of master, and whose producer does not say unasked how it ends, stays open for good.
+Broken rule: a new master asks about all that is open.
 """
 
 from __future__ import annotations

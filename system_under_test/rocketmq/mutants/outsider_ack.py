@@ -1,4 +1,4 @@
-"""Whoever is connected counts: a learner, or a slave outside of the SyncStateSet, acks for a member.
+"""All that are connected count: a learner, or a slave outside of the SyncStateSet, acks for a member.
 
 As many acks are waited for as ever, but not whose. Broken rule: only members of the SyncStateSet, and those proposed
 for it, ack.

@@ -19,5 +19,7 @@ def _shrink_at_once(view: SetView, proposed: tuple[int, ...]) -> SetView:
 
 
 MUTANT = Mutant(
-    name="shrink-first", breaks="whoever may be elected has acked", parts=(BrokerParts(begin_alter=_shrink_at_once),)
+    name="shrink-first",
+    breaks="every broker that may be elected has acked",
+    parts=(BrokerParts(begin_alter=_shrink_at_once),),
 )

@@ -1,6 +1,6 @@
 """A batch is taken for so many messages, each for itself.
 
-A write that a loss of power tears, or replication that a failover cuts off in its midst, leaves the first messages of a
+A write that a loss of power tears, or replication that a failover cuts off half-way, leaves the first messages of a
 batch, as RocketMQ does. Broken rule: a log is recovered, cut and shown by whole batches.
 """
 

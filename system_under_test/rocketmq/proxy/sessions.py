@@ -57,7 +57,7 @@ class Sessions:
         self._sessions: dict[str, Session] = {}
 
     def of(self, call: Call, now_ns: int) -> Session:
-        """The session of whoever calls, made if there is none. Raises Refused where the call names no client."""
+        """The session of the calling client, made if there is none. Raises Refused where the call names no client."""
         client_id = call.metadata.get("x-mq-client-id", "")
         if not client_id:
             raise Refused(Code.CLIENT_ID_REQUIRED, "x-mq-client-id is missing")

@@ -1,8 +1,8 @@
 """What a broker's master makes of a change of a static topic: the fence of epochs, and the freezing of a segment.
 
-A change that was made already is none, so whoever got no answer may ask again. One of an older epoch is refused, as is
-another one of the same epoch. Who leads a queue freezes it by accepting a successor: the end of its segment is decided
-in the same step in which it takes its last message.
+A change that was made already is none, so a client that got no answer may ask again. One of an older epoch is refused,
+as is another one of the same epoch. Who leads a queue freezes it by accepting a successor: the end of its segment is
+decided in the same step in which it takes its last message.
 """
 
 from __future__ import annotations

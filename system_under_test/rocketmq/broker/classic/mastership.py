@@ -241,7 +241,7 @@ class ClassicSlave:
 
 
 class ClassicOffice:
-    """`Office` of a configured master: whoever connects is a slave."""
+    """`Office` of a configured master: every broker that connects is a slave."""
 
     def __init__(self, mastership: ClassicMastership) -> None:
         self.mastership = mastership

@@ -7,9 +7,9 @@ A slave that has more than its master, or something else (the master lost the en
 disk), never goes on as if nothing were. Where the two logs have a beginning in common, what the slave has beyond it is
 kept in a file of its own, durably, before the log is cut there: messages may be in it that were acknowledged and that
 the master lost. Where they have none, the log is left as it is, and read as before, until a human decides; the slave
-looks again now and then. So it is where the master has deleted all that the slave has, for it has expired there, unless
+looks again at intervals. So it is where the master has deleted all that the slave has, for it has expired there, unless
 the slave is told to copy what is left anew. A log that was not compared, for one of the two is of version 4, is taken
-for parted where what the master sends begins in the midst of a message.
+for parted where what the master sends begins in the middle of a message.
 
 A log that is empty begins where the master's bytes do; where queues stood there the slave asks first.
 """
@@ -107,7 +107,7 @@ class ClassicFollower:
             appender.close()
 
     async def _part(self, connection: Connection, reason: str) -> None:
-        """What a master sends whose log was not compared begins in the midst of a message: a human has to decide.
+        """What a master sends whose log was not compared begins in the middle of a message: a human has to decide.
 
         Nothing is acked, so that the master ends the connection; it may have learned to compare when asked again.
         """

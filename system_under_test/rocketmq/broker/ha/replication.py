@@ -1,8 +1,8 @@
 """What the rest of a broker needs to know of replication, whichever way the group decides who is master.
 
 In controller mode a `Mastership` lasts for one master epoch and waits for the SyncStateSet; between a configured master
-and its slaves a `ClassicMastership` lasts as long as the process. Whoever takes messages, shows them or changes tables
-asks only for what is here.
+and its slaves a `ClassicMastership` lasts as long as the process. Services that take messages, show them or change
+tables use only what is here.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ class SlaveClient:
         await store.begin_at(offset, queues, is_part=is_part)
 
     def _is_same_epoch(self, transfer: TransferHeader, newest: EpochEntry) -> bool:
-        """Whether the header's epoch is the newest known; either log may begin in its midst."""
+        """Whether the header's epoch is the newest known; either log may begin within it."""
         begin = max(self._store.min_offset, self._their_begin)
         starts = max(transfer.epoch_start_offset, begin), max(newest.start_offset, begin)
         return transfer.master_epoch == newest.master_epoch and starts[0] == starts[1]

@@ -59,7 +59,7 @@ class Revival:
             now_ns = clock.monotonic_ns()
             found = self._ledger.due(now_ns)
             if found is not None and found.checkpoint.ordered is not None:
-                # Whoever waits for the queue may have it now.
+                # A client that waits for the queue may have it now.
                 self._ledger.forget_due()
                 self._context.polls.wake(found.checkpoint.key.topic)
                 continue
@@ -90,14 +90,14 @@ class Revival:
                 await self._context.ensure_topic(TopicConfig.of(topic, 1))
             self._check_writable()
             for topic in topics:
-                # Whoever acknowledged while a topic was made has acknowledged.
+                # What was acknowledged while the topic was made stays acknowledged.
                 offsets = [o for o, again in wanted.items() if again.topic == topic and self._ledger.holds(key, o)]
                 self._put_again(key, topic, {offset: (messages[offset], wanted[offset]) for offset in offsets})
         except (DiskFull, RemotingError):
             self._host.reached("pop-not-revived")
             return False
         if self._ledger.open(key) is found:
-            # Rotten here; whoever is master next may have it whole.
+            # Rotten here; the next master may have it whole.
             self._ledger.put_off(found, self._host.clock.monotonic_ns() + found.checkpoint.invisible_ms * 1_000_000)
         return True
 

@@ -1,4 +1,4 @@
-"""The revive log as a topic of the store: records are appended to it, and read by whoever becomes master."""
+"""The revive log as a topic of the store: records are appended to it, and read by each new master."""
 
 from __future__ import annotations
 

@@ -378,8 +378,8 @@ class PopService:
     # writing
 
     def _give_out(self, request: PopRequest, reads: Sequence[QueueRead]) -> tuple[PopAnswer, int]:
-        """One checkpoint for each queue; where the disk fills up in the midst, what has one. Also where the last of
-        them ends. Raises DiskFull."""
+        """One checkpoint for each queue; where the disk fills up before the last one, those that have one. Also where
+        the last of them ends. Raises DiskFull."""
         pop_time_ms = self._free_pop_time([CheckpointKey(*read.key, read.start_offset, 0) for read in reads])
         given: list[QueueRead] = []
         end_offset = 0

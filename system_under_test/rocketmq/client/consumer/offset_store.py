@@ -22,7 +22,7 @@ from system_under_test.storage.record_file import RecordFile
 
 class OffsetStore(Protocol):
     async def read(self, queue: MessageQueue) -> int | None:
-        """Where the queue was left by whoever consumed it last; None: nowhere. Raises ClientError if it cannot tell."""
+        """Where the last consumer left the queue; None: nowhere. Raises ClientError if it cannot tell."""
 
     def get(self, queue: MessageQueue) -> int | None:
         """The newest offset, which may not be written yet."""

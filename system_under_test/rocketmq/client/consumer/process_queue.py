@@ -1,7 +1,7 @@
 """The messages of one queue that a member has pulled and that are not consumed yet.
 
-They may be consumed in any order, but the offset that is committed never goes past one that is not: whoever takes the
-queue over begins there.
+They may be consumed in any order, but the offset that is committed never goes past one that is not: a member that takes
+the queue over begins there.
 """
 
 from __future__ import annotations

@@ -334,8 +334,8 @@ class PushConsumer:
         return is_settled
 
     async def _begin(self, queue: MessageQueue) -> int:
-        """Where the group has come to. Where it has never been, the place is written down at once: whoever takes the
-        queue over before anything was consumed has to begin there, too. Raises ClientError."""
+        """Where the group has come to. Where it has never been, the place is written down at once: a member that takes
+        the queue over before anything was consumed has to begin there, too. Raises ClientError."""
         committed = await self._offsets.read(queue)
         if committed is not None:
             return committed

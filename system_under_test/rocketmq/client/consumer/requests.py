@@ -53,7 +53,7 @@ class Pulled:
 
 
 class ConsumerRequests:
-    """`on_request` hears what brokers tell by themselves."""
+    """`on_request` hears requests of brokers."""
 
     def __init__(
         self,

@@ -1,13 +1,14 @@
 """The commit log: one dense sequence of bytes in segment files of fixed size, named by their 20-digit start offset.
+What its records are like, `RecordFormat` says.
 
-A segment that cannot take the next message is filled with a blank (header, then zeros), so that every segment but the
+A segment that cannot take the next record is filled with a blank (header, then zeros), so that every segment but the
 last is exactly `segment_bytes` long and replicas, which receive raw bytes, have the same segments. Replicated bytes may
-be cut anywhere; the tail may hold half a message until the rest arrives, and `max_offset` counts bytes.
+be cut anywhere; the tail may hold half a record until the rest arrives, and `max_offset` counts bytes.
 
-Recovery claims: what it leaves is a dense sequence of whole, unharmed messages and blanks that contains everything
+Recovery claims: what it leaves is a dense sequence of whole, unharmed records and blanks that contains everything
 flushed; the first byte that is not part of one ends the log, and the cut is durable before anything is appended.
 
-Segment sizes have to be the same on all replicas of a group, and at least a largest message plus the blank's header.
+Segment sizes have to be the same on all replicas of a group, and at least a largest record plus the blank's header.
 """
 
 from __future__ import annotations
@@ -20,21 +21,9 @@ from zlib import crc32
 
 from system_under_test.runtime.host import Disk, DiskError, File
 from system_under_test.runtime.rewrite import write_again
-from system_under_test.storage.errors import BadOffset, MessageTooLarge, StorageCorrupt, StorageFailed
+from system_under_test.storage.errors import BadOffset, MessageTooLarge, RecordInvalid, StorageCorrupt, StorageFailed
 from system_under_test.storage.log_digest import LogDigest
-from system_under_test.storage.message import (
-    BLANK_BYTES,
-    CONTINUES,
-    HEAD_BYTES,
-    MessageHeader,
-    MessageInvalid,
-    blank_size,
-    check_message,
-    decode_header,
-    encode_blank,
-    flags_of,
-    peek_size,
-)
+from system_under_test.storage.record_format import BLANK_BYTES, RecordFormat, blank_size, encode_blank
 
 _SCAN_BYTES = 1 << 16
 _NOTE = struct.Struct(">Iq")
@@ -51,11 +40,11 @@ class _Segment:
 class CommitLog:
     """Segments of one store; `load` and then `recover` come before anything else."""
 
-    batch_flag = CONTINUES
-    """In a message's sysFlag: what follows belongs to it, and both stay or go together."""
-
-    def __init__(self, disk: Disk, directory: str, segment_bytes: int, digest: LogDigest) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, segment_bytes: int, digest: LogDigest, record_format: RecordFormat
+    ) -> None:
         self._disk = disk
+        self._format = record_format
         self._digest = digest
         self._directory = directory
         self.segment_bytes = segment_bytes
@@ -80,13 +69,13 @@ class CommitLog:
     # writing
 
     def fits(self, size: int) -> bool:
-        """Whether a segment can hold a message of `size` bytes."""
+        """Whether a segment can hold a record of `size` bytes."""
         return size + BLANK_BYTES <= self.segment_bytes
 
     def reserve(self, size: int) -> int:
-        """The offset at which a message of `size` bytes will stand; fills the segment with a blank if it must.
+        """The offset at which a record of `size` bytes will stand; fills the segment with a blank if it must.
 
-        Raises MessageTooLarge, DiskFull, StorageFailed. The log must end at a message boundary.
+        Raises MessageTooLarge, DiskFull, StorageFailed. The log must end at a record boundary.
         """
         if not self.fits(size):
             raise MessageTooLarge(f"{size} bytes do not fit into a segment of {self.segment_bytes}")
@@ -95,12 +84,12 @@ class CommitLog:
             self._append_within_segment(encode_blank(room))
         return self.max_offset
 
-    def append(self, message: bytes) -> int:
-        """Append a message, or all of a batch, encoded for the offset that `reserve` gave; returns the log's new end.
+    def append(self, record: bytes) -> int:
+        """Append a record, or all of a batch, encoded for the offset that `reserve` gave; returns the log's new end.
 
         Raises DiskFull (nothing was written), StorageFailed.
         """
-        self._append_within_segment(message)
+        self._append_within_segment(record)
         self._boundary = self.max_offset
         return self.max_offset
 
@@ -216,7 +205,7 @@ class CommitLog:
 
     async def truncate(self, offset: int, boundary: int) -> None:
         """Cut the log at `offset`, durably; what is left is durable as well. Later segments go first, so that a crash
-        in between leaves a longer prefix, never a hole. `boundary` is a message boundary at or before `offset`, from
+        in between leaves a longer prefix, never a hole. `boundary` is a record boundary at or before `offset`, from
         where the last one is sought. Raises StorageFailed.
         """
         async with self._fsyncs:
@@ -253,7 +242,7 @@ class CommitLog:
             segment.file.close()
             self._disk.remove(segment.path)
             self.min_offset = self._segments[0].start
-        # Every file begins with a message.
+        # Every file begins with a record.
         self._boundary = max(self._boundary, self.min_offset)
 
     def segment_starts(self) -> tuple[int, ...]:
@@ -268,29 +257,26 @@ class CommitLog:
         segment = self._segments[(offset - self._segments[0].start) // self.segment_bytes]
         return segment.file.read_at(offset - segment.start, min(length, segment.start + segment.size - offset))
 
-    def headers(self, start: int, end: int) -> Iterator[MessageHeader]:
-        """Headers of the messages within [start, end) of which no batch is cut, in order; `start` is a boundary.
+    def records(self, start: int, end: int) -> Iterator[tuple[bytes, int]]:
+        """(bytes, position in them) of the records within [start, end) of which no batch is cut, in order; `start` is a
+        boundary.
 
-        Raises StorageCorrupt where neither a message nor a blank starts; such bytes never came from a master.
+        Raises StorageCorrupt where neither a record nor a blank starts; such bytes never came from a master.
         """
-        begun: list[MessageHeader] = []
+        begun: list[tuple[bytes, int]] = []
         for data, position, _, _ in self._walk(start, end):
             if data:
-                header = decode_header(data, position)
-                if header.sys_flag & self.batch_flag:
-                    begun.append(header)
-                    continue
-                if begun:
+                begun.append((data, position))
+                if not self._format.goes_on(data, position):
                     yield from begun
                     begun.clear()
-                yield header
 
-    def goes_on(self, data: bytes, position: int) -> bool:
-        """Whether the whole message that starts here is not the last of its batch."""
-        return bool(flags_of(data, position) & self.batch_flag)
+    def goes_on(self, offset: int) -> bool:
+        """Whether the record that stands here is not the last of its batch."""
+        return self._format.goes_on(self.read(offset, self._format.head_bytes), 0)
 
     def _walk(self, start: int, end: int) -> Iterator[tuple[bytes, int, int, int]]:
-        """(data, position in it, offset, size) of each message within [start, end); a blank comes without data."""
+        """(data, position in it, offset, size) of each record within [start, end); a blank comes without data."""
         offset = start
         wanted = _SCAN_BYTES
         while offset < end:
@@ -302,18 +288,18 @@ class CommitLog:
                 size = self._size_at(data, position, offset + position)
                 if offset + position + size > end:
                     return
-                is_message = peek_size(data, position) != 0
-                if is_message and position + size > len(data):
+                is_record = self._format.size(data, position) != 0
+                if is_record and position + size > len(data):
                     wanted = max(_SCAN_BYTES, size)
                     break
-                yield data if is_message else b"", position, offset + position, size
+                yield data if is_record else b"", position, offset + position, size
                 position += size
             offset += position
 
     def _size_at(self, data: bytes, position: int, offset: int) -> int:
-        """The size of the message or blank that starts here; too few bytes to tell count as a whole header."""
+        """The size of the record or blank that starts here; too few bytes to tell count as a whole header."""
         room = self.segment_bytes - offset % self.segment_bytes
-        size = peek_size(data, position)
+        size = self._format.size(data, position)
         if size < 0:
             size = BLANK_BYTES
         elif size == 0:
@@ -325,15 +311,15 @@ class CommitLog:
         return size
 
     def last_message_boundary(self) -> int:
-        """The end of the last whole message, batch or blank."""
+        """The end of the last whole record, batch or blank."""
         end = self._boundary
         while end < self.max_offset:
-            head = self.read(end, HEAD_BYTES)
+            head = self.read(end, self._format.head_bytes)
             size = self._size_at(head, 0, end)
             if end + size > self.max_offset:
                 break
             end += size
-            if not self.goes_on(head, 0):
+            if not self._format.goes_on(head, 0):
                 self._boundary = end
         return self._boundary
 
@@ -365,8 +351,8 @@ class CommitLog:
                 break
 
     async def recover(self, checked_offset: int) -> None:
-        """Check all messages from `checked_offset` on (from the start, if the log has no such place), cut the log
-        durably at the first byte that belongs to no whole, unharmed message or batch, and make the rest durable.
+        """Check all records from `checked_offset` on (from the start, if the log has no such place), cut the log
+        durably at the first byte that belongs to no whole, unharmed record or batch, and make the rest durable.
         """
         if not self.min_offset <= checked_offset <= self.max_offset:
             checked_offset = self.min_offset
@@ -392,7 +378,7 @@ class CommitLog:
             raise StorageFailed(f"commit log: {error}") from error
 
     def recovered_end(self, whole_end: int) -> int:
-        """Where recovery cuts the log, whose last whole, unharmed message or batch ends at `whole_end`."""
+        """Where recovery cuts the log, whose last whole, unharmed record or batch ends at `whole_end`."""
         return whole_end
 
     async def _remove_strays(self) -> None:
@@ -411,11 +397,11 @@ class CommitLog:
         try:
             for data, position, offset, size in self._walk(start, self.max_offset):
                 if data:
-                    check_message(data, position, offset)
+                    self._format.check(data, position, offset)
                 elif self.read(offset, size) != encode_blank(size):
                     break
-                if not (data and self.goes_on(data, position)):
+                if not (data and self._format.goes_on(data, position)):
                     end = offset + size
-        except (StorageCorrupt, MessageInvalid):
-            pass  # What is not a message was not written to its end; everything flushed lies before it.
+        except (StorageCorrupt, RecordInvalid):
+            pass  # What is not a record was not written to its end; everything flushed lies before it.
         return end

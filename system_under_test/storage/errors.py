@@ -26,5 +26,9 @@ class MessageTooLarge(StorageError):
     """The message cannot be encoded, or fits into no segment; nothing was written."""
 
 
+class RecordInvalid(StorageError):
+    """The bytes at this position are no whole, unharmed record."""
+
+
 class BadOffset(StorageError):
     """Replicated bytes do not start where the log ends; nothing was written."""

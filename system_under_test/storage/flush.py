@@ -16,7 +16,6 @@ from heapq import heappop, heappush
 from typing import Protocol
 
 from system_under_test.runtime.host import Host
-from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.errors import LogTruncated, StorageFailed
 
 PAGE_BYTES = 4096
@@ -38,6 +37,24 @@ class Flusher(Protocol):
         """Flush until cancelled. Raises StorageFailed."""
 
 
+class Log(Protocol):
+    """What is made durable: bytes one behind the other."""
+
+    @property
+    def failed(self) -> bool:
+        """The device failed; nothing is vouched for any more."""
+
+    @property
+    def max_offset(self) -> int: ...
+
+    @property
+    def flushed_offset(self) -> int:
+        """Everything before it is durable."""
+
+    async def flush(self) -> int:
+        """Make everything written before the call durable; returns the flushed offset. Raises StorageFailed."""
+
+
 class _Waiters:
     """Futures by the offset they wait for, least first."""
 
@@ -48,7 +65,7 @@ class _Waiters:
     def __bool__(self) -> bool:
         return bool(self._heap)
 
-    def add(self, offset: int, log: CommitLog) -> asyncio.Future[None]:
+    def add(self, offset: int, log: Log) -> asyncio.Future[None]:
         if log.failed:
             raise StorageFailed("the device failed before")
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -73,7 +90,7 @@ class _Waiters:
 class GroupCommit:
     """Synchronous flush: one fsync after the other as long as anything is dirty."""
 
-    def __init__(self, log: CommitLog, host: Host) -> None:
+    def __init__(self, log: Log, host: Host) -> None:
         self._log = log
         self._host = host
         self._waiters = _Waiters()
@@ -113,7 +130,7 @@ class AsyncFlush:
     batches a second, and never catch up.
     """
 
-    def __init__(self, log: CommitLog, host: Host, times: AsyncFlushTimes) -> None:
+    def __init__(self, log: Log, host: Host, times: AsyncFlushTimes) -> None:
         self._log = log
         self._host = host
         self._clock = host.clock
@@ -146,7 +163,7 @@ class AsyncFlush:
                 await _flush(self._log, self._waiters, self._host)
 
 
-async def _flush(log: CommitLog, waiters: _Waiters, host: Host) -> None:
+async def _flush(log: Log, waiters: _Waiters, host: Host) -> None:
     host.reached("about-to-flush")
     try:
         flushed = await log.flush()

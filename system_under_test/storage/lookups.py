@@ -14,7 +14,6 @@ from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import (
-    BLANK_BYTES,
     HEADER_BYTES,
     MessageInvalid,
     check_message,
@@ -22,6 +21,7 @@ from system_under_test.storage.message import (
     peek_size,
     store_timestamp_ms,
 )
+from system_under_test.storage.record_format import BLANK_BYTES
 from system_under_test.storage.store_results import Boundary
 
 MAX_LOOKED_AT: Final = 10_000

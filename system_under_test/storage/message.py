@@ -25,13 +25,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from system_under_test.storage.errors import MessageTooLarge
+from system_under_test.storage.errors import MessageTooLarge, RecordInvalid
+from system_under_test.storage.record_format import RecordFormat
 from system_under_test.storage.tags_code import tags_code
 
 MESSAGE_MAGIC = 0xDAA320A7
-BLANK_MAGIC = 0xCBD43194
-BLANK_BYTES = 8
-"""The least that stays free at the end of a segment: the blank's own size and magic."""
 
 # totalSize magic bodyCrc queueId flag queueOffset physicalOffset sysFlag bornTimestamp bornHost
 # storeTimestamp storeHost reconsumeTimes preparedTransactionOffset bodyLength
@@ -42,8 +40,7 @@ _TIMESTAMP = struct.Struct(">q")
 _TIMESTAMP_AT = 56
 _FLAGS = struct.Struct(">i")
 _FLAGS_AT = 36
-HEAD_BYTES = _FLAGS_AT + 4
-"""So much of a message says how long it is, and whether its batch goes on."""
+_HEAD_BYTES = _FLAGS_AT + 4
 _BODY_LENGTH = struct.Struct(">i")
 _PROPERTIES_LENGTH = struct.Struct(">H")
 _LEAST = _HEADER.size + 1 + 2
@@ -99,7 +96,7 @@ class Message(NamedTuple):
     prepared_transaction_offset: int
 
 
-class MessageInvalid(Exception):
+class MessageInvalid(RecordInvalid):
     """The bytes at this position are no whole, unharmed message."""
 
 
@@ -174,32 +171,19 @@ def encode_message(
     return b"%b%b%b\x02" % (start, _CRC_NAME, _crc_digits(crc32(start) & _CRC_MASK))
 
 
-def encode_blank(size: int) -> bytes:
-    """What fills the last `size` bytes of a segment when the next message does not fit: header, then zeros."""
-    return _START.pack(size, BLANK_MAGIC) + bytes(size - BLANK_BYTES)
-
-
-def blank_size(buffer: bytes, position: int) -> int:
-    """The size a blank's header at `position` claims, or 0 if no blank starts there."""
-    if len(buffer) - position < BLANK_BYTES:
-        return 0
-    size, magic = _START.unpack_from(buffer, position)
-    return size if magic == BLANK_MAGIC and size >= BLANK_BYTES else 0
-
-
 def peek_size(buffer: bytes, position: int) -> int:
     """The size a message's header at `position` claims, 0 if no message starts there, -1 if there are too few bytes."""
-    if len(buffer) - position < BLANK_BYTES:
+    if len(buffer) - position < _START.size:
         return -1
     size, magic = _START.unpack_from(buffer, position)
     return size if magic == MESSAGE_MAGIC and size >= _LEAST else 0
 
 
-def flags_of(buffer: bytes, position: int) -> int:
-    """The sysFlag of the message at `position`, 0 if no message starts there or too little of it is there."""
-    if len(buffer) - position < HEAD_BYTES or _START.unpack_from(buffer, position)[1] != MESSAGE_MAGIC:
-        return 0
-    return int(_FLAGS.unpack_from(buffer, position + _FLAGS_AT)[0])
+def goes_on(buffer: bytes, position: int) -> bool:
+    """Whether the message at `position` is not the last of its batch; no if too little of it is there."""
+    if len(buffer) - position < _HEAD_BYTES or _START.unpack_from(buffer, position)[1] != MESSAGE_MAGIC:
+        return False
+    return bool(_FLAGS.unpack_from(buffer, position + _FLAGS_AT)[0] & CONTINUES)
 
 
 def decode_header(buffer: bytes, position: int) -> MessageHeader:
@@ -252,6 +236,10 @@ def check_message(buffer: bytes, position: int, physical_offset: int) -> int:
     if fields[6] != physical_offset:
         raise MessageInvalid(f"the message belongs at {fields[6]}")
     return int(fields[0])
+
+
+MESSAGES = RecordFormat(head_bytes=_HEAD_BYTES, size=peek_size, goes_on=goes_on, check=check_message)
+"""A log of such messages."""
 
 
 def decode_message(buffer: bytes, position: int) -> Message:

@@ -34,9 +34,7 @@ from system_under_test.storage.forgotten_topics import ForgottenTopics
 from system_under_test.storage.log_beginning import LogBeginning, LogBeginningFile, QueueOffsets
 from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.lookups import Lookups
-from system_under_test.storage.message import (
-    HEAD_BYTES,
-)
+from system_under_test.storage.message import MessageHeader, decode_header
 from system_under_test.storage.message_filter import MAX_FILTERED, MessageFilter
 from system_under_test.storage.new_message import NewMessage
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
@@ -59,7 +57,9 @@ class MessageStore:
         self._config = config
         self._parts = parts
         digest = LogDigest(self._written)
-        self._log = parts.commit_log(host.disk, f"{directory}/commitlog", config.segment_bytes, digest)
+        self._log = parts.commit_log(
+            host.disk, f"{directory}/commitlog", config.segment_bytes, digest, parts.record_format
+        )
         self._queues = ConsumeQueues(host.disk, f"{directory}/consumequeue", parts.consume_queue)
         self._index = parts.key_index(host.disk, f"{directory}/index", config.index_slots, config.index_entries)
         self.lookups = Lookups(
@@ -259,14 +259,14 @@ class MessageStore:
     @property
     def has_undispatched(self) -> bool:
         """Whether the log holds messages that readers do not see yet; the blank at a segment's end is none."""
-        return next(self._log.headers(self._dispatched_offset, self._log.max_offset), None) is not None
+        return next(self._headers(self._dispatched_offset, self._log.max_offset), None) is not None
 
     @property
     def end_of_messages(self) -> int:
         """The end of the last whole message: what readers see up to once all is confirmed, also where a blank ends the
         log."""
         end = self._dispatched_offset
-        for header in self._log.headers(end, self._log.max_offset):
+        for header in self._headers(end, self._log.max_offset):
             end = header.physical_offset + header.size
         return end
 
@@ -297,13 +297,18 @@ class MessageStore:
         self._host.log("confirmed", offset=self._confirm_told, master_epoch=epoch)
         self._confirm_due = self._confirm_told + CONFIRM_LOG_BYTES
 
+    def _headers(self, start: int, end: int) -> Iterator[MessageHeader]:
+        """Of the messages that `CommitLog.records` gives."""
+        for data, position in self._log.records(start, end):
+            yield decode_header(data, position)
+
     def _whole_confirmed_offset(self) -> int:
         """The end of the last whole message that is confirmed. What readers see counts as that, unless they may see
         more."""
         if not self._config.reads_uncommitted or self._dispatched_offset <= self._confirm_offset:
             return self._dispatched_offset
         end = max(self._log.min_offset, min(self._confirm_told, self._confirm_offset))
-        for header in self._log.headers(end, self._confirm_offset):
+        for header in self._headers(end, self._confirm_offset):
             end = header.physical_offset + header.size
         return end
 
@@ -317,7 +322,7 @@ class MessageStore:
         if limit <= self._dispatched_offset:
             return
         touched: dict[str, ConsumeQueue] = {}
-        for header in self._log.headers(self._dispatched_offset, limit):
+        for header in self._headers(self._dispatched_offset, limit):
             queue = self._queues.get_or_create(header.topic, header.queue_id)
             queue.append(header.queue_offset, header.physical_offset, header.size, header.tags_code)
             self._index.add(header)
@@ -381,7 +386,7 @@ class MessageStore:
 
     def undispatched(self, topic: str) -> Iterator[bytes]:
         """The topic's messages that the log holds and readers do not see yet. Raises DiskError."""
-        for header in self._log.headers(self._dispatched_offset, self._log.max_offset):
+        for header in self._headers(self._dispatched_offset, self._log.max_offset):
             if header.topic == topic:
                 yield self._log.read(header.physical_offset, header.size)
 
@@ -470,7 +475,7 @@ class MessageStore:
 
     def rebuild_queue_offset_table(self) -> None:
         """Learn each queue's next offset from the log, messages beyond the confirm offset included."""
-        undispatched = self._log.headers(self._dispatched_offset, self._log.max_offset)
+        undispatched = self._headers(self._dispatched_offset, self._log.max_offset)
         self._queue_offsets = self._parts.next_queue_offsets(self._queues, undispatched)
 
     def last_message_boundary(self) -> int:
@@ -557,7 +562,7 @@ class MessageStore:
             if last is None or last.end_of_last_message == 0:
                 return
             entry = last.entry(last.max_offset - 1)
-            if not self._log.goes_on(self._log.read(entry.physical_offset, HEAD_BYTES), 0):
+            if not self._log.goes_on(entry.physical_offset):
                 return
             self._queues.truncate(entry.physical_offset)
             self._index.truncate(entry.physical_offset)
@@ -602,7 +607,7 @@ class MessageStore:
         if not self.min_offset <= offset <= self.max_offset:
             raise BadOffset(f"the log goes from {self.min_offset} to {self.max_offset}, not to {offset}")
         offsets = self._queues.offsets_at(offset)
-        for header in self._log.headers(self._dispatched_offset, offset):
+        for header in self._headers(self._dispatched_offset, offset):
             offsets[header.topic, header.queue_id] = header.queue_offset + 1
         return offsets
 
@@ -760,7 +765,7 @@ class MessageStore:
             self._index.truncate(dispatched)
             self._index.delete_prefix(self._log.min_offset)
         else:
-            for header in self._log.headers(self._log.min_offset, dispatched):
+            for header in self._headers(self._log.min_offset, dispatched):
                 self._index.add(header)
 
     async def _recover_epochs(self) -> None:

@@ -15,8 +15,9 @@ from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.file_cleaner import CleaningRules, FileCleaner
 from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
 from system_under_test.storage.key_index import KeyIndex
-from system_under_test.storage.message import MessageHeader
+from system_under_test.storage.message import MESSAGES, MessageHeader
 from system_under_test.storage.message_filter import MessageFilter, select_messages
+from system_under_test.storage.record_format import RecordFormat
 from system_under_test.storage.timer_progress import TimerProgress
 
 
@@ -92,6 +93,7 @@ class StorageParts:
         tuple[list[bytes], int],
     ] = select_messages
     commit_log: type[CommitLog] = CommitLog
+    record_format: RecordFormat = MESSAGES
     consume_queue: Callable[[str, int], ConsumeQueue] = ConsumeQueue
     key_index: Callable[[Disk, str, int, int], KeyIndex] = KeyIndex
     consumer_offsets: Callable[[Disk, str], ConsumerOffsets] = ConsumerOffsets

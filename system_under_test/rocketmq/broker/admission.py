@@ -23,8 +23,9 @@ from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX
 from system_under_test.rocketmq.transaction_protocol import CHECK_TIMES
 from system_under_test.storage.batch import Batch
 from system_under_test.storage.errors import MessageTooLarge
-from system_under_test.storage.message import BLANK_BYTES, MAX_PROPERTIES_BYTES, encode_properties
+from system_under_test.storage.message import MAX_PROPERTIES_BYTES, encode_properties
 from system_under_test.storage.new_message import NewMessage
+from system_under_test.storage.record_format import BLANK_BYTES
 
 ADDED_BYTES: Final = 2048
 """What a broker adds to a message, all in all, is no longer."""

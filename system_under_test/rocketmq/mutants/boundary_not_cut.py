@@ -10,8 +10,9 @@ from __future__ import annotations
 from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.storage.commit_log import CommitLog
-from system_under_test.storage.message import BLANK_BYTES, peek_size
+from system_under_test.storage.message import peek_size
 from system_under_test.storage.message_store import MessageStore
+from system_under_test.storage.record_format import BLANK_BYTES
 from system_under_test.storage.store_config import StorageParts
 
 

@@ -6,18 +6,20 @@ batch, as RocketMQ does. Broken rule: a log is recovered, cut and shown by whole
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.storage.commit_log import CommitLog
+from system_under_test.storage.message import MESSAGES
 from system_under_test.storage.store_config import StorageParts
 
 
-class MessageByMessage(CommitLog):
-    batch_flag = 0
+def never(buffer: bytes, position: int) -> bool:
+    return False
 
 
 MUTANT = Mutant(
     name="torn-batch",
     breaks="a batch is in the log as a whole or not at all",
-    parts=(BrokerParts(storage=StorageParts(commit_log=MessageByMessage)),),
+    parts=(BrokerParts(storage=StorageParts(record_format=replace(MESSAGES, goes_on=never))),),
 )

@@ -25,8 +25,9 @@ from system_under_test.rocketmq.broker.transactions import end_of, half_of, whol
 from system_under_test.rocketmq.pop_protocol import retry_topic
 from system_under_test.rocketmq.topic import MAX_NAME
 from system_under_test.storage.batch import Batch
-from system_under_test.storage.message import BLANK_BYTES, Message, decode_message
+from system_under_test.storage.message import Message, decode_message
 from system_under_test.storage.new_message import NewMessage
+from system_under_test.storage.record_format import BLANK_BYTES
 
 NOW_MS = 10**13 - 1
 FAR = 10**18 - 1

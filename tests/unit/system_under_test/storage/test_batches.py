@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.environments.simulated.loop import VirtualTimeLoop
-from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.errors import MessageTooLarge
-from system_under_test.storage.message import CONTINUES, decode_message
+from system_under_test.storage.message import CONTINUES, MESSAGES, decode_message
 from system_under_test.storage.message_store import MessageStore, StorageParts
 from system_under_test.storage.new_message import NewMessage
 from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate, sync_config
@@ -133,13 +134,11 @@ def losses_of_power(parts: StorageParts | None, seeds: int) -> set[int]:
     return simulate(body)
 
 
-class KeepsTornBatches(CommitLog):
-    batch_flag = 0
-
-
 def test_a_loss_of_power_takes_all_of_a_batch_or_nothing() -> None:
     assert losses_of_power(None, 100) == {0, 4}
 
 
 def test_recovery_that_keeps_torn_batches_is_noticed() -> None:
-    assert losses_of_power(StorageParts(commit_log=KeepsTornBatches), 100) > {0, 4}
+    assert losses_of_power(
+        StorageParts(record_format=replace(MESSAGES, goes_on=lambda buffer, position: False)), 100
+    ) > {0, 4}

@@ -717,24 +717,26 @@ OTHERS = (
         tests=("rocketmq/unit/broker", "rocketmq/unit/test_node.py", "rocketmq/scenarios/test_controller_mode.py"),
     ),
     Concern(
-        modules=("system_under_test/rocketmq/broker/administration.py",), tests=("rocketmq/scenarios/test_topics.py",)
+        modules=("system_under_test/rocketmq/broker/topics/administration.py",),
+        tests=("rocketmq/scenarios/test_topics.py",),
     ),
     Concern(
-        modules=("system_under_test/rocketmq/broker/assignment.py",), tests=("rocketmq/scenarios/test_assignment.py",)
+        modules=("system_under_test/rocketmq/broker/consuming/assignment.py",),
+        tests=("rocketmq/scenarios/test_assignment.py",),
     ),
     Concern(
         modules=(
-            "system_under_test/rocketmq/broker/consumer_progress.py",
-            "system_under_test/rocketmq/broker/locking.py",
-            "system_under_test/rocketmq/broker/membership.py",
-            "system_under_test/rocketmq/broker/offset_reset.py",
+            "system_under_test/rocketmq/broker/consuming/consumer_progress.py",
+            "system_under_test/rocketmq/broker/consuming/locking.py",
+            "system_under_test/rocketmq/broker/consuming/membership.py",
+            "system_under_test/rocketmq/broker/consuming/offset_reset.py",
         ),
         tests=("rocketmq/scenarios/test_consumer_groups.py", "rocketmq/mutants/test_consumer_group_mutants.py"),
     ),
     Concern(
         modules=(
-            "system_under_test/rocketmq/broker/delivery.py",
-            "system_under_test/rocketmq/broker/delay_placement.py",
+            "system_under_test/rocketmq/broker/delayed/delivery.py",
+            "system_under_test/rocketmq/broker/delayed/delay_placement.py",
         ),
         tests=(
             "rocketmq/scenarios/test_delayed_messages.py",
@@ -743,32 +745,37 @@ OTHERS = (
         ),
     ),
     Concern(
-        modules=("system_under_test/rocketmq/broker/filtering.py",),
+        modules=("system_under_test/rocketmq/broker/consuming/filtering.py",),
         tests=("rocketmq/scenarios/test_filtered_pulls.py",),
     ),
     Concern(
-        modules=("system_under_test/rocketmq/broker/log_beginnings.py",),
+        modules=("system_under_test/rocketmq/broker/ha/log_beginnings.py",),
         tests=("rocketmq/scenarios/test_expired_beginnings.py",),
     ),
     Concern(
-        modules=("system_under_test/rocketmq/broker/logic_queues.py",),
+        modules=("system_under_test/rocketmq/broker/topics/logic_queues.py",),
         tests=("rocketmq/scenarios/test_static_topics.py",),
     ),
-    Concern(modules=("system_under_test/rocketmq/broker/popping.py",), tests=("rocketmq/scenarios/test_popping.py",)),
+    Concern(
+        modules=("system_under_test/rocketmq/broker/pop/popping.py",), tests=("rocketmq/scenarios/test_popping.py",)
+    ),
     Concern(modules=("system_under_test/rocketmq/broker/querying.py",), tests=("rocketmq/scenarios/test_queries.py",)),
     Concern(
-        modules=("system_under_test/rocketmq/broker/replicas.py", "system_under_test/rocketmq/broker/topic_routes.py"),
+        modules=(
+            "system_under_test/rocketmq/broker/consuming/replicas.py",
+            "system_under_test/rocketmq/broker/topics/topic_routes.py",
+        ),
         tests=("rocketmq/unit/nameserver", "rocketmq/scenarios/test_reads_at_slaves.py"),
     ),
     Concern(
         modules=(
-            "system_under_test/rocketmq/broker/replicas_manager.py",
-            "system_under_test/rocketmq/broker/identity.py",
+            "system_under_test/rocketmq/broker/controller_mode/replicas_manager.py",
+            "system_under_test/rocketmq/broker/controller_mode/identity.py",
         ),
         tests=("rocketmq/scenarios/test_controller_mode.py", "rocketmq/mutants/test_overridden_roles.py"),
     ),
     Concern(
-        modules=("system_under_test/rocketmq/broker/isr_manager.py",),
+        modules=("system_under_test/rocketmq/broker/controller_mode/isr_manager.py",),
         tests=("rocketmq/mutants/test_overridden_roles.py", "rocketmq/scenarios/test_controller_mode.py"),
         definitions=("test_sync_state_set_machine.py",),
     ),

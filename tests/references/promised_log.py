@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from system_under_test.rocketmq.broker.confirm_offset import least_acked_offset, master_confirm_offset
-from system_under_test.rocketmq.broker.sync_state_set import (
+from system_under_test.rocketmq.broker.ha.confirm_offset import least_acked_offset, master_confirm_offset
+from system_under_test.rocketmq.broker.ha.sync_state_set import (
     SetView,
     SlaveProgress,
     alter_refused,

@@ -15,9 +15,9 @@ from typing import Final
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.delay_levels import REAL_QUEUE, REAL_TOPIC
+from system_under_test.rocketmq.broker.delayed.delay_levels import REAL_QUEUE, REAL_TOPIC
+from system_under_test.rocketmq.broker.delayed.timer_messages import ROLL_TIMES, ROLLED_FROM
 from system_under_test.rocketmq.broker.pop.redelivery import CAME_AGAIN
-from system_under_test.rocketmq.broker.timer_messages import ROLL_TIMES, ROLLED_FROM
 from system_under_test.rocketmq.compression import NotSpoken, compression_of
 from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX
 from system_under_test.rocketmq.transaction_protocol import CHECK_TIMES

@@ -8,15 +8,15 @@ from dataclasses import replace
 from system_under_test.remoting.server import RemotingServer
 from system_under_test.rocketmq.broker.classic.roles import ConfiguredRoles
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.controller_mode.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations, contented
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
 from system_under_test.rocketmq.broker.public_codes import told_publicly
-from system_under_test.rocketmq.broker.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.role import Role, Roles
 from system_under_test.rocketmq.broker.services import Services
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.message_id import host_bytes
 from system_under_test.rocketmq.nameserver.registration import Registration
 from system_under_test.runtime.host import Host

@@ -10,9 +10,14 @@ from typing import Any
 
 from system_under_test.node.settings import Settings
 from system_under_test.remoting.server import MAX_RUNNING_HANDLERS
-from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayDelivery, DelayLevels, DelaySettings
+from system_under_test.rocketmq.broker.delayed.delay_levels import (
+    DEFAULT_LEVELS,
+    DelayDelivery,
+    DelayLevels,
+    DelaySettings,
+)
+from system_under_test.rocketmq.broker.delayed.timer_messages import TimerSettings
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
-from system_under_test.rocketmq.broker.timer_messages import TimerSettings
 from system_under_test.rocketmq.consumer_protocol import RequestMode
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
 from system_under_test.rocketmq.version import Version

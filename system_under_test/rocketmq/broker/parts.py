@@ -7,29 +7,29 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from system_under_test.remoting.client import RemotingClient
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.admission import Admission
-from system_under_test.rocketmq.broker.assignment import Assign, assigned
 from system_under_test.rocketmq.broker.classic.log_comparison import end_in_common
 from system_under_test.rocketmq.broker.classic.mastership import ClassicMastership
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.confirm_offset import slave_confirm_offset
-from system_under_test.rocketmq.broker.delay_service import DelayLevel
-from system_under_test.rocketmq.broker.delivery import Deliveries
-from system_under_test.rocketmq.broker.group_members import GroupMembers
+from system_under_test.rocketmq.broker.consuming.assignment import Assign, assigned
+from system_under_test.rocketmq.broker.consuming.group_members import GroupMembers
+from system_under_test.rocketmq.broker.consuming.locking import Locking
+from system_under_test.rocketmq.broker.consuming.queue_locks import QueueLocks
+from system_under_test.rocketmq.broker.consuming.retries import WhatBecomes, what_becomes_of
+from system_under_test.rocketmq.broker.consuming.returned_messages import ReturnedMessages
+from system_under_test.rocketmq.broker.delayed.delay_service import DelayLevel
+from system_under_test.rocketmq.broker.delayed.delivery import Deliveries
+from system_under_test.rocketmq.broker.delayed.timer_service import Turning
 from system_under_test.rocketmq.broker.ha.appender import Appender, AppendThenAck
+from system_under_test.rocketmq.broker.ha.confirm_offset import slave_confirm_offset
 from system_under_test.rocketmq.broker.ha.master_connection import batch_end, holds_a_part, is_possible_ack
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
-from system_under_test.rocketmq.broker.locking import Locking
+from system_under_test.rocketmq.broker.ha.sync_state_set import SetView, begin_alter
 from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.broker.putting import Puts
-from system_under_test.rocketmq.broker.queue_locks import QueueLocks
-from system_under_test.rocketmq.broker.retries import WhatBecomes, what_becomes_of
-from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
-from system_under_test.rocketmq.broker.static_topics import Accept, StaticTopics
-from system_under_test.rocketmq.broker.sync_state_set import SetView, begin_alter
-from system_under_test.rocketmq.broker.timer_service import Turning
-from system_under_test.rocketmq.broker.transactions import Transactions
+from system_under_test.rocketmq.broker.topics.administration import Administration
+from system_under_test.rocketmq.broker.topics.static_topics import Accept, StaticTopics
+from system_under_test.rocketmq.broker.transactions.service import Transactions
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo, SyncStateSet
 from system_under_test.rocketmq.message_protocol import PullRequest
 from system_under_test.rocketmq.static_topic.acceptance import accepted

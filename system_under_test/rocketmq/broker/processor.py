@@ -12,7 +12,7 @@ from system_under_test.rocketmq.broker.put_rate import PutRate
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.runtime_info import RuntimeInfo
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
+from system_under_test.rocketmq.broker.topics.administration import Administration
 from system_under_test.rocketmq.message_protocol import KeyQuery, QueueRequest, TimeQuery, whole_number
 from system_under_test.storage.message_store import MessageStore
 

@@ -11,7 +11,7 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.put_rate import PutRate
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Roles
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.controller.protocol import json_body
 from system_under_test.rocketmq.topic import SCHEDULE_TOPIC
 from system_under_test.runtime.host import Host

@@ -7,17 +7,17 @@ from dataclasses import replace
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.admission import Admission, without_brokers_own
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.delay_placement import WaitingRooms
+from system_under_test.rocketmq.broker.consuming.retries import topic_after_tries
+from system_under_test.rocketmq.broker.delayed.delay_placement import WaitingRooms
+from system_under_test.rocketmq.broker.delayed.timer_messages import DELETES
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
-from system_under_test.rocketmq.broker.retries import topic_after_tries
-from system_under_test.rocketmq.broker.static_topics import StaticTopics, not_here
-from system_under_test.rocketmq.broker.timer_messages import DELETES
-from system_under_test.rocketmq.broker.transactions import Transactions, is_half
+from system_under_test.rocketmq.broker.topics.administration import Administration
+from system_under_test.rocketmq.broker.topics.static_topics import StaticTopics, not_here
+from system_under_test.rocketmq.broker.transactions.service import Transactions, is_half
 from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX
 from system_under_test.rocketmq.message_batch import BatchedMessage, decode_batch
 from system_under_test.rocketmq.message_id import host_bytes

@@ -7,7 +7,7 @@ when it is elected. Broken rule: the confirm offset stays while a member is disc
 from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
-from system_under_test.rocketmq.broker.confirm_offset import least_acked_offset, master_confirm_offset
+from system_under_test.rocketmq.broker.ha.confirm_offset import least_acked_offset, master_confirm_offset
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
 

@@ -6,8 +6,8 @@ Nobody ever sees it again. Broken rule: what a group could not consume is kept i
 from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
+from system_under_test.rocketmq.broker.consuming.retries import Return, what_becomes_of
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.retries import Return, what_becomes_of
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import DEAD_LETTER_PREFIX, SendBackRequest
 from system_under_test.storage.message import Message

@@ -12,7 +12,7 @@ from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.putting import Pending
-from system_under_test.rocketmq.broker.transactions import Transactions, end_of, whole_of
+from system_under_test.rocketmq.broker.transactions.service import Transactions, end_of, whole_of
 from system_under_test.rocketmq.transaction_protocol import Decision
 from system_under_test.storage.message import Message
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from system_under_test.node.mutant import Mutant
+from system_under_test.rocketmq.broker.ha.sync_state_set import SetView
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.sync_state_set import SetView
 
 
 def newcomers_do_not_count_yet(view: SetView, proposed: tuple[int, ...]) -> SetView:

@@ -12,7 +12,7 @@ from typing import Any
 from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.static_topics import StaticTopics, TopicRecord
+from system_under_test.rocketmq.broker.topics.static_topics import StaticTopics, TopicRecord
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.group_members import Group, GroupMembers
+from system_under_test.rocketmq.broker.consuming.group_members import Group, GroupMembers
 from system_under_test.rocketmq.broker.parts import BrokerParts
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.transactions import Transactions
+from system_under_test.rocketmq.broker.transactions.service import Transactions
 from system_under_test.storage.new_message import NewMessage
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from system_under_test.node.mutant import Mutant
+from system_under_test.rocketmq.broker.ha.sync_state_set import SetView
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.sync_state_set import SetView
 from system_under_test.rocketmq.controller.parts import ControllerParts
 from system_under_test.rocketmq.controller.protocol import SyncStateSet
 from system_under_test.rocketmq.controller.state_machine import Group, Rules, elected

@@ -7,8 +7,8 @@ one member's until it gives it up or is silent for too long.
 from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
+from system_under_test.rocketmq.broker.consuming.queue_locks import QueueLocks
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.queue_locks import QueueLocks
 
 
 class GenerousLocks(QueueLocks):

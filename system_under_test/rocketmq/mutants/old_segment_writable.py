@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.static_topics import StaticTopics
+from system_under_test.rocketmq.broker.topics.static_topics import StaticTopics
 from system_under_test.rocketmq.static_topic.logic_queue import LogicQueue, Segment
 
 

@@ -7,7 +7,7 @@ for it, ack.
 from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
-from system_under_test.rocketmq.broker.confirm_offset import acked_by
+from system_under_test.rocketmq.broker.ha.confirm_offset import acked_by
 from system_under_test.rocketmq.broker.ha.mastership import Mastership, SlaveConnection
 from system_under_test.rocketmq.broker.parts import BrokerParts
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.broker.admission import Admission
+from system_under_test.rocketmq.broker.consuming.retries import Return, what_becomes_of
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.retries import Return, what_becomes_of
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import SendBackRequest
 from system_under_test.rocketmq.proxy.messages import delivered

@@ -7,7 +7,7 @@ message counts as delivered once its copy is confirmed.
 from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
-from system_under_test.rocketmq.broker.delay_service import DelayLevel
+from system_under_test.rocketmq.broker.delayed.delay_service import DelayLevel
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.storage.message import Message
 

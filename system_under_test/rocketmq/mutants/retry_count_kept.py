@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from system_under_test.node.mutant import Mutant
+from system_under_test.rocketmq.broker.consuming.retries import Return, what_becomes_of
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.retries import Return, what_becomes_of
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import SendBackRequest
 from system_under_test.storage.message import Message

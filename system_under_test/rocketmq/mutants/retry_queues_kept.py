@@ -8,11 +8,11 @@ may use, also those it was given later.
 from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
-from system_under_test.rocketmq.broker.administration import Administration
-from system_under_test.rocketmq.broker.delivery import Deliveries
+from system_under_test.rocketmq.broker.consuming.retries import Return
+from system_under_test.rocketmq.broker.consuming.returned_messages import ReturnedMessages
+from system_under_test.rocketmq.broker.delayed.delivery import Deliveries
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.retries import Return
-from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
+from system_under_test.rocketmq.broker.topics.administration import Administration
 from system_under_test.storage.new_message import NewMessage
 
 

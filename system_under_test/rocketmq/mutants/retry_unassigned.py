@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.allocation import Allocation
-from system_under_test.rocketmq.broker.assignment import assigned
+from system_under_test.rocketmq.broker.consuming.assignment import assigned
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX, MessageQueue, RequestModeSetting
 

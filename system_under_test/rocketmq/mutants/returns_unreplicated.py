@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.codes import ResponseCode
+from system_under_test.rocketmq.broker.consuming.returned_messages import ReturnedMessages
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.putting import Pending
-from system_under_test.rocketmq.broker.returned_messages import ReturnedMessages
 
 
 class AnswersAtOnce(ReturnedMessages):

@@ -8,8 +8,8 @@ controller has confirmed.
 from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
+from system_under_test.rocketmq.broker.ha.sync_state_set import SetView
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.sync_state_set import SetView
 from system_under_test.rocketmq.controller.protocol import SyncStateSet
 
 

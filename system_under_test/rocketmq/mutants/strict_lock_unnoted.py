@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.broker.locking import Locking
+from system_under_test.rocketmq.broker.consuming.locking import Locking
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.consumer_protocol import QueueLockRequest, locked_queues_answer
 

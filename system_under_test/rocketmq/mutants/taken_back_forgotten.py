@@ -6,9 +6,9 @@ Broken rule: a new master makes its wheel of all that the topic of timers has, w
 from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
+from system_under_test.rocketmq.broker.delayed.timer_messages import Named
+from system_under_test.rocketmq.broker.delayed.timer_service import Turning
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.timer_messages import Named
-from system_under_test.rocketmq.broker.timer_service import Turning
 from system_under_test.storage.timer_log import TimerUnit
 
 

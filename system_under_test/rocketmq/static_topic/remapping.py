@@ -4,9 +4,9 @@
     open     the next group is told where its segment begins: behind that end, rounded up; it leads from then on
     tell     all others are told
 
-Each step is safe before the next one begins (`broker/static_topics.py` says when), and each may be asked again. What is
-to be done next follows from the newest state that any group knows, so an administrator that comes after one that died
-goes on where it stopped. Pure; who carries the steps out is in `client/static_topic_client.py`.
+Each step is safe before the next one begins (`broker/topics/static_topics.py` says when), and each may be asked again.
+What is to be done next follows from the newest state that any group knows, so an administrator that comes after one
+that died goes on where it stopped. Pure; who carries the steps out is in `client/static_topic_client.py`.
 """
 
 from __future__ import annotations

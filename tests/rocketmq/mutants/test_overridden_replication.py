@@ -11,8 +11,8 @@ import pytest
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.sync_state_set import SetView, SlaveProgress
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.sync_state_set import SetView, SlaveProgress
 from system_under_test.rocketmq.controller.protocol import SyncStateSet
 from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap

@@ -11,9 +11,9 @@ from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.master_connection import MasterConnection
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.sync_state_set import SetView
 from system_under_test.rocketmq.broker.ha.wire import SlaveHandshake, encode_ack
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.sync_state_set import SetView
 from system_under_test.rocketmq.controller.protocol import SyncStateSet
 from system_under_test.runtime.host import Connection, Host
 from system_under_test.storage.message_store import MessageStore

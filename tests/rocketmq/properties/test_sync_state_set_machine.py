@@ -19,8 +19,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from system_under_test.rocketmq.broker.confirm_offset import least_acked_offset
-from system_under_test.rocketmq.broker.sync_state_set import SetView, SlaveProgress, wanted_members
+from system_under_test.rocketmq.broker.ha.confirm_offset import least_acked_offset
+from system_under_test.rocketmq.broker.ha.sync_state_set import SetView, SlaveProgress, wanted_members
 from system_under_test.rocketmq.controller.protocol import SyncStateSet
 from tests.references.promised_log import BROKERS, Decisions, PromiseBroken, PromisedLog
 

@@ -8,7 +8,7 @@ from system_under_test.grpc.client import GrpcClient, OpenCall
 from system_under_test.grpc.http2 import MAX_STREAMS
 from system_under_test.grpc.server import MAX_RUNNING_CALLS
 from system_under_test.remoting.server import MAX_RUNNING_HANDLERS
-from system_under_test.rocketmq.broker.pulling import MAX_SUSPENDED_PULLS
+from system_under_test.rocketmq.broker.consuming.pulling import MAX_SUSPENDED_PULLS
 from system_under_test.rocketmq.message_protocol import PullRequest
 from system_under_test.rocketmq.proxy.v2 import (
     SERVICE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from system_under_test.rocketmq.broker.config import BrokerConfig, TransactionSettings
-from system_under_test.rocketmq.broker.delay_levels import DelayDelivery, DelaySettings
-from system_under_test.rocketmq.broker.timer_messages import TimerSettings
+from system_under_test.rocketmq.broker.delayed.delay_levels import DelayDelivery, DelaySettings
+from system_under_test.rocketmq.broker.delayed.timer_messages import TimerSettings
 
 NEEDED = {"controllerAddr": "c1:9878"}
 

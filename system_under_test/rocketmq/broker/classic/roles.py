@@ -16,14 +16,14 @@ from system_under_test.rocketmq.broker.classic.log_comparison import LogComparis
 from system_under_test.rocketmq.broker.classic.mastership import ClassicOffice
 from system_under_test.rocketmq.broker.classic.slave import ClassicFollower
 from system_under_test.rocketmq.broker.config import BrokerConfig, BrokerRole
+from system_under_test.rocketmq.broker.ha.log_beginnings import NO_EPOCH, LogBeginnings
 from system_under_test.rocketmq.broker.ha.service import HAService
+from system_under_test.rocketmq.broker.ha.slave_sync import SlaveSync
 from system_under_test.rocketmq.broker.ha.wire import HAState
-from system_under_test.rocketmq.broker.log_beginnings import NO_EPOCH, LogBeginnings
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Role
-from system_under_test.rocketmq.broker.slave_sync import SlaveSync
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.version import Version
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore

@@ -23,8 +23,8 @@ from system_under_test.rocketmq.broker.classic.wire import TRANSFER_HEADER_SIZE,
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.appender import Appender
 from system_under_test.rocketmq.broker.ha.following import Following
+from system_under_test.rocketmq.broker.ha.log_beginnings import NO_EPOCH, MastersBeginnings
 from system_under_test.rocketmq.broker.ha.wire import HAState, WireError
-from system_under_test.rocketmq.broker.log_beginnings import NO_EPOCH, MastersBeginnings
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.version import Version
 from system_under_test.runtime.host import ConnectFailed, Connection, ConnectionClosed, Host

@@ -9,8 +9,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
+from system_under_test.rocketmq.broker.ha.lag import CaughtUp
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.replication import SlaveConnection as AnySlaveConnection
+from system_under_test.rocketmq.broker.ha.sync_state_set import SlaveProgress
 from system_under_test.rocketmq.broker.ha.wire import (
     ACK_SIZE,
     SLAVE_HANDSHAKE_SIZE,
@@ -22,8 +24,6 @@ from system_under_test.rocketmq.broker.ha.wire import (
     encode_master_handshake,
     encode_transfer,
 )
-from system_under_test.rocketmq.broker.lag import CaughtUp
-from system_under_test.rocketmq.broker.sync_state_set import SlaveProgress
 from system_under_test.runtime.host import Connection, ConnectionClosed
 from system_under_test.storage.epoch_file import EpochEntry
 

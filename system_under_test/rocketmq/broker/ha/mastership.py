@@ -16,10 +16,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.confirm_offset import acked_by, least_acked_offset, master_confirm_offset
 from system_under_test.rocketmq.broker.ha.batch_push import BatchPush
+from system_under_test.rocketmq.broker.ha.confirm_offset import acked_by, least_acked_offset, master_confirm_offset
+from system_under_test.rocketmq.broker.ha.sync_state_set import SetView, SlaveProgress, wanted_members
 from system_under_test.rocketmq.broker.ha.waiting_puts import WaitingPuts, never_replicated
-from system_under_test.rocketmq.broker.sync_state_set import SetView, SlaveProgress, wanted_members
 from system_under_test.runtime.host import Host
 from system_under_test.storage.message_store import MessageStore
 

@@ -16,12 +16,12 @@ from system_under_test.rocketmq.broker.admission import (
     without_brokers_own,
 )
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.delay_levels import at_level, due, waiting
+from system_under_test.rocketmq.broker.consuming.returned_messages import returned
+from system_under_test.rocketmq.broker.delayed.delay_levels import at_level, due, waiting
+from system_under_test.rocketmq.broker.delayed.timer_messages import rolled, timed, timer_due
 from system_under_test.rocketmq.broker.pop.records import CheckpointKey
 from system_under_test.rocketmq.broker.pop.redelivery import put_again, written_again
-from system_under_test.rocketmq.broker.returned_messages import returned
-from system_under_test.rocketmq.broker.timer_messages import rolled, timed, timer_due
-from system_under_test.rocketmq.broker.transactions import end_of, half_of, whole_of
+from system_under_test.rocketmq.broker.transactions.service import end_of, half_of, whole_of
 from system_under_test.rocketmq.pop_protocol import retry_topic
 from system_under_test.rocketmq.topic import MAX_NAME
 from system_under_test.storage.batch import Batch

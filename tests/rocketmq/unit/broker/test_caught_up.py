@@ -1,6 +1,6 @@
 """Since when a slave has not been caught up."""
 
-from system_under_test.rocketmq.broker.lag import MAX_NOTES, CaughtUp
+from system_under_test.rocketmq.broker.ha.lag import MAX_NOTES, CaughtUp
 
 SECOND = 10**9
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from system_under_test.rocketmq.broker.confirm_offset import (
+from system_under_test.rocketmq.broker.ha.confirm_offset import (
     acked_by,
     least_acked_offset,
     master_confirm_offset,

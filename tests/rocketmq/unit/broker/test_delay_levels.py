@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.broker.delay_levels import DEFAULT_LEVELS, DelayLevels, due, waiting
-from system_under_test.rocketmq.broker.delay_service import MAX_NOTES, Arrivals
-from system_under_test.rocketmq.broker.delivered_prefix import DeliveredPrefix
+from system_under_test.rocketmq.broker.delayed.delay_levels import DEFAULT_LEVELS, DelayLevels, due, waiting
+from system_under_test.rocketmq.broker.delayed.delay_service import MAX_NOTES, Arrivals
+from system_under_test.rocketmq.broker.delayed.delivered_prefix import DeliveredPrefix
 from system_under_test.storage.message import Message
 from system_under_test.storage.new_message import NewMessage
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from system_under_test.rocketmq.broker.group_members import GroupMembers
-from system_under_test.rocketmq.broker.queue_locks import QueueLocks
-from system_under_test.rocketmq.broker.retries import topic_after_tries, what_becomes_of
+from system_under_test.rocketmq.broker.consuming.group_members import GroupMembers
+from system_under_test.rocketmq.broker.consuming.queue_locks import QueueLocks
+from system_under_test.rocketmq.broker.consuming.retries import topic_after_tries, what_becomes_of
 from system_under_test.rocketmq.consumer_group import ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import ConsumerData, MessageQueue, SendBackRequest, Subscription
 from system_under_test.storage.message import Message

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from system_under_test.rocketmq.broker.open_transactions import OpenTransactions
+from system_under_test.rocketmq.broker.transactions.open_transactions import OpenTransactions
 
 
 @dataclass

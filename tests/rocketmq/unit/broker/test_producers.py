@@ -9,7 +9,7 @@ from typing import Any
 
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.rocketmq.broker.producers import EXPIRES_S, Producers
+from system_under_test.rocketmq.broker.transactions.producers import EXPIRES_S, Producers
 
 
 @dataclass(eq=False)

@@ -10,8 +10,8 @@ from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.slave_sync import SlaveSync
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.ha.slave_sync import SlaveSync
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json
 from system_under_test.runtime.host import ConnectionClosed

@@ -1,6 +1,6 @@
 """Which replicas leave the SyncStateSet, which join, and which must ack meanwhile."""
 
-from system_under_test.rocketmq.broker.sync_state_set import (
+from system_under_test.rocketmq.broker.ha.sync_state_set import (
     SetView,
     SlaveProgress,
     alter_refused,

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from harness.environments.simulated.loop import VirtualTimeLoop
-from system_under_test.rocketmq.broker.timer_messages import TimerSettings, timed
-from system_under_test.rocketmq.broker.timer_service import READ_COUNT, Turning
+from system_under_test.rocketmq.broker.delayed.timer_messages import TimerSettings, timed
+from system_under_test.rocketmq.broker.delayed.timer_service import READ_COUNT, Turning
 from system_under_test.storage.message import Message
 from system_under_test.storage.message_store import MessageStore
 from system_under_test.storage.new_message import NewMessage

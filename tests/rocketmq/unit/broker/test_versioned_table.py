@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from harness.environments.simulated.loop import VirtualTimeLoop
-from system_under_test.rocketmq.broker.versioned_table import VersionedTable
+from system_under_test.rocketmq.broker.topics.versioned_table import VersionedTable
 from system_under_test.rocketmq.data_version import DataVersion
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
 from system_under_test.runtime.host import DiskFull

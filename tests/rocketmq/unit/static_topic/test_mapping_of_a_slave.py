@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from harness.environments.simulated.loop import VirtualTimeLoop
-from system_under_test.rocketmq.broker.static_topics import StaticTopics
+from system_under_test.rocketmq.broker.topics.static_topics import StaticTopics
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic, first_queues
 from system_under_test.rocketmq.topic import STATIC_TOPIC
 from tests.unit.system_under_test.storage.storage_machine import Machine, simulate, sync_config

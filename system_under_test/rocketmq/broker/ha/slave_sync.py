@@ -19,7 +19,8 @@ from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.json_body import decode_json
-from system_under_test.rocketmq.broker.administration import (
+from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.topics.administration import (
     FORGOTTEN,
     KNOWN_VERSION,
     MASTER_EPOCH,
@@ -27,8 +28,7 @@ from system_under_test.rocketmq.broker.administration import (
     OFFSETS,
     VERSION,
 )
-from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, DiskFull, Host
 from system_under_test.storage.delay_progress import decode_progress
 from system_under_test.storage.forgotten_topics import checked

@@ -20,9 +20,9 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.consuming.queue_locks import QueueLocks
+from system_under_test.rocketmq.broker.consuming.replicas import Replicas
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
-from system_under_test.rocketmq.broker.queue_locks import QueueLocks
-from system_under_test.rocketmq.broker.replicas import Replicas
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.consumer_protocol import (
     MessageQueue,

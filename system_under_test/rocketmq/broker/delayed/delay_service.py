@@ -17,9 +17,9 @@ from collections import deque
 from collections.abc import Sequence
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.delay_levels import DelayDelivery, due
-from system_under_test.rocketmq.broker.delivered_prefix import DeliveredPrefix
-from system_under_test.rocketmq.broker.delivery import Deliveries, read_waiting
+from system_under_test.rocketmq.broker.delayed.delay_levels import DelayDelivery, due
+from system_under_test.rocketmq.broker.delayed.delivered_prefix import DeliveredPrefix
+from system_under_test.rocketmq.broker.delayed.delivery import Deliveries, read_waiting
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.topic import SCHEDULE_TOPIC
 from system_under_test.runtime.host import Host

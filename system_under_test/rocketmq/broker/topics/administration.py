@@ -19,8 +19,8 @@ from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
 from system_under_test.rocketmq.broker.request_handler import Handlers, text_field
-from system_under_test.rocketmq.broker.static_topics import StaticTopics
-from system_under_test.rocketmq.broker.tables import MAX_REQUEST_MODES, Tables, mode_key
+from system_under_test.rocketmq.broker.topics.static_topics import StaticTopics
+from system_under_test.rocketmq.broker.topics.tables import MAX_REQUEST_MODES, Tables, mode_key
 from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX, RequestModeSetting
 from system_under_test.rocketmq.topic import MAX_QUEUES, MAX_TOPICS, TopicConfig, is_system_topic, topic_after

@@ -15,10 +15,10 @@ from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.allocation import BY_NAME, Allocation
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.group_members import GroupMembers
+from system_under_test.rocketmq.broker.consuming.group_members import GroupMembers
 from system_under_test.rocketmq.broker.request_handler import Handlers
-from system_under_test.rocketmq.broker.tables import Tables, mode_key
-from system_under_test.rocketmq.broker.topic_routes import TopicRoutes
+from system_under_test.rocketmq.broker.topics.tables import Tables, mode_key
+from system_under_test.rocketmq.broker.topics.topic_routes import TopicRoutes
 from system_under_test.rocketmq.consumer_protocol import (
     RETRY_PREFIX,
     Assignment,

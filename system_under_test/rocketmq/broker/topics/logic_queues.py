@@ -16,7 +16,7 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
-from system_under_test.rocketmq.broker.static_topics import StaticTopics, not_here
+from system_under_test.rocketmq.broker.topics.static_topics import StaticTopics, not_here
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest, QueueRequest, TimeQuery, whole_number
 from system_under_test.rocketmq.static_topic.logic_queue import LogicQueue, Segment
 

@@ -15,13 +15,13 @@ from contextlib import suppress
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
-from system_under_test.rocketmq.broker.filtering import subscribed
+from system_under_test.rocketmq.broker.consuming.consumer_progress import ConsumerProgress
+from system_under_test.rocketmq.broker.consuming.filtering import subscribed
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, check_queue
-from system_under_test.rocketmq.broker.versioned_table import VersionedTable
+from system_under_test.rocketmq.broker.topics.administration import Administration
+from system_under_test.rocketmq.broker.topics.versioned_table import VersionedTable
 from system_under_test.rocketmq.consumer_group import BROKER_ID_WHEN_SLOW, ConsumerGroup
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID

@@ -13,9 +13,9 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import MASTER_EPOCH
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.request_handler import Handlers
+from system_under_test.rocketmq.broker.topics.administration import MASTER_EPOCH
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 from system_under_test.storage.errors import BadOffset
 from system_under_test.storage.log_beginning import QueueOffsets

@@ -8,7 +8,7 @@ from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.putting import Puts
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_internal_topic
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.errors import StorageCorrupt

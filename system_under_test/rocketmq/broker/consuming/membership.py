@@ -14,12 +14,12 @@ from contextlib import suppress
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.group_members import Group, GroupMembers, TooMany
+from system_under_test.rocketmq.broker.consuming.group_members import Group, GroupMembers, TooMany
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, text_field
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.administration import Administration
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.consumer_protocol import (
     Heartbeat,
     MessageModel,

@@ -17,7 +17,7 @@ from typing import Final
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
-from system_under_test.rocketmq.broker.delay_levels import REAL_QUEUE, REAL_TOPIC
+from system_under_test.rocketmq.broker.delayed.delay_levels import REAL_QUEUE, REAL_TOPIC
 from system_under_test.rocketmq.transaction_protocol import UNIQUE_KEY
 from system_under_test.storage.message import Message
 from system_under_test.storage.new_message import NewMessage

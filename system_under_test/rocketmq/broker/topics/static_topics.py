@@ -23,7 +23,7 @@ from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, text_field
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.static_topic.acceptance import ChangeRefused, EndOf
 from system_under_test.rocketmq.static_topic.logic_queue import LogicQueue, Segment
 from system_under_test.rocketmq.static_topic.mapping import MappingInfo, StaticTopic

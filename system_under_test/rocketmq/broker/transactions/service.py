@@ -17,14 +17,14 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import FrameTooLong, RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.delay_levels import REAL_QUEUE, REAL_TOPIC
-from system_under_test.rocketmq.broker.delay_placement import WaitingRooms
-from system_under_test.rocketmq.broker.delivery import Deliveries, read_waiting
+from system_under_test.rocketmq.broker.delayed.delay_levels import REAL_QUEUE, REAL_TOPIC
+from system_under_test.rocketmq.broker.delayed.delay_placement import WaitingRooms
+from system_under_test.rocketmq.broker.delayed.delivery import Deliveries, read_waiting
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
-from system_under_test.rocketmq.broker.open_transactions import OpenTransaction, OpenTransactions
-from system_under_test.rocketmq.broker.producers import Producers
 from system_under_test.rocketmq.broker.putting import Pending, Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers
+from system_under_test.rocketmq.broker.transactions.open_transactions import OpenTransaction, OpenTransactions
+from system_under_test.rocketmq.broker.transactions.producers import Producers
 from system_under_test.rocketmq.message_protocol import TRANSACTION_FLAGS
 from system_under_test.rocketmq.topic import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC
 from system_under_test.rocketmq.transaction_protocol import (

@@ -17,9 +17,8 @@ from __future__ import annotations
 import asyncio
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.delivery import Deliveries, read_waiting
-from system_under_test.rocketmq.broker.ha.replication import AnyMastership
-from system_under_test.rocketmq.broker.timer_messages import (
+from system_under_test.rocketmq.broker.delayed.delivery import Deliveries, read_waiting
+from system_under_test.rocketmq.broker.delayed.timer_messages import (
     OUT_MS,
     Named,
     named,
@@ -29,6 +28,7 @@ from system_under_test.rocketmq.broker.timer_messages import (
     takes_back,
     timer_due,
 )
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.topic import TIMER_TOPIC
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.message import Message

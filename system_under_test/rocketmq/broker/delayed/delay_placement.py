@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.delay_levels import level_of, waiting
-from system_under_test.rocketmq.broker.timer_messages import is_timed, require_none_taken_back, timed
+from system_under_test.rocketmq.broker.delayed.delay_levels import level_of, waiting
+from system_under_test.rocketmq.broker.delayed.timer_messages import is_timed, require_none_taken_back, timed
 from system_under_test.runtime.host import Host
 from system_under_test.storage.new_message import NewMessage
 

@@ -23,19 +23,19 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.controller_mode.identity import Identity, obtain_identity
+from system_under_test.rocketmq.broker.controller_mode.isr_manager import SetKeeper
+from system_under_test.rocketmq.broker.ha.log_beginnings import LogBeginnings, MastersBeginnings
 from system_under_test.rocketmq.broker.ha.master_connection import ElectedOffice
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.ha.slave_client import SlaveClient
-from system_under_test.rocketmq.broker.identity import Identity, obtain_identity
-from system_under_test.rocketmq.broker.isr_manager import SetKeeper
-from system_under_test.rocketmq.broker.log_beginnings import LogBeginnings, MastersBeginnings
+from system_under_test.rocketmq.broker.ha.slave_sync import SlaveSync
+from system_under_test.rocketmq.broker.ha.sync_state_set import controller_says
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Role
-from system_under_test.rocketmq.broker.slave_sync import SlaveSync
-from system_under_test.rocketmq.broker.sync_state_set import controller_says
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
 from system_under_test.rocketmq.controller.protocol import BrokerReport, MalformedRequest, ReplicaInfo
 from system_under_test.runtime.host import Host

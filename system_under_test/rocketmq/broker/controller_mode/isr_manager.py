@@ -14,8 +14,8 @@ from collections.abc import Callable
 from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.mastership import Mastership
+from system_under_test.rocketmq.broker.ha.sync_state_set import alter_refused, controller_says
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.sync_state_set import alter_refused, controller_says
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.controller.protocol import ReplicaInfo
 from system_under_test.runtime.host import Host

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.versioned_table import VersionedTable
+from system_under_test.rocketmq.broker.topics.versioned_table import VersionedTable
 from system_under_test.rocketmq.consumer_group import ConsumerGroup, groups_as_json, groups_from_json
 from system_under_test.rocketmq.consumer_protocol import RequestModeSetting
 from system_under_test.rocketmq.topic import (

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.filtering import subscribed
+from system_under_test.rocketmq.broker.consuming.filtering import subscribed
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
 from system_under_test.rocketmq.broker.pop.context import PopContext
 from system_under_test.rocketmq.broker.pop.polls import MAX_WAIT_S, Polls, Waiter
 from system_under_test.rocketmq.broker.pop.records import CheckpointKey
 from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.administration import Administration
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.consumer_group import check_name as check_group_name
 from system_under_test.rocketmq.pop_protocol import (
     ANY_QUEUE,

@@ -11,12 +11,12 @@ from contextlib import suppress
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.consumer_progress import ConsumerProgress
-from system_under_test.rocketmq.broker.group_members import GroupMembers
+from system_under_test.rocketmq.broker.consuming.consumer_progress import ConsumerProgress
+from system_under_test.rocketmq.broker.consuming.group_members import GroupMembers
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue, text_field
+from system_under_test.rocketmq.broker.topics.administration import Administration
 from system_under_test.rocketmq.consumer_protocol import MessageQueue, offsets_notice
 from system_under_test.rocketmq.message_protocol import number
 from system_under_test.runtime.host import ConnectionClosed

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
+from system_under_test.rocketmq.broker.topics.administration import Administration
 from system_under_test.rocketmq.consumer_group import MAX_NAME
 from system_under_test.rocketmq.message_protocol import QueueRequest
 from system_under_test.storage.message import decode_header

@@ -13,14 +13,14 @@ from dataclasses import replace
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.administration import Administration
-from system_under_test.rocketmq.broker.delay_levels import at_level
-from system_under_test.rocketmq.broker.delay_placement import WaitingRooms
+from system_under_test.rocketmq.broker.consuming.retries import Return, WhatBecomes
+from system_under_test.rocketmq.broker.delayed.delay_levels import at_level
+from system_under_test.rocketmq.broker.delayed.delay_placement import WaitingRooms
 from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.putting import Pending, Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers
-from system_under_test.rocketmq.broker.retries import Return, WhatBecomes
-from system_under_test.rocketmq.broker.tables import Tables
+from system_under_test.rocketmq.broker.topics.administration import Administration
+from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.consumer_protocol import (
     ORIGIN_MESSAGE_ID,
     RETRY_TOPIC,

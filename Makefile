@@ -85,7 +85,7 @@ interruptions: setup
 	@$(BIN)/python -m tests.interruptions.campaign --count $(COUNT)
 
 bench: setup
-	@for benchmark in benchmarks/*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done
+	@for benchmark in benchmarks/*.py benchmarks/*/*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info

@@ -11,9 +11,13 @@ import pytest
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in BENCHMARKS.glob("*.py")))
-def test_a_benchmark_can_be_started(name: str) -> None:
+@pytest.mark.parametrize("path", sorted(BENCHMARKS.rglob("*.py")), ids=lambda path: path.stem)
+def test_a_benchmark_can_be_started(path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-B", "-c", f"import {name}"], cwd=BENCHMARKS, check=False, capture_output=True, text=True
+        [sys.executable, "-B", "-c", f"import {path.stem}"],
+        cwd=path.parent,
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr

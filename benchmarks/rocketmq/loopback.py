@@ -26,7 +26,7 @@ from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.message_client import MessageClient
 from system_under_test.runtime.real import RealHost
 
-HERE = Path(__file__).resolve().parent.parent
+HERE = Path(__file__).resolve().parents[2]
 BODY = b"x" * 1024
 QUEUES = 16
 WARM_UP = 300

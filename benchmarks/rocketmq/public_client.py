@@ -4,7 +4,7 @@ A NameServer, one broker and one proxy run as processes on loopback; the client 
 which send with so many sends under way at once, and then receive and acknowledge in so many threads. Every message is a
 number, and is counted where it comes. Memory and open files of broker and proxy are sampled meanwhile.
 
-python benchmarks/public_client.py [--count 1000000] [--processes N] [--at-once N]
+python benchmarks/rocketmq/public_client.py [--count 1000000] [--processes N] [--at-once N]
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Brokers keep 20 bytes of each message in memory by design, the entry of its cons
 and a proxy have nothing to keep. What is told is the growth over the second half of the rounds, by message, when caches
 are warm and pools of memory have their size.
 
-python benchmarks/steadiness.py [--rounds N] [--sends N] [--calls N] [--clients N]
+python benchmarks/rocketmq/steadiness.py [--rounds N] [--sends N] [--calls N] [--clients N]
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ own. This is replication from master to slave by a stream, up to a window, so wh
 appends and acknowledgements. All brokers and the sender share the machine's processors, so the sends a processor second
 of the group's brokers tell more than the sends a second.
 
-python benchmarks/batch_push.py [--rounds N] [--seconds S] [--slaves N] [--flush async|sync]
+python benchmarks/rocketmq/batch_push.py [--rounds N] [--seconds S] [--slaves N] [--flush async|sync]
 """
 
 from __future__ import annotations

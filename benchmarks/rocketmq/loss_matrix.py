@@ -11,7 +11,7 @@ A loss in a cell V or L2, or a storm that is judged INVALID, is a failure, and t
 lost in a cell L proves nothing, and is none. Loss here means that no replica shows the message in the final reads: what
 a slave keeps beside its log (dual write, asynchronous flush, power) counts as lost at the master, and is told as L.
 
-python benchmarks/loss_matrix.py [--seeds 3] [--seconds 12] [--only TEXT]
+python benchmarks/rocketmq/loss_matrix.py [--seeds 3] [--seconds 12] [--only TEXT]
 """
 
 from __future__ import annotations

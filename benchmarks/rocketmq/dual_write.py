@@ -8,7 +8,7 @@ is the waiting: with enough sends at once it costs little, with few it is a roun
 The document reports about 10 % less for dual write. Here both brokers and the sender share the machine's processors;
 the sends a processor second of both brokers tell what work is added, whatever else runs.
 
-python benchmarks/dual_write.py [--rounds N] [--seconds S] [--flush async|sync] [--at-once N ...]
+python benchmarks/rocketmq/dual_write.py [--rounds N] [--seconds S] [--flush async|sync] [--at-once N ...]
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ processor seconds are the master's own, so other work on the machine strikes the
 processor second. `--profile` tells where the master's time goes, without slaves. With `--against` another checkout's
 brokers take their turns beside this one's, and the ratio is told.
 
-python benchmarks/throughput.py [--seconds S] [--rounds N] [--slaves 0 1 2] [--profile] [--against CHECKOUT]
+python benchmarks/rocketmq/throughput.py [--seconds S] [--rounds N] [--slaves 0 1 2] [--profile] [--against CHECKOUT]
 """
 
 from __future__ import annotations

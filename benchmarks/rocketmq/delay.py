@@ -14,7 +14,7 @@ together.
 
 The seed reports x46 of many at once over one at a time (700/s and 32,000/s).
 
-python benchmarks/delay.py [--messages 3000] [--rounds 3]
+python benchmarks/rocketmq/delay.py [--messages 3000] [--rounds 3]
 """
 
 from __future__ import annotations

@@ -711,7 +711,7 @@ OTHERS = (
         modules=("system_under_test/rocketmq/consumer_protocol.py",),
         tests=("rocketmq/scenarios/test_consumer_groups.py", "rocketmq/scenarios/test_public_transcripts.py"),
     ),
-    Concern(modules=("system_under_test/rocketmq/mutants",), tests=("mutants",)),
+    Concern(modules=("system_under_test/rocketmq/mutants",), tests=("rocketmq/mutants",)),
     Concern(
         modules=("system_under_test/rocketmq/broker",),
         tests=("rocketmq/unit/broker", "rocketmq/unit/test_node.py", "rocketmq/scenarios/test_controller_mode.py"),
@@ -776,8 +776,11 @@ OTHERS = (
     ),
     Concern(
         modules=("system_under_test/rocketmq/broker/controller_mode/isr_manager.py",),
-        tests=("rocketmq/mutants/test_overridden_roles.py", "rocketmq/scenarios/test_controller_mode.py"),
-        definitions=("test_sync_state_set_machine.py",),
+        tests=(
+            "rocketmq/mutants/test_overridden_roles.py",
+            "rocketmq/scenarios/test_controller_mode.py",
+            "rocketmq/properties/test_sync_state_set_machine.py",
+        ),
     ),
     Concern(
         modules=("system_under_test/rocketmq/broker/sending.py",),
@@ -809,8 +812,8 @@ OTHERS = (
             "rocketmq/scenarios/test_popping.py",
             "rocketmq/scenarios/test_popping_in_order.py",
             "rocketmq/mutants/test_pop_mutants.py",
+            "rocketmq/properties/test_pop_ledger.py",
         ),
-        definitions=("test_pop_ledger.py",),
     ),
     Concern(
         modules=("system_under_test/rocketmq/client",),
@@ -846,8 +849,7 @@ OTHERS = (
     ),
     Concern(
         modules=("system_under_test/rocketmq/filter",),
-        tests=("rocketmq/unit/filter/test_sql.py",),
-        definitions=("test_sql_filter_against_definition.py",),
+        tests=("rocketmq/unit/filter/test_sql.py", "rocketmq/properties/test_sql_filter_against_definition.py"),
     ),
     Concern(
         modules=("system_under_test/rocketmq/nameserver",),

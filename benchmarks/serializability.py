@@ -18,8 +18,8 @@ import time
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, committed
 
 from checkers.search_budget import Effort, searching_until
-from checkers.transactions.isolation.constraints.decide import MODELS, decided
-from checkers.transactions.isolation.constraints.events import Isolation
+from checkers.transactions.orders.events import Isolation
+from checkers.transactions.orders.total_order import MODELS, decided
 
 PLANTED = {Isolation.SERIALIZABLE: Violation.WRITE_SKEW, Isolation.SNAPSHOT: Violation.LOST_UPDATE}
 LEVELS = {Isolation.SERIALIZABLE: Level.SERIALIZABLE, Isolation.SNAPSHOT: Level.SNAPSHOT}

@@ -15,7 +15,7 @@ import transaction_stores as stores
 from measured import measured
 
 from checkers.transactions.history.committed import Committed
-from checkers.transactions.isolation.weak.levels import LEVELS, weak_levels
+from checkers.transactions.orders.weak.levels import LEVELS, weak_levels
 from checkers.verdict import Verdict
 
 KEYS = {"live": stores.Keys(), "retired": stores.RETIRED}

@@ -225,7 +225,7 @@ def test_input_and_output_without_the_host_would_be_found(source: str) -> None:
     assert touches(source)
 
 
-TRANSACTION_ROOMS = ("model", "history", "elle", "evidence", "isolation")
+TRANSACTION_ROOMS = ("model", "history", "elle", "evidence", "orders")
 
 
 @pytest.mark.parametrize("room", TRANSACTION_ROOMS)

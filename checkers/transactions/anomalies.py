@@ -21,9 +21,9 @@ from checkers.transactions.evidence.explain import (
     unexplained_edges,
 )
 from checkers.transactions.evidence.shown_transactions import involved
-from checkers.transactions.isolation.plan import Answer
 from checkers.transactions.meanings import NO_ORDER
 from checkers.transactions.model.lattice import ConsistencyModel, weakest
+from checkers.transactions.orders.plan import Answer
 from checkers.verdict import AnomalySummary, Verdict
 
 

@@ -60,10 +60,10 @@ from checkers.transactions.evidence.certificate import (
 )
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.micro_operations import keys_apart
-from checkers.transactions.isolation.plan import Answer, answer_alone, answers, order_of
 from checkers.transactions.meanings import NO_ORDER, OF_CYCLES, OF_LISTS, OF_REGISTERS
 from checkers.transactions.model.lattice import ConsistencyModel, forbidden
 from checkers.transactions.model.lattice_position import LatticePosition
+from checkers.transactions.orders.plan import Answer, answer_alone, answers, order_of
 from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.record.meaning import Meaning
 

@@ -170,7 +170,7 @@ CONCERNS = (
         ),
     ),
     Concern(
-        modules=("checkers/transactions/isolation",),
+        modules=("checkers/transactions/orders",),
         histories=_OF_TRANSACTIONS,
         tests=(
             "unit/checkers/transactions/test_cycles_of_precedence.py",

@@ -23,7 +23,7 @@ WRAPPING = (
     "checkers.transactions.elle.rw_register.resolution",
 )
 """They make hashes of numbers that may be negative."""
-RECORDS = {"checkers.transactions.isolation.weak.visibility_state": "VERSION"}
+RECORDS = {"checkers.transactions.orders.weak.visibility_state": "VERSION"}
 """Types of structured arrays, by their modules."""
 
 

@@ -24,13 +24,13 @@ from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.evidence.render import because
 from checkers.transactions.history.committed import WRITES, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.isolation.constraints.cursor import cursor_stability_decided
-from checkers.transactions.isolation.constraints.decide import MODELS as ORDERED
-from checkers.transactions.isolation.constraints.decide import decided
-from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS as PARALLEL
-from checkers.transactions.isolation.constraints.parallel_snapshot import parallel_snapshot_decided
-from checkers.transactions.isolation.weak.levels import LEVELS, explaining_order, weak_levels
 from checkers.transactions.model.lattice import ConsistencyModel
+from checkers.transactions.orders.cursor import cursor_stability_decided
+from checkers.transactions.orders.parallel_snapshot import MODELS as PARALLEL
+from checkers.transactions.orders.parallel_snapshot import parallel_snapshot_decided
+from checkers.transactions.orders.total_order import MODELS as ORDERED
+from checkers.transactions.orders.total_order import decided
+from checkers.transactions.orders.weak.levels import LEVELS, explaining_order, weak_levels
 from checkers.transactions.verify import DEMANDS, Refuted, verified_against
 from checkers.transactions.verify.demands import Family, Seen
 from checkers.transactions.verify.history import TransactionHistory, read_history

@@ -15,14 +15,13 @@ from transaction_stores import committed as store_committed
 from checkers.search_budget import searching_until
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
-from checkers.transactions.isolation import deciders
-from checkers.transactions.isolation.constraints import bounded_propagation, decide, refinement, saturation
-from checkers.transactions.isolation.constraints.bounds import DEMANDED
-from checkers.transactions.isolation.constraints.decide import MODELS, decided
-from checkers.transactions.isolation.constraints.events import ExternalOrder, Isolation
-from checkers.transactions.isolation.constraints.subhistory import excerpt, of_the_whole
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
+from checkers.transactions.orders import bounded_propagation, decide, deciders, refinement, saturation
+from checkers.transactions.orders.bounds import DEMANDED
+from checkers.transactions.orders.events import ExternalOrder, Isolation
+from checkers.transactions.orders.subhistory import excerpt, of_the_whole
+from checkers.transactions.orders.total_order import MODELS, decided
 from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.thousands import thousands

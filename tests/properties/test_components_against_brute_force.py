@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from checkers.transactions.isolation.constraints.solve import solved
-from checkers.transactions.isolation.constraints.subproblem import Forbidden
+from checkers.transactions.orders.solve import solved
+from checkers.transactions.orders.subproblem import Forbidden
 from checkers.verdict import Verdict
 from tests.references.components_by_hand import has_answer, is_refuted, is_solved, random_component
 from tests.references.thousands import thousands

@@ -9,7 +9,7 @@ import numpy as np
 
 from checkers.transactions.evidence.proof import Because, Proof
 from checkers.transactions.history.committed import WRITES, Committed
-from checkers.transactions.isolation.constraints.cursor import cursor_stability_decided
+from checkers.transactions.orders.cursor import cursor_stability_decided
 from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.thousands import thousands

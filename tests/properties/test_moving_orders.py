@@ -7,14 +7,14 @@ import random
 import numpy as np
 
 from checkers.kernels.columns import NO_INDEX
-from checkers.transactions.isolation.constraints.incremental_topological_order import (
+from checkers.transactions.orders.incremental_topological_order import (
     TopologicalOrder,
     added,
     labels_between,
     remove_edge,
     topological_order,
 )
-from checkers.transactions.isolation.constraints.nogoods import forbidding, learned, nogoods
+from checkers.transactions.orders.nogoods import forbidding, learned, nogoods
 
 EVENTS = 8
 LASTING = NO_INDEX

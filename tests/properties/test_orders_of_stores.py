@@ -15,13 +15,13 @@ from checkers import search_budget
 from checkers.search_budget import searching_until
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import INITIAL
-from checkers.transactions.isolation.constraints import order_search
-from checkers.transactions.isolation.constraints.bounds import DEMANDED
-from checkers.transactions.isolation.constraints.decide import MODELS
-from checkers.transactions.isolation.constraints.events import Events, ExternalOrder, Isolation, events
-from checkers.transactions.isolation.constraints.order_search import OrderSearch
-from checkers.transactions.isolation.constraints.schedule import explains
-from checkers.transactions.isolation.constraints.time_bounds import windows
+from checkers.transactions.orders import order_search
+from checkers.transactions.orders.bounds import DEMANDED
+from checkers.transactions.orders.events import Events, ExternalOrder, Isolation, events
+from checkers.transactions.orders.order_search import OrderSearch
+from checkers.transactions.orders.schedule import explains
+from checkers.transactions.orders.time_bounds import windows
+from checkers.transactions.orders.total_order import MODELS
 from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.transaction_histories import random_committed

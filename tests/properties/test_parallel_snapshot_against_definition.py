@@ -17,10 +17,10 @@ from checkers.transactions.evidence.certificate import Names, certificate
 from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.transactions.isolation.constraints import bounded_propagation, parallel_snapshot
-from checkers.transactions.isolation.constraints.order_search import OrderSearch
-from checkers.transactions.isolation.constraints.parallel_snapshot import MODELS, parallel_snapshot_decided
 from checkers.transactions.model.lattice import ConsistencyModel
+from checkers.transactions.orders import bounded_propagation, parallel_snapshot
+from checkers.transactions.orders.order_search import OrderSearch
+from checkers.transactions.orders.parallel_snapshot import MODELS, parallel_snapshot_decided
 from checkers.transactions.verify import verified
 from checkers.verdict import Verdict
 from tests.references.commit_orders import History, allowed, overwritten, paths, then

@@ -16,9 +16,9 @@ import pytest
 from checkers.search_budget import searching_until
 from checkers.transactions.evidence.proof import Because, Bound, Proof
 from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
-from checkers.transactions.isolation.weak import visibility
-from checkers.transactions.isolation.weak.levels import IMPLIED, LEVELS, explaining_order, weak_levels
-from checkers.transactions.isolation.weak.precedence import Base
+from checkers.transactions.orders.weak import visibility
+from checkers.transactions.orders.weak.levels import IMPLIED, LEVELS, explaining_order, weak_levels
+from checkers.transactions.orders.weak.precedence import Base
 from checkers.verdict import Verdict
 from tests.references import commit_orders
 from tests.references.commit_orders import History, Pairs, allowed

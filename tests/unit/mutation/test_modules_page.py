@@ -32,7 +32,7 @@ def test_a_module_without_tests_is_named() -> None:
     ("module", "test"),
     [
         (
-            "checkers.transactions.isolation.constraints.incremental_topological_order",
+            "checkers.transactions.orders.incremental_topological_order",
             "properties/test_moving_orders.py",
         ),
         ("harness.record.history.pairing", "properties/test_history_properties.py"),  # by way of its package

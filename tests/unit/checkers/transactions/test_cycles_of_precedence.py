@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from checkers.kernels.columns import Int32
-from checkers.transactions.isolation.weak.precedence import Successors, _cycle, ordered
+from checkers.transactions.orders.weak.precedence import Successors, _cycle, ordered
 
 Edges = list[tuple[int, int]]
 NOTHING_LEFT = -1_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from checkers.transactions.isolation.constraints.events import accesses
-from checkers.transactions.isolation.constraints.schedule import explains
+from checkers.transactions.orders.events import accesses
+from checkers.transactions.orders.schedule import explains
 from tests.references.transaction_histories import committed
 
 SERIAL, SNAPSHOT = 1, 2

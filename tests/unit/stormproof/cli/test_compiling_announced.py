@@ -24,7 +24,7 @@ def test_each_purpose_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None
     announce_compiling(said.append)
     for module in (
         "checkers.transactions.elle.graph.search",
-        "checkers.transactions.isolation.weak.levels",
+        "checkers.transactions.orders.weak.levels",
         "checkers.bank",
         "harness.jepsen.scan",
     ):

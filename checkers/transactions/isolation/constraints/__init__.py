@@ -1,1 +1,0 @@
-"""Complete decisions of serializability and snapshot isolation, with or without sessions and real time."""

@@ -1,0 +1,302 @@
+"""What short paths force, and whether that contradicts itself: most violations show there, before any clock is made.
+
+From each transaction a few events are looked at, the nearest by edges, backwards and forwards; the rules of
+`saturation` are applied to what is met there. Edges found so shorten paths for the next pass. In realtime order, which
+has too many paths, of the writers that ended before a read began the one that began last is met, and of those that
+began after what was read had ended the one that ended first.
+
+Sound always, and never complete: an event that is further away forces nothing. Time and memory are proportional to the
+history, however many sessions are busy.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers import search_budget
+from checkers.kernels.adjacency import followers
+from checkers.kernels.columns import NO_INDEX, Int32, Int64
+from checkers.transactions.evidence.proof import Because
+from checkers.transactions.history.committed import INITIAL, NEVER
+from checkers.transactions.orders.events import CODE, Edges, Events, ExternalOrder
+from checkers.transactions.orders.saturation import NOTHING, Clocks, OrderKind, Saturated
+from checkers.transactions.orders.strong_components import has_cycle
+from harness.compiled import compiled, inlined
+
+PASSES = 4
+MAX_NEIGHBOURS = 48
+"""So many events are met from each transaction, either way."""
+
+FIRST_WRITES = 1 << 20
+"""So many edges at most say that who read an initial version precedes each writer of the key: of the keys with the
+fewest."""
+
+INITIALLY, OVERWRITTEN, OVERWRITES, EXCLUSIVE = (
+    CODE[because] for because in (Because.INITIAL, Because.OVERWRITTEN, Because.OVERWRITES, Because.EXCLUSIVE)
+)
+ONE_ORDER = int(OrderKind.TOTAL)
+
+
+class _Graph(NamedTuple):
+    first: Int64
+    """int64[events + 1]: events behind e are after[first[e]:first[e + 1]];"""
+    after: Int32
+    before_first: Int64
+    """and those before it likewise."""
+    before: Int32
+
+
+class _Accesses(NamedTuple):
+    """`events.Accesses`, as arrays."""
+
+    read_first: Int64
+    read_key: Int32
+    read_writer: Int32
+    reader: Int32
+    write_first: Int64
+    write_key: Int32
+    readers_first: Int64
+    by_version: Int64
+
+
+def forced_by_short_paths(events: Events, orders: OrderKind) -> Saturated:
+    """Without clocks. It ends at the first pass whose edges make a cycle, or when searches are over."""
+    no_clocks = Clocks(
+        np.full((1, 1), NOTHING, dtype=np.int32), np.zeros(1, dtype=np.bool_), events.chain, events.place
+    )
+    edges = events.base
+    added = _of_initial_and_realtime(events) if orders is OrderKind.TOTAL else _nothing()
+    for _ in range(PASSES):
+        edges = Edges.joined([edges, _new(added, edges, events.size)])
+        if has_cycle(edges.source, edges.target, events.size):
+            return Saturated(events=events, edges=edges, clocks=no_clocks, cyclic=True)
+        graph = _Graph(
+            *followers(edges.source, edges.target, events.size), *followers(edges.target, edges.source, events.size)
+        )
+        if search_budget.is_over():
+            break
+        added = _forced(graph, _arrays(events), int(orders), events.width)
+        if not len(added[0]):
+            break
+    return Saturated(events=events, edges=edges, clocks=no_clocks, cyclic=False)
+
+
+def _nothing() -> Int32:
+    return np.zeros((6, 0), dtype=np.int32)
+
+
+def _arrays(events: Events) -> _Accesses:
+    accesses = events.accesses
+    return _Accesses(
+        accesses.read_first,
+        accesses.key,
+        accesses.writer,
+        accesses.reader,
+        accesses.write_first,
+        accesses.write_key,
+        accesses.readers_first,
+        accesses.by_version,
+    )
+
+
+def _new(rows: Int32, edges: Edges, size: int) -> Edges:
+    """Edges out of rows (source, target, because, key, reader, writer), once each and only those not known."""
+    pairs, once = np.unique(rows[0].astype(np.int64) * size + rows[1], return_index=True)
+    # Not by `isin`, which hashes both: that takes ten times as long.
+    there = np.append(np.sort(edges.source.astype(np.int64) * size + edges.target), NEVER)
+    once = np.sort(once[there[np.searchsorted(there, pairs)] != pairs])
+    source, target, because, key, reader, writer = (np.ascontiguousarray(row) for row in rows[:, once])
+    return Edges(source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer)
+
+
+def _of_initial_and_realtime(events: Events) -> Int32:
+    """Rows that follow from initial versions and realtime alone."""
+    accesses, committed, width = events.accesses, events.committed, events.width
+    initial = np.flatnonzero(accesses.writer == INITIAL)
+    writers = np.diff(accesses.writers_first)
+    cost = np.bincount(accesses.key[initial], minlength=accesses.keys) * writers
+    cheapest = np.argsort(cost, kind="stable")
+    affordable = np.zeros(accesses.keys, dtype=np.bool_)
+    affordable[cheapest[np.cumsum(cost[cheapest]) <= FIRST_WRITES]] = True
+    initial = initial[affordable[accesses.key[initial]]]
+    key, reader = (
+        np.repeat(column[initial], writers[accesses.key[initial]]) for column in (accesses.key, accesses.reader)
+    )
+    ends = np.cumsum(writers[accesses.key[initial]])
+    behind = np.arange(len(key)) - np.repeat(ends - writers[accesses.key[initial]], writers[accesses.key[initial]])
+    writer = accesses.writers[accesses.writers_first[key] + behind]
+    other = writer != reader
+    rows = [_overwrites(reader[other], writer[other], key[other], np.zeros(other.sum(), dtype=np.int32), width)]
+    if events.kept is ExternalOrder.REALTIME:
+        earlier, later = _met_in_realtime(
+            committed.start,
+            committed.end,
+            accesses.reader,
+            accesses.key,
+            accesses.writer,
+            accesses.writers_first,
+            accesses.writers,
+        )
+        reads = np.flatnonzero((earlier != NO_INDEX) & (accesses.writer != INITIAL))
+        of_initial = np.flatnonzero((earlier != NO_INDEX) & (accesses.writer == INITIAL))
+        after = np.flatnonzero(later != NO_INDEX)
+        rows += [
+            _overwritten(accesses.reader[reads], earlier[reads], accesses.key[reads], accesses.writer[reads], width),
+            *(
+                _overwrites(accesses.reader[some], met[some], accesses.key[some], accesses.writer[some], width)
+                for some, met in ((of_initial, earlier), (after, later))
+            ),
+        ]
+    return np.concatenate(rows, axis=1)
+
+
+def _overwrites(reader: Int32, other: Int32, key: Int32, writer: Int32, width: int) -> Int32:
+    because = np.full(len(reader), OVERWRITES)
+    return np.stack((reader * width, other * width + width - 1, because, key, reader, writer)).astype(np.int32)
+
+
+def _overwritten(reader: Int32, other: Int32, key: Int32, writer: Int32, width: int) -> Int32:
+    because = np.full(len(reader), OVERWRITTEN)
+    return np.stack((other * width + width - 1, writer * width, because, key, reader, writer)).astype(np.int32)
+
+
+@compiled
+def _met_in_realtime(
+    start: Int64, end: Int64, reader: Int32, key: Int32, writer: Int32, writers_first: Int64, writers: Int32
+) -> tuple[Int32, Int32]:
+    """Of each read another writer of its key that ended before it, and one that began after what was read had ended;
+    NO_INDEX where there is none."""
+    earlier = np.full(len(reader), NO_INDEX, dtype=np.int32)
+    later = np.full(len(reader), NO_INDEX, dtype=np.int32)
+    by_end = writers.copy()
+    latest = writers.copy()
+    earliest = writers.copy()
+    for k in range(len(writers_first) - 1):
+        low, high = writers_first[k], writers_first[k + 1]
+        by_end[low:high] = writers[low:high][np.argsort(end[writers[low:high]])]
+        for i in range(low, high):
+            latest[i] = by_end[i]
+            if i > low and start[latest[i - 1]] > start[latest[i]]:
+                latest[i] = latest[i - 1]
+        for i in range(high - 2, low - 1, -1):
+            if end[earliest[i + 1]] < end[earliest[i]]:
+                earliest[i] = earliest[i + 1]
+    ends = end[by_end]
+    starts = start[writers]
+    for i in range(len(reader)):
+        low, high, w = writers_first[key[i]], writers_first[key[i] + 1], writer[i]
+        ended = low + np.searchsorted(ends[low:high], start[reader[i]])
+        if ended > low and latest[ended - 1] != w and latest[ended - 1] != reader[i]:
+            earlier[i] = latest[ended - 1]
+        if w == INITIAL or end[w] == NEVER:
+            continue
+        begun = low + np.searchsorted(starts[low:high], end[w] + 1)
+        if begun < high and earliest[begun] != w and earliest[begun] != reader[i]:
+            later[i] = earliest[begun]
+    return earlier, later
+
+
+@compiled
+def _forced(graph: _Graph, accesses: _Accesses, orders: int, width: int) -> Int32:
+    """Rows (source, target, because, key, reader, writer), some of them more than once."""
+    transactions = len(accesses.read_first) - 1
+    seen = np.full(transactions * width, -1, dtype=np.int32)
+    met = np.empty(MAX_NEIGHBOURS, dtype=np.int32)
+    rows = np.empty((6, 1 << 10), dtype=np.int32)
+    used = 0
+    for t in range(1, transactions):
+        reads = accesses.read_first[t + 1] - accesses.read_first[t]
+        if reads > 0:
+            count = _nearest(graph.before_first, graph.before, seen, met, t * width, 2 * t)
+            for m in range(1, count):
+                if met[m] % width != width - 1:
+                    continue
+                rows = _with_room(rows, used, 2 * reads)
+                used = _overwritten_by(accesses, rows, used, orders, width, t, met[m] // width)
+        if orders == ONE_ORDER and accesses.write_first[t] < accesses.write_first[t + 1]:
+            count = _nearest(graph.first, graph.after, seen, met, t * width, 2 * t + 1)
+            for m in range(1, count):
+                u = met[m] // width
+                if met[m] % width != width - 1 or u == t:
+                    continue
+                for i in range(accesses.write_first[t], accesses.write_first[t + 1]):
+                    if _writes(accesses, u, accesses.write_key[i]):
+                        rows = _with_room(rows, used, accesses.readers_first[i + 1] - accesses.readers_first[i] + 2)
+                        used = _follows(accesses, rows, used, width, t, u, i)
+    return rows[:, :used].copy()
+
+
+@compiled
+def _with_room(rows: Int32, used: int, more: int) -> Int32:
+    while used + more > rows.shape[1]:
+        rows = np.concatenate((rows, np.empty_like(rows)), axis=1)
+    return rows
+
+
+@inlined
+def _nearest(first: Int64, targets: Int32, seen: Int32, met: Int32, start: int, stamp: int) -> int:
+    """The nearest events of transactions, itself first; how many."""
+    met[0], count, at = start, 1, 0
+    seen[start] = stamp
+    while at < count and count < len(met):
+        event = met[at]
+        at += 1
+        for i in range(first[event], first[event + 1]):
+            other = targets[i]
+            if 0 < other < len(seen) and seen[other] != stamp and count < len(met):
+                seen[other] = stamp
+                met[count] = other
+                count += 1
+    return count
+
+
+@inlined
+def _writes(accesses: _Accesses, t: int, key: int) -> bool:
+    found = False
+    for i in range(accesses.write_first[t], accesses.write_first[t + 1]):
+        found |= accesses.write_key[i] == key
+    return found
+
+
+@inlined
+def _overwritten_by(accesses: _Accesses, rows: Int32, used: int, orders: int, width: int, t: int, u: int) -> int:
+    """u, which precedes t, wrote keys that t read from others."""
+    for j in range(accesses.read_first[t], accesses.read_first[t + 1]):
+        w, key = accesses.read_writer[j], accesses.read_key[j]
+        is_other = u != w and u != t
+        if not is_other or not _writes(accesses, u, key):
+            continue
+        done = u * width + width - 1
+        if w != INITIAL:
+            _note(rows, used, done, w * width, OVERWRITTEN, key, t, w)
+        elif orders == ONE_ORDER:
+            _note(rows, used, t * width, done, OVERWRITES, key, t, w)
+        else:
+            _note(rows, used, INITIAL, u, INITIALLY, -1, -1, -1)
+            used += 1
+            _note(rows, used, u, INITIAL, OVERWRITTEN, key, t, INITIAL)
+        used += 1
+    return used
+
+
+@inlined
+def _follows(accesses: _Accesses, rows: Int32, used: int, width: int, t: int, u: int, version: int) -> int:
+    """t, which wrote the version, began before u committed, which wrote the same key."""
+    key = accesses.write_key[version]
+    if width > 1:
+        _note(rows, used, t * width + width - 1, u * width, EXCLUSIVE, key, -1, -1)
+        used += 1
+    for j in range(accesses.readers_first[version], accesses.readers_first[version + 1]):
+        r = accesses.reader[accesses.by_version[j]]
+        if r != u:
+            _note(rows, used, r * width, u * width + width - 1, OVERWRITES, key, r, t)
+            used += 1
+    return used
+
+
+@inlined
+def _note(rows: Int32, at: int, source: int, target: int, because: int, key: int, reader: int, writer: int) -> None:
+    rows[0, at], rows[1, at], rows[2, at] = source, target, because
+    rows[3, at], rows[4, at], rows[5, at] = key, reader, writer

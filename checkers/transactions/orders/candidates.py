@@ -1,0 +1,112 @@
+"""Upon which other writers of its key each read, and each write, may force an order."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.kernels.columns import Int32, Int64
+from checkers.transactions.orders.events import CANDIDATES, Events, ExternalOrder
+from harness.compiled import compiled
+
+
+class Reads(NamedTuple):
+    """The reads of transaction t are first[t]:first[t + 1]. Of each the other writers of its key that it may force
+    something upon are candidates[low:high]: all others are known to come before or after anyhow, or are too far away.
+    Sweeps narrow them down."""
+
+    first: Int64
+    key: Int32
+    writer: Int32
+    """INITIAL, or who wrote what was read."""
+    low: Int64
+    high: Int64
+    candidates: Int32
+
+
+class Writes(NamedTuple):
+    """Likewise, for EXCLUSIVE."""
+
+    first: Int64
+    key: Int32
+    low: Int64
+    high: Int64
+    candidates: Int32
+
+
+def reads_and_writes(events: Events) -> tuple[Reads, Writes]:
+    known = events.accesses
+    read_spans, write_spans = _candidates(events)
+    reads = Reads(known.read_first, known.key, known.writer, *read_spans, known.writers)
+    return reads, Writes(known.write_first, known.write_key, *write_spans, known.writers)
+
+
+def _candidates(events: Events) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64]]:
+    """(low, high) of reads and of writes."""
+    committed, known = events.committed, events.accesses
+    version_writer = known.version_writer
+    if events.kept is ExternalOrder.REALTIME:
+        latest = _running_latest(known.writers_first, events.settled[known.writers])
+        reads = _overlapping(
+            known.writers_first,
+            committed.start[known.writers],
+            latest,
+            known.key,
+            committed.start[known.writer],
+            events.settled[known.reader],
+        )
+        writes = _overlapping(
+            known.writers_first,
+            committed.start[known.writers],
+            latest,
+            known.write_key,
+            committed.start[version_writer],
+            events.settled[version_writer],
+        )
+        return reads, writes
+    counts = np.diff(known.writers_first)
+    pairs = int(counts[known.key].sum()) + (events.width - 1) * int((counts**2).sum())
+    reach = len(committed) if pairs <= CANDIDATES else max(CANDIDATES // (2 * len(known.key) + 1), 1)
+    reads = _nearest(known.writers_first, known.writers, known.key, known.writer, known.reader, reach)
+    writes = _nearest(known.writers_first, known.writers, known.write_key, version_writer, version_writer, reach)
+    return reads, writes
+
+
+@compiled
+def _running_latest(writers_first: Int64, settled: Int64) -> Int64:
+    """Of each key's writers, when the last of them and those before was settled."""
+    latest = settled.copy()
+    for k in range(len(writers_first) - 1):
+        for i in range(writers_first[k] + 1, writers_first[k + 1]):
+            latest[i] = max(latest[i], latest[i - 1])
+    return latest
+
+
+@compiled
+def _overlapping(
+    writers_first: Int64, start: Int64, latest: Int64, key: Int32, begun: Int64, settled: Int64
+) -> tuple[Int64, Int64]:
+    """Writers of each key that neither all were settled before it begun, nor began after it was settled."""
+    low = np.empty(len(key), dtype=np.int64)
+    high = np.empty(len(key), dtype=np.int64)
+    for i in range(len(key)):
+        begin, end = writers_first[key[i]], writers_first[key[i] + 1]
+        low[i] = begin + np.searchsorted(latest[begin:end], begun[i])
+        high[i] = max(low[i], begin + np.searchsorted(start[begin:end], settled[i]))
+    return low, high
+
+
+@compiled
+def _nearest(
+    writers_first: Int64, writers: Int32, key: Int32, since: Int32, until: Int32, reach: int
+) -> tuple[Int64, Int64]:
+    """Writers of each key from `reach` before the earlier to `reach` behind the later of two transactions."""
+    low = np.empty(len(key), dtype=np.int64)
+    high = np.empty(len(key), dtype=np.int64)
+    for i in range(len(key)):
+        begin, end = writers_first[key[i]], writers_first[key[i] + 1]
+        earlier, later = min(since[i], until[i]), max(since[i], until[i])
+        low[i] = max(begin, begin + np.searchsorted(writers[begin:end], earlier) - reach)
+        high[i] = min(end, begin + np.searchsorted(writers[begin:end], later) + reach)
+    return low, high

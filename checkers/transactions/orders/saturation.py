@@ -1,0 +1,322 @@
+"""Everything that the known order forces, until nothing more follows: a graph of edges, each with its reason, and a
+clock for each event.
+
+For a read of key k by r from w and another writer u of k: if u precedes r, it precedes w (OVERWRITTEN); if w precedes
+u, so does r (OVERWRITES). At snapshot isolation writers of one key exclude each other: if one began before another
+committed, it committed before the other began (EXCLUSIVE). Where transactions take effect in different orders at
+different places, only the first rule holds. Sweeps over the graph in topological order apply the rules
+and carry clocks along, one place a chain for each event: the last event there that precedes it.
+
+Sound always. It finds all that these rules force where every event is on a chain and all candidates are looked at,
+as `events` says when not. Even then what is left open need not have an answer.
+
+Source: the rules are those of Biswas, Enea, OOPSLA 2019, and of Tan et al., Cobra, OSDI 2020, for any order of
+versions, and of Huang et al., PolySI, VLDB 2023, for snapshots; clocks by chains instead of reachability of all pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers import search_budget
+from checkers.kernels.adjacency import followers
+from checkers.kernels.columns import Bool, Int32, Int64
+from checkers.transactions.evidence.proof import Because
+from checkers.transactions.history.committed import INITIAL
+from checkers.transactions.orders.candidates import Reads, Writes, reads_and_writes
+from checkers.transactions.orders.events import CODE, Edges, Events
+from checkers.transactions.orders.strong_components import has_cycle
+from harness.compiled import compiled, inlined
+
+INITIALLY, OVERWRITTEN, OVERWRITES, EXCLUSIVE = (
+    CODE[because] for because in (Because.INITIAL, Because.OVERWRITTEN, Because.OVERWRITES, Because.EXCLUSIVE)
+)
+
+SWEEPS = 64
+"""At most so many. It takes a few; a history that needs more is left with what they found."""
+
+NOTHING = -1
+AGAIN, DONE, CYCLE = range(3)
+
+
+class OrderKind(IntEnum):
+    """Which rules hold."""
+
+    TOTAL = 0
+    """All events have one order: OVERWRITTEN, OVERWRITES and EXCLUSIVE."""
+    PER_SITE = 1
+    """A transaction comes before those that see it, and takes effect for others when it may: OVERWRITTEN alone."""
+
+
+ONE_ORDER = int(OrderKind.TOTAL)
+
+
+class Clocks(NamedTuple):
+    clock: Int32
+    """int32[events, chains]: the place of the last event on the chain that precedes the event, or NOTHING."""
+    news: Bool
+    """bool[events]: whether that says more than the event's followers know."""
+    chain: Int32
+    """int32[events]: the chain of each event, or NO_CHAIN;"""
+    place: Int32
+    """and its place there, ascending."""
+
+
+class Found(NamedTuple):
+    """New edges."""
+
+    rows: Int32
+    """int32[6, room]: source, target, because, key, reader, writer."""
+    used: Int64
+    """int64[1]: how many there are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saturated:
+    events: Events
+    edges: Edges
+    clocks: Clocks
+    cyclic: bool
+    """The edges make a cycle; then the clocks say more than is known."""
+
+    @property
+    def clock(self) -> Int32:
+        return self.clocks.clock
+
+
+def saturated(events: Events, orders: OrderKind) -> Saturated:
+    """Stops at the first contradiction: then the edges make a cycle. Once searches are over it leaves out further
+    sweeps."""
+    reads, writes = reads_and_writes(events)
+    edges = [events.base]
+    clock = np.full((events.size, max(events.chains, 1)), NOTHING, dtype=np.int32)
+    clocks = Clocks(clock, np.ones(events.size, dtype=np.bool_), events.chain, events.place)
+    room = max(events.size, 1 << 10)
+    ended = AGAIN
+    for _ in range(SWEEPS):
+        known = Edges.joined(edges)
+        first, targets = followers(known.source, known.target, events.size)
+        found, ended = _swept(first, targets, clocks, reads, writes, int(orders), events.width, room)
+        source, target, because, key, reader, writer = found
+        new = Edges(
+            source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer
+        )
+        edges = [known, new]
+        if ended != AGAIN or search_budget.is_over():
+            break
+    known = Edges.joined(edges)
+    # What the last sweep added has not been carried everywhere, and two such edges may make a cycle.
+    cyclic = ended == CYCLE or (ended == AGAIN and has_cycle(known.source, known.target, events.size))
+    return Saturated(events=events, edges=known, clocks=clocks, cyclic=cyclic)
+
+
+@compiled
+def _swept(
+    first: Int64, targets: Int32, clocks: Clocks, reads: Reads, writes: Writes, orders: int, width: int, room: int
+) -> tuple[Int32, int]:
+    """New edges as rows of `Found`, and how it ended: with a CYCLE (at an edge that closes one, which is the last);
+    DONE, if the rules have seen complete clocks; or what it found asks for another sweep, AGAIN.
+
+        T1 writes x = 1;  T2 writes x = 2, y = 1;  T3 reads y = 1, x = 1;  T4 reads x = 2
+
+        known:  T1 ──READ──► T3,  T2 ──READ──► T3,  T2 ──READ──► T4
+        T3 reads x from T1 and T2, which wrote x too, precedes T3:  T2 ──OVERWRITTEN──► T1
+        T4 reads x from T2, which now precedes T1:                  T4 ──OVERWRITES──► T1, if there is one order
+    """
+    size = len(first) - 1
+    in_transactions = (len(reads.first) - 1) * width
+    waiting = np.zeros(size, dtype=np.int32)
+    for e in targets:
+        waiting[e] += 1
+    order = np.empty(size, dtype=np.int32)
+    found = Found(np.empty((6, room), dtype=np.int32), np.zeros(1, dtype=np.int64))
+    changed = False
+    at, ready = 0, 0
+    for e in range(size):
+        if waiting[e] == 0:
+            order[ready] = e
+            ready += 1
+    while at < ready:
+        event = order[at]
+        at += 1
+        for i in range(first[event], first[event + 1]):
+            follower = targets[i]
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                order[ready] = follower
+                ready += 1
+            if clocks.news[event]:
+                changed |= _carry(clocks, event, follower)
+        clocks.news[event] = False
+        if width <= event < in_transactions and _closes_cycle(clocks, reads, writes, found, orders, width, event):
+            return found.rows[:, : found.used[0]].copy(), CYCLE
+    if ready < size:
+        return found.rows[:, : found.used[0]].copy(), CYCLE
+    again = found.used[0] > 0 or (changed and orders == ONE_ORDER)
+    return found.rows[:, : found.used[0]].copy(), AGAIN if again else DONE
+
+
+@inlined
+def _closes_cycle(
+    clocks: Clocks, reads: Reads, writes: Writes, found: Found, orders: int, width: int, event: int
+) -> bool:
+    """Adds the edges that what a transaction does at an event forces, until one closes a cycle."""
+    t = event // width
+    if event == t * width:
+        for i in range(reads.first[t], reads.first[t + 1]):
+            if orders != ONE_ORDER:
+                if _seen_forces(clocks, reads, found, t, i):
+                    return True
+                continue
+            _narrow_read(clocks, reads, t, i, width)
+            if _read_forces(clocks, reads, found, t, i, width):
+                return True
+    if width > 1 and event == t * width + width - 1:
+        for i in range(writes.first[t], writes.first[t + 1]):
+            _narrow_write(clocks, writes, t, i, width)
+            if _write_forces(clocks, writes, found, t, i, width):
+                return True
+    return False
+
+
+@inlined
+def _seen_forces(clocks: Clocks, reads: Reads, found: Found, t: int, read: int) -> bool:
+    """OVERWRITTEN: another writer of the key that t sees precedes the one that t reads from."""
+    w, key = reads.writer[read], reads.key[read]
+    for j in range(reads.low[read], reads.high[read]):
+        u = reads.candidates[j]
+        is_other = u != t and u != w
+        if not is_other or _is_full(found) or not precedes(clocks, u, t):
+            continue
+        if w == INITIAL:
+            _note(found, INITIAL, u, INITIALLY, -1, -1, -1)
+            _note(found, u, INITIAL, OVERWRITTEN, key, t, INITIAL)
+            return True
+        if is_open(clocks, u, w) and _add(clocks, found, u, w, OVERWRITTEN, key, t, w):
+            return True
+    return False
+
+
+@inlined
+def _read_forces(clocks: Clocks, reads: Reads, found: Found, t: int, read: int, width: int) -> bool:
+    """OVERWRITES: t, which reads from w, precedes what comes after w; OVERWRITTEN: what precedes t precedes w."""
+    w, key, event = reads.writer[read], reads.key[read], t * width
+    for j in range(reads.low[read], reads.high[read]):
+        u = reads.candidates[j]
+        is_other = u != t and u != w
+        if not is_other or _is_full(found):
+            continue
+        done = u * width + width - 1
+        overwrites = (w == INITIAL or precedes(clocks, w * width, done)) and is_open(clocks, event, done)
+        if overwrites and _add(clocks, found, event, done, OVERWRITES, key, t, w):
+            return True
+        if w == INITIAL or not precedes(clocks, done, event) or not is_open(clocks, done, w * width):
+            continue
+        if _add(clocks, found, done, w * width, OVERWRITTEN, key, t, w):
+            return True
+    return False
+
+
+@inlined
+def _write_forces(clocks: Clocks, writes: Writes, found: Found, t: int, write: int, width: int) -> bool:
+    """EXCLUSIVE: another writer of the key that began before t committed committed before t began."""
+    for j in range(writes.low[write], writes.high[write]):
+        u = writes.candidates[j]
+        done, begun = u * width + width - 1, t * width
+        if u == t or _is_full(found) or not precedes(clocks, u * width, begun + width - 1):
+            continue
+        if is_open(clocks, done, begun) and _add(clocks, found, done, begun, EXCLUSIVE, writes.key[write], -1, -1):
+            return True
+    return False
+
+
+@inlined
+def _narrow_read(clocks: Clocks, reads: Reads, t: int, read: int, width: int) -> None:
+    """Leaves out writers at either end that are known to come before w or after t."""
+    w = reads.writer[read]
+    while reads.low[read] < reads.high[read]:
+        u = reads.candidates[reads.low[read]]
+        is_other = u != t and u != w
+        if is_other and (w == INITIAL or not precedes(clocks, u * width + width - 1, w * width)):
+            break
+        reads.low[read] += 1
+    while reads.low[read] < reads.high[read]:
+        u = reads.candidates[reads.high[read] - 1]
+        if u != t and u != w and not precedes(clocks, t * width, u * width + width - 1):
+            break
+        reads.high[read] -= 1
+
+
+@inlined
+def _narrow_write(clocks: Clocks, writes: Writes, t: int, write: int, width: int) -> None:
+    """Leaves out writers at either end that are known to have committed before t began, or to begin after t."""
+    while writes.low[write] < writes.high[write]:
+        u = writes.candidates[writes.low[write]]
+        if u != t and not precedes(clocks, u * width + width - 1, t * width):
+            break
+        writes.low[write] += 1
+    while writes.low[write] < writes.high[write]:
+        u = writes.candidates[writes.high[write] - 1]
+        if u != t and not precedes(clocks, t * width + width - 1, u * width):
+            break
+        writes.high[write] -= 1
+
+
+@inlined
+def precedes(clocks: Clocks, source: int, target: int) -> bool:
+    """As far as chains say."""
+    chain = clocks.chain[source]
+    return bool(chain >= 0 and clocks.clock[target, chain] >= clocks.place[source])
+
+
+@inlined
+def is_open(clocks: Clocks, source: int, target: int) -> bool:
+    """The source is on a chain, and is not known to precede the target."""
+    chain = clocks.chain[source]
+    return bool(chain >= 0 and clocks.clock[target, chain] < clocks.place[source])
+
+
+@inlined
+def _add(
+    clocks: Clocks, found: Found, source: int, target: int, because: int, key: int, reader: int, writer: int
+) -> bool:
+    """Whether the edge closes a cycle; if not, it is carried along."""
+    _note(found, source, target, because, key, reader, writer)
+    if precedes(clocks, target, source):
+        return True
+    _carry(clocks, source, target)
+    return False
+
+
+@inlined
+def _carry(clocks: Clocks, source: int, target: int) -> bool:
+    """The target comes after the source. Whether that is news."""
+    mine, theirs = clocks.clock[target], clocks.clock[source]
+    chain, place = clocks.chain[source], clocks.place[source]
+    news = False
+    for c in range(len(theirs)):
+        news |= theirs[c] > mine[c]
+        mine[c] = max(theirs[c], mine[c])
+    if chain >= 0 and place > mine[chain]:
+        mine[chain] = place
+        news = True
+    clocks.news[target] |= news
+    return news
+
+
+@inlined
+def _is_full(found: Found) -> bool:
+    """There may be two more edges."""
+    return bool(found.used[0] + 2 > found.rows.shape[1])
+
+
+@inlined
+def _note(found: Found, source: int, target: int, because: int, key: int, reader: int, writer: int) -> None:
+    rows, at = found.rows, found.used[0]
+    rows[0, at], rows[1, at], rows[2, at] = source, target, because
+    rows[3, at], rows[4, at], rows[5, at] = key, reader, writer
+    found.used[0] = at + 1

@@ -1,0 +1,260 @@
+"""When each event took effect at the earliest and at the latest, taken that the store went by real time.
+
+A transaction took effect between its invocation and its completion. That narrows others: what reads from it came later,
+what was overwritten had been read before. What follows is no knowledge about the history, only about histories of such
+stores: good for guessing an order, which is replayed before it counts.
+
+A store may answer from the past, as one that lags does: then reads have no earliest moment of their own.
+
+Per key the rule is that of `saturation`, with two numbers an event in the place of clocks, for all pairs of writers at
+once: O(n log n) a sweep.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.kernels.columns import NO_INDEX, Int32, Int64
+from checkers.transactions.history.committed import NEVER
+from checkers.transactions.orders.events import Accesses, Events
+from harness.compiled import compiled, inlined
+
+SWEEPS = 16
+"""At most so many. What later ones would narrow is left wide."""
+
+BEFORE_ALL = -1
+
+
+class Windows(NamedTuple):
+    """Of each event of a transaction, in history indices."""
+
+    low: Int64
+    high: Int64
+
+
+class _Versions(NamedTuple):
+    """`events.Accesses`, by version; behind the versions that were written come the initial ones."""
+
+    first: Int64
+    """int64[keys + 1]: versions that were written of key k are version[first[k]:first[k + 1]]."""
+    version: Int64
+    writer: Int32
+    """int32[written versions]"""
+    readers_first: Int64
+    """int64[versions + 1]: readers of version v are readers[readers_first[v]:readers_first[v + 1]]."""
+    readers: Int32
+
+
+class _Spans(NamedTuple):
+    """Of each version of one key, the initial one last: int64[versions of the key]."""
+
+    begun: Int64
+    """Its writer began at the latest;"""
+    done: Int64
+    """and committed at the latest."""
+    written: Int64
+    """It committed at the earliest."""
+    read: Int64
+    """The latest of those moments at which a reader began at the earliest."""
+
+
+def windows(events: Events, *, behind: int) -> tuple[Windows, Int32] | None:
+    """Windows, and edges (sources, targets) that they force among writers of a key; None where they contradict each
+    other. `behind`: reads may be of a past so far
+    before their invocation, as far as `events` lets them."""
+    committed, known, width = events.committed, events.accesses, events.width
+    low = np.repeat(committed.start, width)
+    high = np.repeat(np.where(events.settled == NEVER, NEVER - 1, events.settled), width)
+    reading = np.diff(known.write_first) == 0 if width == 1 else np.ones(len(committed), dtype=np.bool_)
+    begun = low.reshape(-1, width)[:, 0]
+    begun[reading] = np.maximum(begun[reading] - behind, BEFORE_ALL)
+    versions = _versions(known)
+    between = (events.base.source < len(low)) & (events.base.target < len(low))
+    found = Windows(low, high)
+    if not _narrowed(found, events.base.source[between], events.base.target[between], versions, width, SWEEPS):
+        return None
+    return found, _forced(found, versions, width)
+
+
+def _versions(accesses: Accesses) -> _Versions:
+    return _Versions(
+        first=accesses.writers_first,
+        version=np.argsort(accesses.write_key, kind="stable"),
+        writer=accesses.version_writer,
+        readers_first=accesses.readers_first,
+        readers=accesses.reader[accesses.by_version],
+    )
+
+
+@compiled
+def _narrowed(windows: Windows, source: Int32, target: Int32, versions: _Versions, width: int, sweeps: int) -> bool:
+    """Whether they do not contradict each other.
+
+    w writes x = 1 in [0, 9],  r reads x = 1 in [5, 7],  u writes x = 2 in [1, 4]
+
+    r is later than w, so w is in [0, 7].  u cannot come between them: it would have to come after 5 or before w,
+    so it comes before w, which is in [1, 7] therefore; and u, before 7, in [1, 4].
+    """
+    low, high = windows
+    for _ in range(sweeps):
+        changed = False
+        for i in range(len(source)):
+            changed |= _raise(low, target[i], low[source[i]])
+            changed |= _lower(high, source[i], high[target[i]])
+        for key in range(len(versions.first) - 1):
+            changed |= _narrowed_by_key(windows, versions, key, width)
+        for event in range(width, len(low)):
+            if low[event] > high[event]:
+                return False
+        if not changed:
+            break
+    return True
+
+
+@compiled
+def _narrowed_by_key(windows: Windows, versions: _Versions, key: int, width: int) -> bool:
+    """Of each two versions, one is written, and read for the last time, before the other one is written.
+
+    w cannot come before u if its commit cannot come before u begins, or one of its readers cannot begin before u
+    commits; so u comes before w.
+    """
+    if versions.first[key + 1] == versions.first[key]:
+        return False
+    spans = _spans(windows, versions, key, width)
+    changed: bool = _ordered(windows, versions, key, width, spans, spans.begun, spans.written)
+    changed |= _ordered(windows, versions, key, width, spans, spans.done, spans.read)
+    return changed
+
+
+@compiled
+def _spans(windows: Windows, versions: _Versions, key: int, width: int) -> _Spans:
+    low, high = windows
+    count = versions.first[key + 1] - versions.first[key]
+    spans = _Spans(
+        np.full(count + 1, BEFORE_ALL, dtype=np.int64),
+        np.full(count + 1, BEFORE_ALL, dtype=np.int64),
+        np.full(count + 1, BEFORE_ALL, dtype=np.int64),
+        np.full(count + 1, BEFORE_ALL, dtype=np.int64),
+    )
+    for i in range(count + 1):
+        version = _version(versions, key, i)
+        if i < count:
+            writer = versions.writer[version]
+            spans.begun[i] = high[writer * width]
+            spans.done[i] = high[writer * width + width - 1]
+            spans.written[i] = low[writer * width + width - 1]
+        for r in range(versions.readers_first[version], versions.readers_first[version + 1]):
+            spans.read[i] = max(spans.read[i], low[versions.readers[r] * width])
+    return spans
+
+
+@inlined
+def _version(versions: _Versions, key: int, i: int) -> int:
+    """The i-th one of the key; behind all that were written comes the initial one."""
+    first, last = versions.first[key], versions.first[key + 1]
+    return int(versions.version[first + i]) if first + i < last else len(versions.writer) + key
+
+
+@compiled
+def _ordered(
+    windows: Windows, versions: _Versions, key: int, width: int, spans: _Spans, bar: Int64, reach: Int64
+) -> bool:
+    """Version u comes before version w wherever bar[u] <= reach[w]. Whether that narrows anything."""
+    low, high = windows
+    count = len(bar) - 1
+    changed = False
+    by_bar = np.argsort(bar)
+    bars = bar[by_bar]
+    written = _best_of_others(spans.written, by_bar)
+    read = _best_of_others(spans.read, by_bar)
+    for w in range(count):
+        at = np.searchsorted(bars, reach[w], "right") - 1
+        if at >= 0:
+            begin = versions.writer[_version(versions, key, w)] * width
+            changed |= _raise(low, begin, _other(written, at, w))
+            changed |= _raise(low, begin + width - 1, _other(read, at, w))
+    by_reach = np.argsort(reach[:count])[::-1].copy()
+    reaches = reach[by_reach][::-1].copy()
+    begun = _best_of_others(-spans.begun, by_reach)
+    done = _best_of_others(-spans.done, by_reach)
+    for u in range(count + 1):
+        at = count - np.searchsorted(reaches, bar[u], "left") - 1
+        if at < 0:
+            continue
+        version = _version(versions, key, u)
+        if u < count:
+            changed |= _lower(high, versions.writer[version] * width + width - 1, -_other(begun, at, u))
+        latest = -_other(done, at, u)
+        for r in range(versions.readers_first[version], versions.readers_first[version + 1]):
+            changed |= _lower(high, versions.readers[r] * width, latest)
+    return changed
+
+
+@compiled
+def _best_of_others(values: Int64, order: Int64) -> tuple[Int64, Int64, Int64]:
+    """Of the values up to each place of the order: the greatest, whose it is, and the greatest of all others."""
+    best = np.empty(len(order), dtype=np.int64)
+    whose = np.empty(len(order), dtype=np.int64)
+    second = np.empty(len(order), dtype=np.int64)
+    first_value, first_whose, second_value = -NEVER, NO_INDEX, -NEVER
+    for at in range(len(order)):
+        value = values[order[at]]
+        if value > first_value:
+            first_value, first_whose, second_value = value, order[at], first_value
+        elif value > second_value:
+            second_value = value
+        best[at], whose[at], second[at] = first_value, first_whose, second_value
+    return best, whose, second
+
+
+@inlined
+def _other(found: tuple[Int64, Int64, Int64], at: int, but: int) -> int:
+    best, whose, second = found
+    return int(second[at] if whose[at] == but else best[at])
+
+
+@inlined
+def _raise(low: Int64, event: int, value: int) -> bool:
+    if low[event] >= value:
+        return False
+    low[event] = value
+    return True
+
+
+@inlined
+def _lower(high: Int64, event: int, value: int) -> bool:
+    if high[event] <= value:
+        return False
+    high[event] = value
+    return True
+
+
+@compiled
+def _forced(windows: Windows, versions: _Versions, width: int) -> Int32:
+    """int32[2, edges]: from commits to begins of later writers, where windows alone do not keep them in order."""
+    low, high = windows
+    sources, targets = [np.int32(0)], [np.int32(0)]
+    sources.pop()
+    targets.pop()
+    for key in range(len(versions.first) - 1):
+        count = versions.first[key + 1] - versions.first[key]
+        if count < 2:
+            continue
+        spans = _spans(windows, versions, key, width)
+        by_done = np.argsort(spans.done[:count])
+        done = spans.done[by_done]
+        for w in range(count):
+            begin = versions.writer[_version(versions, key, w)] * width
+            at = np.searchsorted(done, low[begin], "right")
+            while at < count and done[at] <= high[begin]:
+                u = by_done[at]
+                at += 1
+                if u != w and (spans.begun[u] <= spans.written[w] or spans.done[u] <= spans.read[w]):
+                    sources.append(np.int32(versions.writer[_version(versions, key, u)] * width + width - 1))
+                    targets.append(np.int32(begin))
+    edges = np.empty((2, len(sources)), dtype=np.int32)
+    for i in range(len(sources)):
+        edges[0, i], edges[1, i] = sources[i], targets[i]
+    return edges

@@ -1,0 +1,148 @@
+"""Whether some order of the committed transactions explains every read: serializability and snapshot isolation, plain,
+with sessions, or with real time.
+
+VALID comes with an order of all events, which is replayed before it is returned; INVALID with a proof, unless there
+were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in stages: what
+short paths force may contradict itself (`bounded_propagation`), or an order is found that a store may have gone by
+(`order_search`); else what is known forces more (`saturation`), an order is tried (`schedule`), and where that fails,
+a solver makes the choices that are left between the transactions concerned (`order_constraints`, `refinement`). UNKNOWN
+names those that were too many.
+
+Not judged: whatever `Committed` leaves out. A transaction whose outcome is unknown and from which no other one read is
+taken not to have happened.
+
+Sources: Papadimitriou, The Serializability of Concurrent Database Updates, JACM 26 (1979); Biswas, Enea, OOPSLA 2019;
+Tan et al., Cobra, OSDI 2020; Huang et al., PolySI, VLDB 2023; Zhang et al., Viper, EuroSys 2023. Deciding stronger
+models first, and solving only where a tried order is wrong, are ours.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+
+from checkers import search_budget
+from checkers.kernels.columns import Int32
+from checkers.transactions.evidence.proof import Because, Decision
+from checkers.transactions.history.committed import Committed
+from checkers.transactions.orders.bounded_propagation import forced_by_short_paths
+from checkers.transactions.orders.bounds import DEMANDED, Bounds
+from checkers.transactions.orders.events import (
+    STRONGEST_FIRST,
+    Events,
+    ExternalOrder,
+    Isolation,
+    chained,
+    events,
+)
+from checkers.transactions.orders.order_constraints import (
+    component,
+    implied,
+    on_cycles,
+    refuted_by_cases,
+)
+from checkers.transactions.orders.order_search import FEW_STEPS, rearranged
+from checkers.transactions.orders.refinement import (
+    Counterexample,
+    OrderTheory,
+    Repair,
+    contradiction,
+    given_up_at_once,
+    given_up_before,
+    rests_on,
+    vector_clocks_too_large,
+)
+from checkers.transactions.orders.saturation import OrderKind, saturated
+from checkers.transactions.orders.schedule import explains, scheduled
+from checkers.verdict import Verdict
+
+MODELS: dict[str, tuple[Isolation, ExternalOrder]] = {
+    "serializable": (Isolation.SERIALIZABLE, ExternalOrder.NOTHING),
+    "strong-session-serializable": (Isolation.SERIALIZABLE, ExternalOrder.SESSION),
+    "strict-serializable": (Isolation.SERIALIZABLE, ExternalOrder.REALTIME),
+    "snapshot-isolation": (Isolation.SNAPSHOT, ExternalOrder.NOTHING),
+    "strong-session-snapshot-isolation": (Isolation.SNAPSHOT, ExternalOrder.SESSION),
+    "strong-snapshot-isolation": (Isolation.SNAPSHOT, ExternalOrder.REALTIME),
+}
+
+ADDED = {
+    ExternalOrder.NOTHING: {Because.SESSION, Because.REALTIME},
+    ExternalOrder.SESSION: {Because.REALTIME},
+    ExternalOrder.REALTIME: set[Because](),
+}
+"""Reasons that a model does not know, but stronger ones do."""
+
+
+FEW_SESSIONS = 100
+"""That are few at once, however busy."""
+
+
+def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) -> Decision:
+    """Stronger models are asked first, for they leave less open: whatever order they find will do, and so will a proof
+    that needs nothing of what they add.
+
+    Once searches are over no step begins that may take long; of few transactions and sessions none does.
+    """
+    isolation, wanted = MODELS[model.value if isinstance(model, Enum) else model]
+    is_dear = vector_clocks_too_large(committed)
+    steps = bounds.steps if is_dear else FEW_STEPS
+    left: list[Events] = []
+    for kept in STRONGEST_FIRST[: STRONGEST_FIRST.index(wanted) + 1]:
+        if is_dear and search_budget.is_over():
+            return given_up_at_once(committed)
+        known = events(committed, isolation, kept)
+        # With few sessions at once, an order that keeps real time is found sooner than short paths are looked at.
+        is_soon = kept is ExternalOrder.REALTIME and int(committed.session.max()) < FEW_SESSIONS
+        guessed = _guessed(known, FEW_STEPS) if is_soon else None
+        if guessed is not None:
+            return guessed
+        found = forced_by_short_paths(known, OrderKind.TOTAL)
+        if found.cyclic:
+            decision = contradiction(found)
+            if _refutes(decision, wanted):
+                return decision
+            continue
+        left.append(known)
+        guessed = None if is_soon and not is_dear else _guessed(known, steps)
+        if guessed is not None:
+            return guessed
+    if is_dear and search_budget.is_over():
+        return given_up_at_once(committed)
+    decision = Decision(verdict=Verdict.UNKNOWN)
+    for known in left:
+        search_budget.say(lambda: "what is forced in every order")
+        decision = Repair(saturated(chained(known, bounds.cells), OrderKind.TOTAL), ONE_ORDER, bounds).decision()
+        if known.kept is wanted or decision.verdict is Verdict.VALID or _refutes(decision, wanted):
+            break
+        if search_budget.is_over():
+            return given_up_before(decision)
+    return decision
+
+
+def _guessed(events: Events, steps: int) -> Decision | None:
+    """VALID with an order that a store may have gone by, or None."""
+    search_budget.say(lambda: "an order that a store may have gone by")
+    return rearranged(events, steps)
+
+
+def _refutes(decision: Decision, wanted: ExternalOrder) -> bool:
+    """Whether it needs nothing of what stronger models add."""
+    return decision.proof is not None and not rests_on(decision.proof) & ADDED[wanted]
+
+
+def _tried(events: Events, source: Int32, target: Int32) -> Decision | Counterexample:
+    order, forced = scheduled(events, source, target)
+    if forced:
+        more_source, more_target = implied(events, order)
+        source, target = np.concatenate((source, more_source)), np.concatenate((target, more_target))
+        wrong = on_cycles(events, source, target)
+        if wrong:
+            return Counterexample(components=wrong)
+        order, _ = scheduled(events, source, target)
+    order = order[order < len(events.committed) * events.width]
+    assert explains(events.accesses, events.width, order), "an order without a cycle explains everything"
+    return Decision(verdict=Verdict.VALID, order=order)
+
+
+ONE_ORDER = OrderTheory(tried=_tried, component=component, refuted=refuted_by_cases)

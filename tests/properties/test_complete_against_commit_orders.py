@@ -17,7 +17,7 @@ from checkers.transactions.evidence.proof import Because, Bound, Decision, Proof
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
-from checkers.transactions.orders import bounded_propagation, decide, deciders, refinement, saturation
+from checkers.transactions.orders import bounded_propagation, deciders, refinement, saturation, total_order
 from checkers.transactions.orders.bounds import DEMANDED
 from checkers.transactions.orders.events import ExternalOrder, Isolation
 from checkers.transactions.orders.subhistory import excerpt, of_the_whole
@@ -339,7 +339,7 @@ def test_what_short_paths_would_refute_clocks_and_the_solver_refute_as_well(monk
 def test_a_violation_among_busy_sessions_is_found_before_any_clock_is_made(
     model: str, violation: Violation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decide, "chained", None)
+    monkeypatch.setattr(total_order, "chained", None)
     serial = MODELS[model][0] is Isolation.SERIALIZABLE
     store = Store(
         level=Level.SERIALIZABLE if serial else Level.SNAPSHOT,

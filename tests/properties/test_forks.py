@@ -28,7 +28,7 @@ LONG_FORK = """
 def test_one_read_of_a_fork_is_left_out_and_who_reads_still_comes_behind(pick: int) -> None:
     left = without_forks(committed(LONG_FORK), ExternalOrder.NOTHING, pick)
     assert left is not None and left[1]
-    reads = {(reader, key) for reader, key in zip(left[0].accesses.reader, left[0].accesses.key, strict=True)}
+    reads = {(reader, key) for reader, key in zip(left[0].accesses.reader, left[0].accesses.read_key, strict=True)}
     assert len(reads) == 3 and len(reads - {(3, 0), (3, 1), (4, 0), (4, 1)}) == 0
     left = without_forks(committed("w(a,1)\n r(a,1)"), ExternalOrder.NOTHING, pick)
     assert left is not None and not left[1]

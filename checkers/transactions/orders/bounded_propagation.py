@@ -20,7 +20,7 @@ from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import NO_INDEX, Int32, Int64
 from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL, NEVER
-from checkers.transactions.orders.events import CODE, Edges, Events, ExternalOrder
+from checkers.transactions.orders.events import CODE, Accesses, Edges, Events, ExternalOrder
 from checkers.transactions.orders.saturation import NOTHING, Clocks, OrderKind, Saturated
 from checkers.transactions.orders.strong_components import has_cycle
 from harness.compiled import compiled, inlined
@@ -48,19 +48,6 @@ class _Graph(NamedTuple):
     before: Int32
 
 
-class _Accesses(NamedTuple):
-    """`events.Accesses`, as arrays."""
-
-    read_first: Int64
-    read_key: Int32
-    read_writer: Int32
-    reader: Int32
-    write_first: Int64
-    write_key: Int32
-    readers_first: Int64
-    by_version: Int64
-
-
 def forced_by_short_paths(events: Events, orders: OrderKind) -> Saturated:
     """Without clocks. It ends at the first pass whose edges make a cycle, or when searches are over."""
     no_clocks = Clocks(
@@ -77,7 +64,7 @@ def forced_by_short_paths(events: Events, orders: OrderKind) -> Saturated:
         )
         if search_budget.is_over():
             break
-        added = _forced(graph, _arrays(events), int(orders), events.width)
+        added = _forced(graph, events.accesses, int(orders), events.width)
         if not len(added[0]):
             break
     return Saturated(events=events, edges=edges, clocks=no_clocks, cyclic=False)
@@ -85,20 +72,6 @@ def forced_by_short_paths(events: Events, orders: OrderKind) -> Saturated:
 
 def _nothing() -> Int32:
     return np.zeros((6, 0), dtype=np.int32)
-
-
-def _arrays(events: Events) -> _Accesses:
-    accesses = events.accesses
-    return _Accesses(
-        accesses.read_first,
-        accesses.key,
-        accesses.writer,
-        accesses.reader,
-        accesses.write_first,
-        accesses.write_key,
-        accesses.readers_first,
-        accesses.by_version,
-    )
 
 
 def _new(rows: Int32, edges: Edges, size: int) -> Edges:
@@ -114,18 +87,21 @@ def _new(rows: Int32, edges: Edges, size: int) -> Edges:
 def _of_initial_and_realtime(events: Events) -> Int32:
     """Rows that follow from initial versions and realtime alone."""
     accesses, committed, width = events.accesses, events.committed, events.width
-    initial = np.flatnonzero(accesses.writer == INITIAL)
+    initial = np.flatnonzero(accesses.read_writer == INITIAL)
     writers = np.diff(accesses.writers_first)
-    cost = np.bincount(accesses.key[initial], minlength=accesses.keys) * writers
+    cost = np.bincount(accesses.read_key[initial], minlength=accesses.keys) * writers
     cheapest = np.argsort(cost, kind="stable")
     affordable = np.zeros(accesses.keys, dtype=np.bool_)
     affordable[cheapest[np.cumsum(cost[cheapest]) <= FIRST_WRITES]] = True
-    initial = initial[affordable[accesses.key[initial]]]
+    initial = initial[affordable[accesses.read_key[initial]]]
     key, reader = (
-        np.repeat(column[initial], writers[accesses.key[initial]]) for column in (accesses.key, accesses.reader)
+        np.repeat(column[initial], writers[accesses.read_key[initial]])
+        for column in (accesses.read_key, accesses.reader)
     )
-    ends = np.cumsum(writers[accesses.key[initial]])
-    behind = np.arange(len(key)) - np.repeat(ends - writers[accesses.key[initial]], writers[accesses.key[initial]])
+    ends = np.cumsum(writers[accesses.read_key[initial]])
+    behind = np.arange(len(key)) - np.repeat(
+        ends - writers[accesses.read_key[initial]], writers[accesses.read_key[initial]]
+    )
     writer = accesses.writers[accesses.writers_first[key] + behind]
     other = writer != reader
     rows = [_overwrites(reader[other], writer[other], key[other], np.zeros(other.sum(), dtype=np.int32), width)]
@@ -134,18 +110,22 @@ def _of_initial_and_realtime(events: Events) -> Int32:
             committed.start,
             committed.end,
             accesses.reader,
-            accesses.key,
-            accesses.writer,
+            accesses.read_key,
+            accesses.read_writer,
             accesses.writers_first,
             accesses.writers,
         )
-        reads = np.flatnonzero((earlier != NO_INDEX) & (accesses.writer != INITIAL))
-        of_initial = np.flatnonzero((earlier != NO_INDEX) & (accesses.writer == INITIAL))
+        reads = np.flatnonzero((earlier != NO_INDEX) & (accesses.read_writer != INITIAL))
+        of_initial = np.flatnonzero((earlier != NO_INDEX) & (accesses.read_writer == INITIAL))
         after = np.flatnonzero(later != NO_INDEX)
         rows += [
-            _overwritten(accesses.reader[reads], earlier[reads], accesses.key[reads], accesses.writer[reads], width),
+            _overwritten(
+                accesses.reader[reads], earlier[reads], accesses.read_key[reads], accesses.read_writer[reads], width
+            ),
             *(
-                _overwrites(accesses.reader[some], met[some], accesses.key[some], accesses.writer[some], width)
+                _overwrites(
+                    accesses.reader[some], met[some], accesses.read_key[some], accesses.read_writer[some], width
+                )
                 for some, met in ((of_initial, earlier), (after, later))
             ),
         ]
@@ -199,7 +179,7 @@ def _met_in_realtime(
 
 
 @compiled
-def _forced(graph: _Graph, accesses: _Accesses, orders: int, width: int) -> Int32:
+def _forced(graph: _Graph, accesses: Accesses, orders: int, width: int) -> Int32:
     """Rows (source, target, because, key, reader, writer), some of them more than once."""
     transactions = len(accesses.read_first) - 1
     seen = np.full(transactions * width, -1, dtype=np.int32)
@@ -253,7 +233,7 @@ def _nearest(first: Int64, targets: Int32, seen: Int32, met: Int32, start: int, 
 
 
 @inlined
-def _writes(accesses: _Accesses, t: int, key: int) -> bool:
+def _writes(accesses: Accesses, t: int, key: int) -> bool:
     found = False
     for i in range(accesses.write_first[t], accesses.write_first[t + 1]):
         found |= accesses.write_key[i] == key
@@ -261,7 +241,7 @@ def _writes(accesses: _Accesses, t: int, key: int) -> bool:
 
 
 @inlined
-def _overwritten_by(accesses: _Accesses, rows: Int32, used: int, orders: int, width: int, t: int, u: int) -> int:
+def _overwritten_by(accesses: Accesses, rows: Int32, used: int, orders: int, width: int, t: int, u: int) -> int:
     """u, which precedes t, wrote keys that t read from others."""
     for j in range(accesses.read_first[t], accesses.read_first[t + 1]):
         w, key = accesses.read_writer[j], accesses.read_key[j]
@@ -282,14 +262,14 @@ def _overwritten_by(accesses: _Accesses, rows: Int32, used: int, orders: int, wi
 
 
 @inlined
-def _follows(accesses: _Accesses, rows: Int32, used: int, width: int, t: int, u: int, version: int) -> int:
+def _follows(accesses: Accesses, rows: Int32, used: int, width: int, t: int, u: int, version: int) -> int:
     """t, which wrote the version, began before u committed, which wrote the same key."""
     key = accesses.write_key[version]
     if width > 1:
         _note(rows, used, t * width + width - 1, u * width, EXCLUSIVE, key, -1, -1)
         used += 1
     for j in range(accesses.readers_first[version], accesses.readers_first[version + 1]):
-        r = accesses.reader[accesses.by_version[j]]
+        r = accesses.readers[j]
         if r != u:
             _note(rows, used, r * width, u * width + width - 1, OVERWRITES, key, r, t)
             used += 1

@@ -11,39 +11,18 @@ from checkers.transactions.orders.events import CANDIDATES, Events, ExternalOrde
 from harness.compiled import compiled
 
 
-class Reads(NamedTuple):
-    """The reads of transaction t are first[t]:first[t + 1]. Of each the other writers of its key that it may force
-    something upon are candidates[low:high]: all others are known to come before or after anyhow, or are too far away.
-    Sweeps narrow them down."""
+class Candidates(NamedTuple):
+    """Of each read, and of each write, the other writers of its key that it may force something upon are
+    writers[low:high] of `Accesses`: all others come before or after anyhow, or are too far away. Sweeps narrow them
+    down."""
 
-    first: Int64
-    key: Int32
-    writer: Int32
-    """INITIAL, or who wrote what was read."""
-    low: Int64
-    high: Int64
-    candidates: Int32
+    read_low: Int64
+    read_high: Int64
+    write_low: Int64
+    write_high: Int64
 
 
-class Writes(NamedTuple):
-    """Likewise, for EXCLUSIVE."""
-
-    first: Int64
-    key: Int32
-    low: Int64
-    high: Int64
-    candidates: Int32
-
-
-def reads_and_writes(events: Events) -> tuple[Reads, Writes]:
-    known = events.accesses
-    read_spans, write_spans = _candidates(events)
-    reads = Reads(known.read_first, known.key, known.writer, *read_spans, known.writers)
-    return reads, Writes(known.write_first, known.write_key, *write_spans, known.writers)
-
-
-def _candidates(events: Events) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64]]:
-    """(low, high) of reads and of writes."""
+def candidates(events: Events) -> Candidates:
     committed, known = events.committed, events.accesses
     version_writer = known.version_writer
     if events.kept is ExternalOrder.REALTIME:
@@ -52,8 +31,8 @@ def _candidates(events: Events) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64
             known.writers_first,
             committed.start[known.writers],
             latest,
-            known.key,
-            committed.start[known.writer],
+            known.read_key,
+            committed.start[known.read_writer],
             events.settled[known.reader],
         )
         writes = _overlapping(
@@ -64,13 +43,13 @@ def _candidates(events: Events) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64
             committed.start[version_writer],
             events.settled[version_writer],
         )
-        return reads, writes
+        return Candidates(*reads, *writes)
     counts = np.diff(known.writers_first)
-    pairs = int(counts[known.key].sum()) + (events.width - 1) * int((counts**2).sum())
-    reach = len(committed) if pairs <= CANDIDATES else max(CANDIDATES // (2 * len(known.key) + 1), 1)
-    reads = _nearest(known.writers_first, known.writers, known.key, known.writer, known.reader, reach)
+    pairs = int(counts[known.read_key].sum()) + (events.width - 1) * int((counts**2).sum())
+    reach = len(committed) if pairs <= CANDIDATES else max(CANDIDATES // (2 * len(known.read_key) + 1), 1)
+    reads = _nearest(known.writers_first, known.writers, known.read_key, known.read_writer, known.reader, reach)
     writes = _nearest(known.writers_first, known.writers, known.write_key, version_writer, version_writer, reach)
-    return reads, writes
+    return Candidates(*reads, *writes)
 
 
 @compiled

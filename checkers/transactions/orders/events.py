@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,45 +53,33 @@ class ExternalOrder(Enum):
 STRONGEST_FIRST = (ExternalOrder.REALTIME, ExternalOrder.SESSION, ExternalOrder.NOTHING)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Accesses:
-    """Who reads and who writes what. A version is a write, numbered by transaction and key; behind all writes come
-    the initial versions of the keys."""
+class Accesses(NamedTuple):
+    """Who reads and who writes what, as kernels take it. A version is a write, numbered by transaction and key; behind
+    all versions that were written come the initial ones of the keys."""
 
-    reader: Int32
-    """Ascending; of each read."""
-    key: Int32
-    writer: Int32
-    """INITIAL or another one."""
-    version: Int32
     read_first: Int64
-    """Reads of t are read_first[t]:read_first[t + 1]."""
+    """Reads of transaction t are read_first[t]:read_first[t + 1]."""
+    reader: Int32
+    read_key: Int32
+    read_writer: Int32
+    """INITIAL or another transaction."""
+    read_version: Int32
     write_first: Int64
+    """Versions that t wrote are write_first[t]:write_first[t + 1]."""
     write_key: Int32
-    """Of each version that somebody wrote."""
+    version_writer: Int32
     writers_first: Int64
-    """Writers of key k are writers[writers_first[k]:writers_first[k + 1]]."""
+    """Writers of key k are writers[writers_first[k]:writers_first[k + 1]], ascending."""
     writers: Int32
-    """Ascending within each key."""
+    key_versions: Int64
+    """Versions that were written of key k are key_versions[writers_first[k]:writers_first[k + 1]], likewise."""
+    readers_first: Int64
+    """Readers of version v are readers[readers_first[v]:readers_first[v + 1]]."""
+    readers: Int32
 
     @property
     def keys(self) -> int:
         return len(self.writers_first) - 1
-
-    @cached_property
-    def version_writer(self) -> Int32:
-        """Of each version that somebody wrote."""
-        return np.repeat(np.arange(len(self.write_first) - 1, dtype=np.int32), np.diff(self.write_first))
-
-    @cached_property
-    def by_version(self) -> Int64:
-        """Reads, sorted by version."""
-        return np.argsort(self.version, kind="stable")
-
-    @cached_property
-    def readers_first(self) -> Int64:
-        """Reads of version v are by_version[readers_first[v]:readers_first[v + 1]]."""
-        return _firsts(self.version, len(self.write_key) + self.keys)
 
 
 def accesses(committed: Committed) -> Accesses:
@@ -104,25 +92,30 @@ def accesses(committed: Committed) -> Accesses:
     transaction, key, writer = transaction[once], key[once], writer[once]
     wrote = writer == WRITES
     size = len(committed)
-    write_key, write_transaction = key[wrote], transaction[wrote]
-    by_key = np.argsort(write_key, kind="stable")
+    write_key, version_writer = key[wrote], transaction[wrote]
+    key_versions = np.argsort(write_key, kind="stable")
     reader, read_key, read_writer = transaction[~wrote], key[~wrote], writer[~wrote]
-    place = write_transaction.astype(np.int64) * keys + write_key
+    place = version_writer.astype(np.int64) * keys + write_key
     version = np.searchsorted(place, read_writer.astype(np.int64) * keys + read_key)
+    version = np.where(read_writer == INITIAL, len(place) + read_key, version)
     return Accesses(
-        reader=reader,
-        key=read_key,
-        writer=read_writer,
-        version=np.where(read_writer == INITIAL, len(place) + read_key, version).astype(np.int32),
         read_first=_firsts(reader, size),
-        write_first=_firsts(write_transaction, size),
+        reader=reader,
+        read_key=read_key,
+        read_writer=read_writer,
+        read_version=version.astype(np.int32),
+        write_first=_firsts(version_writer, size),
         write_key=write_key,
+        version_writer=version_writer,
         writers_first=_firsts(write_key, keys),
-        writers=write_transaction[by_key],
+        writers=version_writer[key_versions],
+        key_versions=key_versions,
+        readers_first=_firsts(version, len(place) + keys),
+        readers=reader[np.argsort(version, kind="stable")],
     )
 
 
-def _firsts(numbers: Int32, count: int) -> Int64:
+def _firsts(numbers: Int32 | Int64, count: int) -> Int64:
     return np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=count)))).astype(np.int64)
 
 
@@ -202,8 +195,10 @@ def events(committed: Committed, isolation: Isolation, kept: ExternalOrder) -> E
     known = accesses(committed)
     width, size = isolation.value, len(committed) * isolation.value
     last = width - 1
-    seen = known.writer != INITIAL
-    parts = [Edges.of(known.writer[seen] * width + last, known.reader[seen] * width, Because.READ, known.key[seen])]
+    seen = known.read_writer != INITIAL
+    parts = [
+        Edges.of(known.read_writer[seen] * width + last, known.reader[seen] * width, Because.READ, known.read_key[seen])
+    ]
     if len(committed.version_edges):
         key, u, v = (np.ascontiguousarray(column) for column in committed.version_edges.T)
         shown = (u != INITIAL) & (v != INITIAL)
@@ -220,8 +215,8 @@ def events(committed: Committed, isolation: Isolation, kept: ExternalOrder) -> E
         size += added
     base = Edges.joined(parts)
     settled = committed.end.copy()
-    late = seen & (settled[known.writer] == NEVER)
-    np.minimum.at(settled, known.writer[late], committed.end[known.reader[late]])
+    late = seen & (settled[known.read_writer] == NEVER)
+    np.minimum.at(settled, known.read_writer[late], committed.end[known.reader[late]])
     return Events(
         committed=committed,
         accesses=known,

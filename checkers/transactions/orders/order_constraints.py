@@ -39,7 +39,7 @@ def implied(events: Events, order: Int32) -> tuple[Int32, Int32]:
     following[before] = after
     firsts = versions[np.searchsorted(key[versions], np.unique(key))]
     following[len(key) + key[firsts]] = firsts
-    overwriter = np.where(following >= 0, np.append(writer, -1)[following], -1)[accesses.version]
+    overwriter = np.where(following >= 0, np.append(writer, -1)[following], -1)[accesses.read_version]
     missed = (overwriter >= 0) & (overwriter != accesses.reader)
     sources = np.concatenate((events.commit(writer[before]), events.begin(accesses.reader[missed])))
     targets = np.concatenate((events.begin(writer[after]), events.commit(overwriter[missed].astype(np.int32))))
@@ -65,9 +65,9 @@ def surroundings(events: Events, transactions: Int32) -> Int32:
     versions = those(accesses.write_first, transactions)
     keys, writers = np.unique(accesses.write_key[versions], return_counts=True)
     reads = those(accesses.read_first, transactions)
-    read_from = accesses.writer[reads[np.isin(accesses.key[reads], keys)]]
+    read_from = accesses.read_writer[reads[np.isin(accesses.read_key[reads], keys)]]
     rivalled = versions[np.isin(accesses.write_key[versions], keys[writers > 1])]
-    readers = accesses.reader[accesses.by_version[those(accesses.readers_first, rivalled)]]
+    readers = accesses.readers[those(accesses.readers_first, rivalled)]
     found = np.unique(np.concatenate((transactions, read_from, readers)))
     around: Int32 = found[found != INITIAL]
     return around
@@ -88,7 +88,7 @@ def component(found: Saturated, transactions: Int32) -> Component:
     pairs = _open_pairs(key, writer, width, clock, chain, place)
     reads = those(accesses.readers_first, versions)
     version = np.repeat(np.arange(len(versions)), np.diff(accesses.readers_first)[versions])
-    reader = accesses.reader[accesses.by_version[reads]]
+    reader = accesses.readers[reads]
     place_of_reader = np.minimum(np.searchsorted(transactions, reader), len(transactions) - 1)
     inside = transactions[place_of_reader] == reader
     first, alternatives = _alternatives(pairs, writer, version[inside], place_of_reader[inside], width)

@@ -30,7 +30,7 @@ import numpy as np
 from checkers import search_budget
 from checkers.kernels.columns import NO_INDEX, Bool, Int8, Int32, Int64
 from checkers.transactions.evidence.proof import Decision
-from checkers.transactions.orders.events import Events, ExternalOrder, moments
+from checkers.transactions.orders.events import Accesses, Events, ExternalOrder, moments
 from checkers.transactions.orders.incremental_topological_order import (
     EARLIEST,
     STEPS,
@@ -44,7 +44,7 @@ from checkers.transactions.orders.incremental_topological_order import (
 )
 from checkers.transactions.orders.nogoods import Nogoods, forbidding, learned, nogoods
 from checkers.transactions.orders.schedule import explains
-from checkers.transactions.orders.time_bounds import Windows, windows
+from checkers.transactions.orders.time_bounds import Spans, Windows, windows
 from checkers.verdict import Verdict
 from harness.compiled import compiled, inlined
 
@@ -74,30 +74,6 @@ LOW, HIGH, CHOICES, CHOSEN = range(4)
 """In `progress`: the stretch, how many choices there are, and how often one was made."""
 
 
-class _Versions(NamedTuple):
-    """Behind those that were written come the initial ones of the keys."""
-
-    key: Int32
-    """int32[written versions]"""
-    writer: Int32
-    """int32[written versions]"""
-    write_first: Int64
-    """int64[transactions + 1]: t wrote versions write_first[t]:write_first[t + 1]."""
-    readers_first: Int64
-    """int64[versions + 1]: readers of version v are readers[readers_first[v]:readers_first[v + 1]]."""
-    readers: Int32
-    begun: Int64
-    """int64[versions]: by their windows, when the writer began at the latest,"""
-    done: Int64
-    """and committed at the latest;"""
-    written: Int64
-    """when it committed at the earliest;"""
-    read: Int64
-    """and the latest of those moments at which a reader began at the earliest."""
-    keys: int
-    width: int
-
-
 class _Choices(NamedTuple):
     """Of two versions of a key which one comes first. Alternative 0: `one` does; 1: `other`."""
 
@@ -118,7 +94,9 @@ class _Choices(NamedTuple):
 
 
 class _Search(NamedTuple):
-    versions: _Versions
+    accesses: Accesses
+    width: int
+    spans: Spans
     order: TopologicalOrder
     choices: _Choices
     nogoods: Nogoods
@@ -196,7 +174,9 @@ def _search(events: Events, of_events: Windows, forced: Int32) -> _Search | None
     if order is None:
         return None
     return _Search(
-        versions=_versions(events, of_events),
+        accesses=events.accesses,
+        width=events.width,
+        spans=_spans(events.accesses, of_events, events.width),
         order=order,
         choices=_choices(choices, EDGES_AN_EVENT * room),
         nogoods=nogoods(choices, max(min(NOGOODS_AN_EVENT * room, MOST_NOGOODS), 2 * room)),
@@ -214,26 +194,18 @@ def _moments(of_events: Windows, width: int) -> tuple[Int32, Int32, int]:
     return event_of[source], event_of[target], count
 
 
-def _versions(events: Events, of_events: Windows) -> _Versions:
-    known, width = events.accesses, events.width
+def _spans(accesses: Accesses, of_events: Windows, width: int) -> Spans:
     low, high = of_events
-    begin = known.version_writer.astype(np.int64) * width
+    begin = accesses.version_writer.astype(np.int64) * width
     commit = begin + width - 1
-    read = np.full(len(begin) + known.keys, NO_INDEX, dtype=np.int64)
-    np.maximum.at(read, known.version, low[known.reader.astype(np.int64) * width])
-    initial = np.full(known.keys, NO_INDEX, dtype=np.int64)
-    return _Versions(
-        key=known.write_key,
-        writer=known.version_writer,
-        write_first=known.write_first,
-        readers_first=known.readers_first,
-        readers=known.reader[known.by_version],
+    read = np.full(len(begin) + accesses.keys, NO_INDEX, dtype=np.int64)
+    np.maximum.at(read, accesses.read_version, low[accesses.reader.astype(np.int64) * width])
+    initial = np.full(accesses.keys, NO_INDEX, dtype=np.int64)
+    return Spans(
         begun=np.concatenate((high[begin], initial)),
         done=np.concatenate((high[commit], initial)),
         written=np.concatenate((low[commit], initial)),
         read=read,
-        keys=known.keys,
-        width=width,
     )
 
 
@@ -279,12 +251,11 @@ def _rearranged(search: _Search, most_steps: int, stop: Bool) -> int:
 @compiled
 def _violations(search: _Search, low: int, high: int) -> Int64:
     """Rows of two versions that follow each other between two places and do not stand apart."""
-    versions, order = search.versions, search.order
-    width = versions.width
-    size = (len(versions.write_first) - 1) * width
-    latest = np.full(versions.keys, NO_INDEX, dtype=np.int64)
+    accesses, order, width = search.accesses, search.order, search.width
+    size, keys = (len(accesses.write_first) - 1) * width, len(accesses.writers_first) - 1
+    latest = np.full(keys, NO_INDEX, dtype=np.int64)
     if low == 0:
-        latest[:] = len(versions.writer) + np.arange(versions.keys)
+        latest[:] = len(accesses.version_writer) + np.arange(keys)
     rows = np.empty((16, 2), dtype=np.int64)
     count = 0
     order.counters[STEPS] += high - low
@@ -293,10 +264,10 @@ def _violations(search: _Search, low: int, high: int) -> Int64:
         if event >= size or event % width != width - 1:
             continue
         t = event // width
-        for version in range(versions.write_first[t], versions.write_first[t + 1]):
-            former = latest[versions.key[version]]
-            latest[versions.key[version]] = version
-            if former == NO_INDEX or not _overlap(versions, order, former, version):
+        for version in range(accesses.write_first[t], accesses.write_first[t + 1]):
+            former = latest[accesses.write_key[version]]
+            latest[accesses.write_key[version]] = version
+            if former == NO_INDEX or not _overlap(search, former, version):
                 continue
             if count == len(rows):
                 rows = np.concatenate((rows, rows))
@@ -306,15 +277,19 @@ def _violations(search: _Search, low: int, high: int) -> Int64:
 
 
 @inlined
-def _overlap(versions: _Versions, order: TopologicalOrder, former: int, version: int) -> bool:
+def _overlap(search: _Search, former: int, version: int) -> bool:
     """The former is still being written or read when the version is."""
-    width, place = versions.width, order.place
-    t = versions.writer[version]
+    accesses, width, place = search.accesses, search.width, search.order.place
+    t = accesses.version_writer[version]
     commit = place[t * width + width - 1]
-    if width > 1 and former < len(versions.writer) and place[t * width] < place[versions.writer[former] * width + 1]:
+    if (
+        width > 1
+        and former < len(accesses.version_writer)
+        and place[t * width] < place[accesses.version_writer[former] * width + 1]
+    ):
         return True
-    for i in range(versions.readers_first[former], versions.readers_first[former + 1]):
-        reader = versions.readers[i]
+    for i in range(accesses.readers_first[former], accesses.readers_first[former + 1]):
+        reader = accesses.readers[i]
         if reader != t and place[reader * width] > commit:
             return True
     return False
@@ -323,9 +298,9 @@ def _overlap(versions: _Versions, order: TopologicalOrder, former: int, version:
 @compiled
 def _resolve_conflict(search: _Search, former: int, version: int) -> int:
     """UNDER_WAY, whether or not it is right now; REFUTED where nothing will do; GIVEN_UP where there is no room."""
-    versions, order, choices = search.versions, search.order, search.choices
-    is_turned = order.place[_commit(versions, former)] > order.place[_commit(versions, version)]
-    if is_turned or not _overlap(versions, order, former, version):
+    order, choices = search.order, search.choices
+    is_turned = order.place[_commit(search, former)] > order.place[_commit(search, version)]
+    if is_turned or not _overlap(search, former, version):
         return UNDER_WAY
     choice = _choice(search, former, version)
     if choice == NO_INDEX:
@@ -334,8 +309,8 @@ def _resolve_conflict(search: _Search, former: int, version: int) -> int:
         if choices.taken[choice] != NEITHER:
             return UNDER_WAY
         # What has less far to go is tried first.
-        onward = _ended(versions, order, former) - order.place[_begin(versions, version)]
-        back = _ended(versions, order, version) - order.place[_begin(versions, former)]
+        onward = _ended(search, former) - order.place[_begin(search, version)]
+        back = _ended(search, version) - order.place[_begin(search, former)]
         alternative = int(choices.one[choice] != former) ^ int(back < onward)
         count = _refused(search, choice, alternative, 0)
         if count >= 0:
@@ -352,22 +327,24 @@ def _resolve_conflict(search: _Search, former: int, version: int) -> int:
 
 
 @inlined
-def _begin(versions: _Versions, version: int) -> int:
+def _begin(search: _Search, version: int) -> int:
     """Of its writer; of an initial version that of INITIAL."""
-    return int(versions.writer[version] * versions.width) if version < len(versions.writer) else 0
+    writer = search.accesses.version_writer
+    return int(writer[version] * search.width) if version < len(writer) else 0
 
 
 @inlined
-def _commit(versions: _Versions, version: int) -> int:
-    return _begin(versions, version) + versions.width - 1
+def _commit(search: _Search, version: int) -> int:
+    return _begin(search, version) + search.width - 1
 
 
 @inlined
-def _ended(versions: _Versions, order: TopologicalOrder, version: int) -> int:
+def _ended(search: _Search, version: int) -> int:
     """The place where it is written, or read for the last time."""
-    last: int = order.place[_commit(versions, version)]
-    for i in range(versions.readers_first[version], versions.readers_first[version + 1]):
-        last = max(last, order.place[versions.readers[i] * versions.width])
+    accesses, place = search.accesses, search.order.place
+    last: int = place[_commit(search, version)]
+    for i in range(accesses.readers_first[version], accesses.readers_first[version + 1]):
+        last = max(last, place[accesses.readers[i] * search.width])
     return last
 
 
@@ -395,10 +372,10 @@ def _choice(search: _Search, former: int, version: int) -> int:
 @compiled
 def _refused(search: _Search, choice: int, alternative: int, count: int) -> int:
     """TAKEN, if it can be; else so many literals are in the conflict now, those that forbid it included; or NO_ROOM."""
-    versions, choices, known, conflict = search.versions, search.choices, search.nogoods, search.conflict
+    spans, choices, known, conflict = search.spans, search.choices, search.nogoods, search.conflict
     one, other = choices.one[choice], choices.other[choice]
     earlier, later = (one, other) if alternative == 0 else (other, one)
-    if versions.begun[later] <= versions.written[earlier] or versions.done[later] <= versions.read[earlier]:
+    if spans.begun[later] <= spans.written[earlier] or spans.done[later] <= spans.read[earlier]:
         return count
     literal = 2 * choice + alternative
     number = forbidding(known, choices.taken, literal)
@@ -423,16 +400,16 @@ def _refused(search: _Search, choice: int, alternative: int, count: int) -> int:
 @compiled
 def _taken(search: _Search, choice: int, earlier: int, later: int) -> int:
     """TAKEN, with its edges; NO_ROOM; or nothing is changed and so many choices are in `conflict` that refuse it."""
-    versions, order = search.versions, search.order
-    width, t = versions.width, _begin(versions, later) // versions.width
-    first, last = versions.readers_first[earlier], versions.readers_first[earlier + 1]
+    accesses, order, width = search.accesses, search.order, search.width
+    t = _begin(search, later) // width
+    first, last = accesses.readers_first[earlier], accesses.readers_first[earlier + 1]
     if not has_room(order, 1 + last - first):
         return NO_ROOM
-    if earlier < len(versions.writer) and not _kept(search, choice, _commit(versions, earlier), t * width):
-        return _labels(search, choice, t * width, _commit(versions, earlier))
+    if earlier < len(accesses.version_writer) and not _kept(search, choice, _commit(search, earlier), t * width):
+        return _labels(search, choice, t * width, _commit(search, earlier))
     for i in range(first, last):
-        reader = versions.readers[i] * width
-        if versions.readers[i] != t and not _kept(search, choice, reader, t * width + width - 1):
+        reader = accesses.readers[i] * width
+        if accesses.readers[i] != t and not _kept(search, choice, reader, t * width + width - 1):
             return _labels(search, choice, t * width + width - 1, reader)
     return TAKEN
 

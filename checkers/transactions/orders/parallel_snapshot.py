@@ -137,13 +137,13 @@ def _lost_update(accesses: Accesses) -> Int32:
     """INITIAL, the writer of a version, and two transactions that read it and write its key: whichever comes second
     sees the other and does not read what it wrote. None if there are no such ones."""
     places = accesses.version_writer.astype(np.int64) * accesses.keys + accesses.write_key
-    updates = np.flatnonzero(np.isin(accesses.reader.astype(np.int64) * accesses.keys + accesses.key, places))
-    order = updates[np.argsort(accesses.version[updates], kind="stable")]
-    twice = np.flatnonzero(accesses.version[order[1:]] == accesses.version[order[:-1]])
+    updates = np.flatnonzero(np.isin(accesses.reader.astype(np.int64) * accesses.keys + accesses.read_key, places))
+    order = updates[np.argsort(accesses.read_version[updates], kind="stable")]
+    twice = np.flatnonzero(accesses.read_version[order[1:]] == accesses.read_version[order[:-1]])
     if not len(twice):
         return np.zeros(0, dtype=np.int32)
     one, other = order[twice[0]], order[twice[0] + 1]
-    rows = np.array([INITIAL, accesses.writer[one], accesses.reader[one], accesses.reader[other]], dtype=np.int32)
+    rows = np.array([INITIAL, accesses.read_writer[one], accesses.reader[one], accesses.reader[other]], dtype=np.int32)
     return np.unique(rows)
 
 
@@ -227,8 +227,8 @@ def _component(found: Saturated, transactions: Int32) -> Component:
     reads = np.flatnonzero(position[accesses.reader] >= 0)
     rows = _anti_dependencies(
         accesses.reader[reads],
-        accesses.key[reads],
-        accesses.writer[reads],
+        accesses.read_key[reads],
+        accesses.read_writer[reads],
         accesses.writers_first,
         accesses.writers,
         position,
@@ -341,7 +341,7 @@ class _Citing:
         r, u = (int(self._component.events[position]) for position in (reader, overwriter))
         clocks = self.argument.saturated.clocks
         for i in range(int(accesses.read_first[r]), int(accesses.read_first[r + 1])):
-            w, key = int(accesses.writer[i]), int(accesses.key[i])
+            w, key = int(accesses.read_writer[i]), int(accesses.read_key[i])
             of_key = accesses.writers[accesses.writers_first[key] : accesses.writers_first[key + 1]]
             if u in of_key and w == INITIAL:
                 return w, key, self.argument.initial(u)

@@ -27,8 +27,8 @@ from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL
-from checkers.transactions.orders.candidates import Reads, Writes, reads_and_writes
-from checkers.transactions.orders.events import CODE, Edges, Events
+from checkers.transactions.orders.candidates import Candidates, candidates
+from checkers.transactions.orders.events import CODE, Accesses, Edges, Events
 from checkers.transactions.orders.strong_components import has_cycle
 from harness.compiled import compiled, inlined
 
@@ -91,7 +91,7 @@ class Saturated:
 def saturated(events: Events, orders: OrderKind) -> Saturated:
     """Stops at the first contradiction: then the edges make a cycle. Once searches are over it leaves out further
     sweeps."""
-    reads, writes = reads_and_writes(events)
+    open_writers = candidates(events)
     edges = [events.base]
     clock = np.full((events.size, max(events.chains, 1)), NOTHING, dtype=np.int32)
     clocks = Clocks(clock, np.ones(events.size, dtype=np.bool_), events.chain, events.place)
@@ -100,7 +100,7 @@ def saturated(events: Events, orders: OrderKind) -> Saturated:
     for _ in range(SWEEPS):
         known = Edges.joined(edges)
         first, targets = followers(known.source, known.target, events.size)
-        found, ended = _swept(first, targets, clocks, reads, writes, int(orders), events.width, room)
+        found, ended = _swept(first, targets, clocks, events.accesses, open_writers, int(orders), events.width, room)
         source, target, because, key, reader, writer = found
         new = Edges(
             source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer
@@ -116,7 +116,14 @@ def saturated(events: Events, orders: OrderKind) -> Saturated:
 
 @compiled
 def _swept(
-    first: Int64, targets: Int32, clocks: Clocks, reads: Reads, writes: Writes, orders: int, width: int, room: int
+    first: Int64,
+    targets: Int32,
+    clocks: Clocks,
+    accesses: Accesses,
+    candidates: Candidates,
+    orders: int,
+    width: int,
+    room: int,
 ) -> tuple[Int32, int]:
     """New edges as rows of `Found`, and how it ended: with a CYCLE (at an edge that closes one, which is the last);
     DONE, if the rules have seen complete clocks; or what it found asks for another sweep, AGAIN.
@@ -128,7 +135,7 @@ def _swept(
         T4 reads x from T2, which now precedes T1:                  T4 ──OVERWRITES──► T1, if there is one order
     """
     size = len(first) - 1
-    in_transactions = (len(reads.first) - 1) * width
+    in_transactions = (len(accesses.read_first) - 1) * width
     waiting = np.zeros(size, dtype=np.int32)
     for e in targets:
         waiting[e] += 1
@@ -152,7 +159,9 @@ def _swept(
             if clocks.news[event]:
                 changed |= _carry(clocks, event, follower)
         clocks.news[event] = False
-        if width <= event < in_transactions and _closes_cycle(clocks, reads, writes, found, orders, width, event):
+        if width <= event < in_transactions and _closes_cycle(
+            clocks, accesses, candidates, found, orders, width, event
+        ):
             return found.rows[:, : found.used[0]].copy(), CYCLE
     if ready < size:
         return found.rows[:, : found.used[0]].copy(), CYCLE
@@ -162,33 +171,33 @@ def _swept(
 
 @inlined
 def _closes_cycle(
-    clocks: Clocks, reads: Reads, writes: Writes, found: Found, orders: int, width: int, event: int
+    clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Found, orders: int, width: int, event: int
 ) -> bool:
     """Adds the edges that what a transaction does at an event forces, until one closes a cycle."""
     t = event // width
     if event == t * width:
-        for i in range(reads.first[t], reads.first[t + 1]):
+        for i in range(accesses.read_first[t], accesses.read_first[t + 1]):
             if orders != ONE_ORDER:
-                if _seen_forces(clocks, reads, found, t, i):
+                if _seen_forces(clocks, accesses, candidates, found, t, i):
                     return True
                 continue
-            _narrow_read(clocks, reads, t, i, width)
-            if _read_forces(clocks, reads, found, t, i, width):
+            _narrow_read(clocks, accesses, candidates, t, i, width)
+            if _read_forces(clocks, accesses, candidates, found, t, i, width):
                 return True
     if width > 1 and event == t * width + width - 1:
-        for i in range(writes.first[t], writes.first[t + 1]):
-            _narrow_write(clocks, writes, t, i, width)
-            if _write_forces(clocks, writes, found, t, i, width):
+        for i in range(accesses.write_first[t], accesses.write_first[t + 1]):
+            _narrow_write(clocks, accesses, candidates, t, i, width)
+            if _write_forces(clocks, accesses, candidates, found, t, i, width):
                 return True
     return False
 
 
 @inlined
-def _seen_forces(clocks: Clocks, reads: Reads, found: Found, t: int, read: int) -> bool:
+def _seen_forces(clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Found, t: int, read: int) -> bool:
     """OVERWRITTEN: another writer of the key that t sees precedes the one that t reads from."""
-    w, key = reads.writer[read], reads.key[read]
-    for j in range(reads.low[read], reads.high[read]):
-        u = reads.candidates[j]
+    w, key = accesses.read_writer[read], accesses.read_key[read]
+    for j in range(candidates.read_low[read], candidates.read_high[read]):
+        u = accesses.writers[j]
         is_other = u != t and u != w
         if not is_other or _is_full(found) or not precedes(clocks, u, t):
             continue
@@ -202,11 +211,13 @@ def _seen_forces(clocks: Clocks, reads: Reads, found: Found, t: int, read: int) 
 
 
 @inlined
-def _read_forces(clocks: Clocks, reads: Reads, found: Found, t: int, read: int, width: int) -> bool:
+def _read_forces(
+    clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Found, t: int, read: int, width: int
+) -> bool:
     """OVERWRITES: t, which reads from w, precedes what comes after w; OVERWRITTEN: what precedes t precedes w."""
-    w, key, event = reads.writer[read], reads.key[read], t * width
-    for j in range(reads.low[read], reads.high[read]):
-        u = reads.candidates[j]
+    w, key, event = accesses.read_writer[read], accesses.read_key[read], t * width
+    for j in range(candidates.read_low[read], candidates.read_high[read]):
+        u = accesses.writers[j]
         is_other = u != t and u != w
         if not is_other or _is_full(found):
             continue
@@ -222,48 +233,52 @@ def _read_forces(clocks: Clocks, reads: Reads, found: Found, t: int, read: int, 
 
 
 @inlined
-def _write_forces(clocks: Clocks, writes: Writes, found: Found, t: int, write: int, width: int) -> bool:
+def _write_forces(
+    clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Found, t: int, write: int, width: int
+) -> bool:
     """EXCLUSIVE: another writer of the key that began before t committed committed before t began."""
-    for j in range(writes.low[write], writes.high[write]):
-        u = writes.candidates[j]
+    for j in range(candidates.write_low[write], candidates.write_high[write]):
+        u = accesses.writers[j]
         done, begun = u * width + width - 1, t * width
         if u == t or _is_full(found) or not precedes(clocks, u * width, begun + width - 1):
             continue
-        if is_open(clocks, done, begun) and _add(clocks, found, done, begun, EXCLUSIVE, writes.key[write], -1, -1):
+        if is_open(clocks, done, begun) and _add(
+            clocks, found, done, begun, EXCLUSIVE, accesses.write_key[write], -1, -1
+        ):
             return True
     return False
 
 
 @inlined
-def _narrow_read(clocks: Clocks, reads: Reads, t: int, read: int, width: int) -> None:
+def _narrow_read(clocks: Clocks, accesses: Accesses, candidates: Candidates, t: int, read: int, width: int) -> None:
     """Leaves out writers at either end that are known to come before w or after t."""
-    w = reads.writer[read]
-    while reads.low[read] < reads.high[read]:
-        u = reads.candidates[reads.low[read]]
+    w = accesses.read_writer[read]
+    while candidates.read_low[read] < candidates.read_high[read]:
+        u = accesses.writers[candidates.read_low[read]]
         is_other = u != t and u != w
         if is_other and (w == INITIAL or not precedes(clocks, u * width + width - 1, w * width)):
             break
-        reads.low[read] += 1
-    while reads.low[read] < reads.high[read]:
-        u = reads.candidates[reads.high[read] - 1]
+        candidates.read_low[read] += 1
+    while candidates.read_low[read] < candidates.read_high[read]:
+        u = accesses.writers[candidates.read_high[read] - 1]
         if u != t and u != w and not precedes(clocks, t * width, u * width + width - 1):
             break
-        reads.high[read] -= 1
+        candidates.read_high[read] -= 1
 
 
 @inlined
-def _narrow_write(clocks: Clocks, writes: Writes, t: int, write: int, width: int) -> None:
+def _narrow_write(clocks: Clocks, accesses: Accesses, candidates: Candidates, t: int, write: int, width: int) -> None:
     """Leaves out writers at either end that are known to have committed before t began, or to begin after t."""
-    while writes.low[write] < writes.high[write]:
-        u = writes.candidates[writes.low[write]]
+    while candidates.write_low[write] < candidates.write_high[write]:
+        u = accesses.writers[candidates.write_low[write]]
         if u != t and not precedes(clocks, u * width + width - 1, t * width):
             break
-        writes.low[write] += 1
-    while writes.low[write] < writes.high[write]:
-        u = writes.candidates[writes.high[write] - 1]
+        candidates.write_low[write] += 1
+    while candidates.write_low[write] < candidates.write_high[write]:
+        u = accesses.writers[candidates.write_high[write] - 1]
         if u != t and not precedes(clocks, t * width + width - 1, u * width):
             break
-        writes.high[write] -= 1
+        candidates.write_high[write] -= 1
 
 
 @inlined

@@ -20,7 +20,6 @@ from harness.compiled import compiled, inlined
 
 def scheduled(events: Events, source: Int32, target: Int32) -> tuple[Int32, int]:
     """All events, INITIAL first, and how many were made to run. The edges must have no cycle."""
-    accesses = events.accesses
     first, targets = followers(source, target, events.size)
     urgency = np.concatenate(
         (
@@ -32,7 +31,7 @@ def scheduled(events: Events, source: Int32, target: Int32) -> tuple[Int32, int]
     event_of = np.argsort(urgency, kind="stable")
     turn = np.empty(events.size, dtype=np.int64)
     turn[event_of] = np.arange(events.size)
-    return _run(first, targets, _Urgency(turn, event_of), events.width, _operations(accesses))
+    return _run(first, targets, _Urgency(turn, event_of), events.width, events.accesses)
 
 
 class _Urgency(NamedTuple):
@@ -42,19 +41,6 @@ class _Urgency(NamedTuple):
     """int64[events]: the place of each event among all, the most urgent one first;"""
     event_of: Int64
     """and the event at each place."""
-
-
-class _Operations(NamedTuple):
-    """`events.Accesses`, as arrays."""
-
-    read_first: Int64
-    """int64[transactions + 1]: reads of t are read_first[t]:read_first[t + 1]."""
-    read_version: Int32
-    read_key: Int32
-    write_first: Int64
-    """int64[transactions + 1]: so are writes. Each is a version; behind them come the initial versions of the keys."""
-    write_key: Int32
-    keys: int
 
 
 class _Course(NamedTuple):
@@ -78,23 +64,12 @@ class _Course(NamedTuple):
     """int32[events]: events that precede it and have not run."""
 
 
-def _operations(accesses: Accesses) -> _Operations:
-    return _Operations(
-        accesses.read_first,
-        accesses.version,
-        accesses.key,
-        accesses.write_first,
-        accesses.write_key,
-        accesses.keys,
-    )
-
-
 @compiled
-def _course(first: Int64, targets: Int32, operations: _Operations) -> _Course:
-    size, keys = len(first) - 1, operations.keys
-    versions = len(operations.write_key)
+def _course(first: Int64, targets: Int32, accesses: Accesses) -> _Course:
+    size, keys = len(first) - 1, len(accesses.writers_first) - 1
+    versions = len(accesses.write_key)
     outstanding = np.zeros(versions + keys, dtype=np.int32)
-    for version in operations.read_version:
+    for version in accesses.read_version:
         outstanding[version] += 1
     waiting = np.zeros(size, dtype=np.int32)
     for e in targets:
@@ -112,7 +87,7 @@ def _course(first: Int64, targets: Int32, operations: _Operations) -> _Course:
 
 
 @compiled
-def _run(first: Int64, targets: Int32, urgency: _Urgency, width: int, operations: _Operations) -> tuple[Int32, int]:
+def _run(first: Int64, targets: Int32, urgency: _Urgency, width: int, accesses: Accesses) -> tuple[Int32, int]:
     """The order in which events ran, int32[events], and how many were made to.
 
     T1 writes x = 1,  T2 writes x = 2,  T3 reads x = 1,  T4 reads x = 2;  they ended in the order T2 T1 T4 T3.
@@ -121,9 +96,9 @@ def _run(first: Int64, targets: Int32, urgency: _Urgency, width: int, operations
     """
     size = len(first) - 1
     turn, event_of = urgency.turn, urgency.event_of
-    course = _course(first, targets, operations)
+    course = _course(first, targets, accesses)
     head, behind, blocked, ran, waiting = course.head, course.behind, course.blocked, course.ran, course.waiting
-    read_first, write_first = operations.read_first, operations.write_first
+    read_first, write_first = accesses.read_first, accesses.write_first
     in_transactions = (len(read_first) - 1) * width
     order = np.empty(size, dtype=np.int32)
     late = [np.int64(0)]
@@ -140,7 +115,7 @@ def _run(first: Int64, targets: Int32, urgency: _Urgency, width: int, operations
         t = event // width
         begins = event < in_transactions and event == t * width
         commits = event < in_transactions and event == t * width + width - 1
-        key = NO_INDEX if made or not (begins or commits) else _hindering_key(operations, course, t, begins, width)
+        key = NO_INDEX if made or not (begins or commits) else _hindering_key(accesses, course, t, begins, width)
         if key != NO_INDEX:
             behind[event], head[key], blocked[event] = head[key], event, True
             heapq.heappush(late, turn[event])
@@ -150,13 +125,13 @@ def _run(first: Int64, targets: Int32, urgency: _Urgency, width: int, operations
         done += 1
         if begins:
             for i in range(read_first[t], read_first[t + 1]):
-                if _read(operations, course, i) <= 1:
-                    _wake(head, behind, blocked, ready, turn, operations.read_key[i])
-            _hold(operations, course, t, width)
+                if _read(accesses, course, i) <= 1:
+                    _wake(head, behind, blocked, ready, turn, accesses.read_key[i])
+            _hold(accesses, course, t, width)
         if commits:
             for i in range(write_first[t], write_first[t + 1]):
-                _write(operations, course, i, width)
-                _wake(head, behind, blocked, ready, turn, operations.write_key[i])
+                _write(accesses, course, i, width)
+                _wake(head, behind, blocked, ready, turn, accesses.write_key[i])
         for i in range(first[event], first[event + 1]):
             waiting[targets[i]] -= 1
             if waiting[targets[i]] == 0:
@@ -165,17 +140,17 @@ def _run(first: Int64, targets: Int32, urgency: _Urgency, width: int, operations
 
 
 @inlined
-def _hindering_key(operations: _Operations, course: _Course, t: int, begins: bool, width: int) -> int:
+def _hindering_key(accesses: Accesses, course: _Course, t: int, begins: bool, width: int) -> int:
     """A key that t writes for which it cannot run yet: somebody else holds it, or has still to read the version before.
     NO_INDEX if there is none."""
-    for i in range(operations.write_first[t], operations.write_first[t + 1]):
-        key: int = operations.write_key[i]
+    for i in range(accesses.write_first[t], accesses.write_first[t + 1]):
+        key: int = accesses.write_key[i]
         if begins and width > 1:
             if course.held[key] > 0:
                 return key
             continue
         version = course.current[key]
-        if unread_by_others(course.outstanding, operations.read_first, operations.read_version, version, t, width) > 0:
+        if unread_by_others(course.outstanding, accesses.read_first, accesses.read_version, version, t, width) > 0:
             return key
     return NO_INDEX
 
@@ -193,24 +168,24 @@ def unread_by_others(
 
 
 @inlined
-def _read(operations: _Operations, course: _Course, read: int) -> int:
+def _read(accesses: Accesses, course: _Course, read: int) -> int:
     """How many reads of the same version have not run now."""
-    version = operations.read_version[read]
+    version = accesses.read_version[read]
     left: int = course.outstanding[version] - 1
     course.outstanding[version] = left
     return left
 
 
 @inlined
-def _hold(operations: _Operations, course: _Course, t: int, width: int) -> None:
+def _hold(accesses: Accesses, course: _Course, t: int, width: int) -> None:
     if width > 1:
-        for i in range(operations.write_first[t], operations.write_first[t + 1]):
-            course.held[operations.write_key[i]] += 1
+        for i in range(accesses.write_first[t], accesses.write_first[t + 1]):
+            course.held[accesses.write_key[i]] += 1
 
 
 @inlined
-def _write(operations: _Operations, course: _Course, write: int, width: int) -> None:
-    key = operations.write_key[write]
+def _write(accesses: Accesses, course: _Course, write: int, width: int) -> None:
+    key = accesses.write_key[write]
     course.current[key] = write
     course.held[key] -= width > 1
 
@@ -231,19 +206,20 @@ def _wake(head: Int32, behind: Int32, blocked: Bool, ready: list[np.int64], turn
 
 def explains(accesses: Accesses, width: int, order: Int32) -> bool:
     """Whether each read is of the last write before, and at snapshot isolation no writers of a key overlap."""
-    return bool(_explains(order, width, _operations(accesses)))
+    return bool(_explains(order, width, accesses))
 
 
 @compiled
-def _explains(order: Int32, width: int, operations: _Operations) -> bool:
-    read_first, write_first, write_key = operations.read_first, operations.write_first, operations.write_key
-    current = len(write_key) + np.arange(operations.keys)
-    held = np.zeros(operations.keys, dtype=np.int32)
+def _explains(order: Int32, width: int, accesses: Accesses) -> bool:
+    read_first, write_first, write_key = accesses.read_first, accesses.write_first, accesses.write_key
+    keys = len(accesses.writers_first) - 1
+    current = len(write_key) + np.arange(keys)
+    held = np.zeros(keys, dtype=np.int32)
     for event in order:
         t = event // width
         if event == t * width:
             for i in range(read_first[t], read_first[t + 1]):
-                if current[operations.read_key[i]] != operations.read_version[i]:
+                if current[accesses.read_key[i]] != accesses.read_version[i]:
                     return False
             for i in range(write_first[t], write_first[t + 1]):
                 if held[write_key[i]] > 0:

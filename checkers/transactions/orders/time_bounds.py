@@ -34,21 +34,8 @@ class Windows(NamedTuple):
     high: Int64
 
 
-class _Versions(NamedTuple):
-    """`events.Accesses`, by version; behind the versions that were written come the initial ones."""
-
-    first: Int64
-    """int64[keys + 1]: versions that were written of key k are version[first[k]:first[k + 1]]."""
-    version: Int64
-    writer: Int32
-    """int32[written versions]"""
-    readers_first: Int64
-    """int64[versions + 1]: readers of version v are readers[readers_first[v]:readers_first[v + 1]]."""
-    readers: Int32
-
-
-class _Spans(NamedTuple):
-    """Of each version of one key, the initial one last: int64[versions of the key]."""
+class Spans(NamedTuple):
+    """Of versions, those that were written before initial ones: int64[versions]."""
 
     begun: Int64
     """Its writer began at the latest;"""
@@ -70,26 +57,15 @@ def windows(events: Events, *, behind: int) -> tuple[Windows, Int32] | None:
     reading = np.diff(known.write_first) == 0 if width == 1 else np.ones(len(committed), dtype=np.bool_)
     begun = low.reshape(-1, width)[:, 0]
     begun[reading] = np.maximum(begun[reading] - behind, BEFORE_ALL)
-    versions = _versions(known)
     between = (events.base.source < len(low)) & (events.base.target < len(low))
     found = Windows(low, high)
-    if not _narrowed(found, events.base.source[between], events.base.target[between], versions, width, SWEEPS):
+    if not _narrowed(found, events.base.source[between], events.base.target[between], known, width, SWEEPS):
         return None
-    return found, _forced(found, versions, width)
-
-
-def _versions(accesses: Accesses) -> _Versions:
-    return _Versions(
-        first=accesses.writers_first,
-        version=np.argsort(accesses.write_key, kind="stable"),
-        writer=accesses.version_writer,
-        readers_first=accesses.readers_first,
-        readers=accesses.reader[accesses.by_version],
-    )
+    return found, _forced(found, known, width)
 
 
 @compiled
-def _narrowed(windows: Windows, source: Int32, target: Int32, versions: _Versions, width: int, sweeps: int) -> bool:
+def _narrowed(windows: Windows, source: Int32, target: Int32, accesses: Accesses, width: int, sweeps: int) -> bool:
     """Whether they do not contradict each other.
 
     w writes x = 1 in [0, 9],  r reads x = 1 in [5, 7],  u writes x = 2 in [1, 4]
@@ -103,8 +79,8 @@ def _narrowed(windows: Windows, source: Int32, target: Int32, versions: _Version
         for i in range(len(source)):
             changed |= _raise(low, target[i], low[source[i]])
             changed |= _lower(high, source[i], high[target[i]])
-        for key in range(len(versions.first) - 1):
-            changed |= _narrowed_by_key(windows, versions, key, width)
+        for key in range(len(accesses.writers_first) - 1):
+            changed |= _narrowed_by_key(windows, accesses, key, width)
         for event in range(width, len(low)):
             if low[event] > high[event]:
                 return False
@@ -114,52 +90,52 @@ def _narrowed(windows: Windows, source: Int32, target: Int32, versions: _Version
 
 
 @compiled
-def _narrowed_by_key(windows: Windows, versions: _Versions, key: int, width: int) -> bool:
+def _narrowed_by_key(windows: Windows, accesses: Accesses, key: int, width: int) -> bool:
     """Of each two versions, one is written, and read for the last time, before the other one is written.
 
     w cannot come before u if its commit cannot come before u begins, or one of its readers cannot begin before u
     commits; so u comes before w.
     """
-    if versions.first[key + 1] == versions.first[key]:
+    if accesses.writers_first[key + 1] == accesses.writers_first[key]:
         return False
-    spans = _spans(windows, versions, key, width)
-    changed: bool = _ordered(windows, versions, key, width, spans, spans.begun, spans.written)
-    changed |= _ordered(windows, versions, key, width, spans, spans.done, spans.read)
+    spans = _spans(windows, accesses, key, width)
+    changed: bool = _ordered(windows, accesses, key, width, spans, spans.begun, spans.written)
+    changed |= _ordered(windows, accesses, key, width, spans, spans.done, spans.read)
     return changed
 
 
 @compiled
-def _spans(windows: Windows, versions: _Versions, key: int, width: int) -> _Spans:
+def _spans(windows: Windows, accesses: Accesses, key: int, width: int) -> Spans:
     low, high = windows
-    count = versions.first[key + 1] - versions.first[key]
-    spans = _Spans(
+    count = accesses.writers_first[key + 1] - accesses.writers_first[key]
+    spans = Spans(
         np.full(count + 1, BEFORE_ALL, dtype=np.int64),
         np.full(count + 1, BEFORE_ALL, dtype=np.int64),
         np.full(count + 1, BEFORE_ALL, dtype=np.int64),
         np.full(count + 1, BEFORE_ALL, dtype=np.int64),
     )
     for i in range(count + 1):
-        version = _version(versions, key, i)
+        version = _version(accesses, key, i)
         if i < count:
-            writer = versions.writer[version]
+            writer = accesses.version_writer[version]
             spans.begun[i] = high[writer * width]
             spans.done[i] = high[writer * width + width - 1]
             spans.written[i] = low[writer * width + width - 1]
-        for r in range(versions.readers_first[version], versions.readers_first[version + 1]):
-            spans.read[i] = max(spans.read[i], low[versions.readers[r] * width])
+        for r in range(accesses.readers_first[version], accesses.readers_first[version + 1]):
+            spans.read[i] = max(spans.read[i], low[accesses.readers[r] * width])
     return spans
 
 
 @inlined
-def _version(versions: _Versions, key: int, i: int) -> int:
+def _version(accesses: Accesses, key: int, i: int) -> int:
     """The i-th one of the key; behind all that were written comes the initial one."""
-    first, last = versions.first[key], versions.first[key + 1]
-    return int(versions.version[first + i]) if first + i < last else len(versions.writer) + key
+    first, last = accesses.writers_first[key], accesses.writers_first[key + 1]
+    return int(accesses.key_versions[first + i]) if first + i < last else len(accesses.version_writer) + key
 
 
 @compiled
 def _ordered(
-    windows: Windows, versions: _Versions, key: int, width: int, spans: _Spans, bar: Int64, reach: Int64
+    windows: Windows, accesses: Accesses, key: int, width: int, spans: Spans, bar: Int64, reach: Int64
 ) -> bool:
     """Version u comes before version w wherever bar[u] <= reach[w]. Whether that narrows anything."""
     low, high = windows
@@ -172,7 +148,7 @@ def _ordered(
     for w in range(count):
         at = np.searchsorted(bars, reach[w], "right") - 1
         if at >= 0:
-            begin = versions.writer[_version(versions, key, w)] * width
+            begin = accesses.version_writer[_version(accesses, key, w)] * width
             changed |= _raise(low, begin, _other(written, at, w))
             changed |= _raise(low, begin + width - 1, _other(read, at, w))
     by_reach = np.argsort(reach[:count])[::-1].copy()
@@ -183,12 +159,12 @@ def _ordered(
         at = count - np.searchsorted(reaches, bar[u], "left") - 1
         if at < 0:
             continue
-        version = _version(versions, key, u)
+        version = _version(accesses, key, u)
         if u < count:
-            changed |= _lower(high, versions.writer[version] * width + width - 1, -_other(begun, at, u))
+            changed |= _lower(high, accesses.version_writer[version] * width + width - 1, -_other(begun, at, u))
         latest = -_other(done, at, u)
-        for r in range(versions.readers_first[version], versions.readers_first[version + 1]):
-            changed |= _lower(high, versions.readers[r] * width, latest)
+        for r in range(accesses.readers_first[version], accesses.readers_first[version + 1]):
+            changed |= _lower(high, accesses.readers[r] * width, latest)
     return changed
 
 
@@ -232,27 +208,27 @@ def _lower(high: Int64, event: int, value: int) -> bool:
 
 
 @compiled
-def _forced(windows: Windows, versions: _Versions, width: int) -> Int32:
+def _forced(windows: Windows, accesses: Accesses, width: int) -> Int32:
     """int32[2, edges]: from commits to begins of later writers, where windows alone do not keep them in order."""
     low, high = windows
     sources, targets = [np.int32(0)], [np.int32(0)]
     sources.pop()
     targets.pop()
-    for key in range(len(versions.first) - 1):
-        count = versions.first[key + 1] - versions.first[key]
+    for key in range(len(accesses.writers_first) - 1):
+        count = accesses.writers_first[key + 1] - accesses.writers_first[key]
         if count < 2:
             continue
-        spans = _spans(windows, versions, key, width)
+        spans = _spans(windows, accesses, key, width)
         by_done = np.argsort(spans.done[:count])
         done = spans.done[by_done]
         for w in range(count):
-            begin = versions.writer[_version(versions, key, w)] * width
+            begin = accesses.version_writer[_version(accesses, key, w)] * width
             at = np.searchsorted(done, low[begin], "right")
             while at < count and done[at] <= high[begin]:
                 u = by_done[at]
                 at += 1
                 if u != w and (spans.begun[u] <= spans.written[w] or spans.done[u] <= spans.read[w]):
-                    sources.append(np.int32(versions.writer[_version(versions, key, u)] * width + width - 1))
+                    sources.append(np.int32(accesses.version_writer[_version(accesses, key, u)] * width + width - 1))
                     targets.append(np.int32(begin))
     edges = np.empty((2, len(sources)), dtype=np.int32)
     for i in range(len(sources)):

@@ -1,7 +1,7 @@
 """What short paths force, and whether that contradicts itself: most violations show there, before any clock is made.
 
 From each transaction a few events are looked at, the nearest by edges, backwards and forwards; the rules of
-`saturation` are applied to what is met there. Edges found so shorten paths for the next pass. In realtime order, which
+`propagation` are applied to what is met there. Edges found so shorten paths for the next pass. In realtime order, which
 has too many paths, of the writers that ended before a read began the one that began last is met, and of those that
 began after what was read had ended the one that ended first.
 
@@ -18,10 +18,20 @@ import numpy as np
 from checkers import search_budget
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import NO_INDEX, Int32, Int64
-from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL, NEVER
-from checkers.transactions.orders.events import CODE, Accesses, Edges, Events, ExternalOrder
-from checkers.transactions.orders.saturation import NOTHING, Clocks, OrderKind, Saturated
+from checkers.transactions.orders.events import Accesses, Edges, Events, ExternalOrder
+from checkers.transactions.orders.propagation import (
+    OVERWRITES,
+    OVERWRITTEN,
+    Forced,
+    OrderKind,
+    edges_of,
+    note_exclusive,
+    note_overwrites,
+    note_overwritten,
+    with_room,
+)
+from checkers.transactions.orders.saturation import NOTHING, Clocks, Saturated
 from checkers.transactions.orders.strong_components import has_cycle
 from harness.compiled import compiled, inlined
 
@@ -33,9 +43,6 @@ FIRST_WRITES = 1 << 20
 """So many edges at most say that who read an initial version precedes each writer of the key: of the keys with the
 fewest."""
 
-INITIALLY, OVERWRITTEN, OVERWRITES, EXCLUSIVE = (
-    CODE[because] for because in (Because.INITIAL, Because.OVERWRITTEN, Because.OVERWRITES, Because.EXCLUSIVE)
-)
 ONE_ORDER = int(OrderKind.TOTAL)
 
 
@@ -80,8 +87,7 @@ def _new(rows: Int32, edges: Edges, size: int) -> Edges:
     # Not by `isin`, which hashes both: that takes ten times as long.
     there = np.append(np.sort(edges.source.astype(np.int64) * size + edges.target), NEVER)
     once = np.sort(once[there[np.searchsorted(there, pairs)] != pairs])
-    source, target, because, key, reader, writer = (np.ascontiguousarray(row) for row in rows[:, once])
-    return Edges(source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer)
+    return edges_of(rows[:, once])
 
 
 def _of_initial_and_realtime(events: Events) -> Int32:
@@ -184,8 +190,7 @@ def _forced(graph: _Graph, accesses: Accesses, orders: int, width: int) -> Int32
     transactions = len(accesses.read_first) - 1
     seen = np.full(transactions * width, -1, dtype=np.int32)
     met = np.empty(MAX_NEIGHBOURS, dtype=np.int32)
-    rows = np.empty((6, 1 << 10), dtype=np.int32)
-    used = 0
+    found = Forced(np.empty((6, 1 << 10), dtype=np.int32), np.zeros(1, dtype=np.int64))
     for t in range(1, transactions):
         reads = accesses.read_first[t + 1] - accesses.read_first[t]
         if reads > 0:
@@ -193,8 +198,8 @@ def _forced(graph: _Graph, accesses: Accesses, orders: int, width: int) -> Int32
             for m in range(1, count):
                 if met[m] % width != width - 1:
                     continue
-                rows = _with_room(rows, used, 2 * reads)
-                used = _overwritten_by(accesses, rows, used, orders, width, t, met[m] // width)
+                found = with_room(found, 2 * reads)
+                _overwritten_by(accesses, found, orders, width, t, met[m] // width)
         if orders == ONE_ORDER and accesses.write_first[t] < accesses.write_first[t + 1]:
             count = _nearest(graph.first, graph.after, seen, met, t * width, 2 * t + 1)
             for m in range(1, count):
@@ -203,16 +208,9 @@ def _forced(graph: _Graph, accesses: Accesses, orders: int, width: int) -> Int32
                     continue
                 for i in range(accesses.write_first[t], accesses.write_first[t + 1]):
                     if _writes(accesses, u, accesses.write_key[i]):
-                        rows = _with_room(rows, used, accesses.readers_first[i + 1] - accesses.readers_first[i] + 2)
-                        used = _follows(accesses, rows, used, width, t, u, i)
-    return rows[:, :used].copy()
-
-
-@compiled
-def _with_room(rows: Int32, used: int, more: int) -> Int32:
-    while used + more > rows.shape[1]:
-        rows = np.concatenate((rows, np.empty_like(rows)), axis=1)
-    return rows
+                        found = with_room(found, accesses.readers_first[i + 1] - accesses.readers_first[i] + 2)
+                        _follows(accesses, found, width, t, u, i)
+    return found.rows[:, : found.used[0]].copy()
 
 
 @inlined
@@ -241,42 +239,25 @@ def _writes(accesses: Accesses, t: int, key: int) -> bool:
 
 
 @inlined
-def _overwritten_by(accesses: Accesses, rows: Int32, used: int, orders: int, width: int, t: int, u: int) -> int:
+def _overwritten_by(accesses: Accesses, found: Forced, orders: int, width: int, t: int, u: int) -> None:
     """u, which precedes t, wrote keys that t read from others."""
     for j in range(accesses.read_first[t], accesses.read_first[t + 1]):
         w, key = accesses.read_writer[j], accesses.read_key[j]
         is_other = u != w and u != t
         if not is_other or not _writes(accesses, u, key):
             continue
-        done = u * width + width - 1
-        if w != INITIAL:
-            _note(rows, used, done, w * width, OVERWRITTEN, key, t, w)
-        elif orders == ONE_ORDER:
-            _note(rows, used, t * width, done, OVERWRITES, key, t, w)
+        if w == INITIAL and orders == ONE_ORDER:
+            note_overwrites(found, width, key, t, w, u)
         else:
-            _note(rows, used, INITIAL, u, INITIALLY, -1, -1, -1)
-            used += 1
-            _note(rows, used, u, INITIAL, OVERWRITTEN, key, t, INITIAL)
-        used += 1
-    return used
+            note_overwritten(found, width, key, t, w, u)
 
 
 @inlined
-def _follows(accesses: Accesses, rows: Int32, used: int, width: int, t: int, u: int, version: int) -> int:
+def _follows(accesses: Accesses, found: Forced, width: int, t: int, u: int, version: int) -> None:
     """t, which wrote the version, began before u committed, which wrote the same key."""
     key = accesses.write_key[version]
     if width > 1:
-        _note(rows, used, t * width + width - 1, u * width, EXCLUSIVE, key, -1, -1)
-        used += 1
+        note_exclusive(found, width, key, t, u)
     for j in range(accesses.readers_first[version], accesses.readers_first[version + 1]):
-        r = accesses.readers[j]
-        if r != u:
-            _note(rows, used, r * width, u * width + width - 1, OVERWRITES, key, r, t)
-            used += 1
-    return used
-
-
-@inlined
-def _note(rows: Int32, at: int, source: int, target: int, because: int, key: int, reader: int, writer: int) -> None:
-    rows[0, at], rows[1, at], rows[2, at] = source, target, because
-    rows[3, at], rows[4, at], rows[5, at] = key, reader, writer
+        if accesses.readers[j] != u:
+            note_overwrites(found, width, key, accesses.readers[j], t, u)

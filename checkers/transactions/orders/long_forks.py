@@ -18,7 +18,7 @@ from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL, Committed
 from checkers.transactions.orders.bounded_propagation import forced_by_short_paths
 from checkers.transactions.orders.events import CODE, Edges, Events, ExternalOrder, Isolation, events
-from checkers.transactions.orders.saturation import OrderKind
+from checkers.transactions.orders.propagation import OrderKind
 from checkers.transactions.orders.strong_components import strong_components
 
 ROUNDS = 16

@@ -46,6 +46,7 @@ from checkers.transactions.orders.long_forks import without_forks
 from checkers.transactions.orders.order_constraints import component, implied
 from checkers.transactions.orders.order_search import FEW_STEPS, rearranged
 from checkers.transactions.orders.proof_builder import Argument
+from checkers.transactions.orders.propagation import OrderKind
 from checkers.transactions.orders.refinement import (
     Counterexample,
     OrderTheory,
@@ -56,13 +57,7 @@ from checkers.transactions.orders.refinement import (
     rests_on,
     vector_clocks_too_large,
 )
-from checkers.transactions.orders.saturation import (
-    Clocks,
-    OrderKind,
-    Saturated,
-    precedes,
-    saturated,
-)
+from checkers.transactions.orders.saturation import Clocks, Saturated, precedes, saturated
 from checkers.transactions.orders.schedule import scheduled
 from checkers.transactions.orders.subhistory import excerpt, of_the_whole
 from checkers.transactions.orders.subproblem import Component, Forbidden, Refutation

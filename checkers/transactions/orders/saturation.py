@@ -1,23 +1,16 @@
 """Everything that the known order forces, until nothing more follows: a graph of edges, each with its reason, and a
 clock for each event.
 
-For a read of key k by r from w and another writer u of k: if u precedes r, it precedes w (OVERWRITTEN); if w precedes
-u, so does r (OVERWRITES). At snapshot isolation writers of one key exclude each other: if one began before another
-committed, it committed before the other began (EXCLUSIVE). Where transactions take effect in different orders at
-different places, only the first rule holds. Sweeps over the graph in topological order apply the rules
-and carry clocks along, one place a chain for each event: the last event there that precedes it.
+Sweeps over the graph in topological order apply the rules of `propagation` and carry clocks along, one place a chain
+for each event: the last event there that precedes it. Chains in place of reachability of all pairs are ours.
 
 Sound always. It finds all that these rules force where every event is on a chain and all candidates are looked at,
 as `events` says when not. Even then what is left open need not have an answer.
-
-Source: the rules are those of Biswas, Enea, OOPSLA 2019, and of Tan et al., Cobra, OSDI 2020, for any order of
-versions, and of Huang et al., PolySI, VLDB 2023, for snapshots; clocks by chains instead of reachability of all pairs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -25,31 +18,26 @@ import numpy as np
 from checkers import search_budget
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Bool, Int32, Int64
-from checkers.transactions.evidence.proof import Because
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.orders.candidates import Candidates, candidates
-from checkers.transactions.orders.events import CODE, Accesses, Edges, Events
+from checkers.transactions.orders.events import Accesses, Edges, Events
+from checkers.transactions.orders.propagation import (
+    Forced,
+    OrderKind,
+    edges_of,
+    is_full,
+    note_exclusive,
+    note_overwrites,
+    note_overwritten,
+)
 from checkers.transactions.orders.strong_components import has_cycle
 from harness.compiled import compiled, inlined
-
-INITIALLY, OVERWRITTEN, OVERWRITES, EXCLUSIVE = (
-    CODE[because] for because in (Because.INITIAL, Because.OVERWRITTEN, Because.OVERWRITES, Because.EXCLUSIVE)
-)
 
 SWEEPS = 64
 """At most so many. It takes a few; a history that needs more is left with what they found."""
 
 NOTHING = -1
 AGAIN, DONE, CYCLE = range(3)
-
-
-class OrderKind(IntEnum):
-    """Which rules hold."""
-
-    TOTAL = 0
-    """All events have one order: OVERWRITTEN, OVERWRITES and EXCLUSIVE."""
-    PER_SITE = 1
-    """A transaction comes before those that see it, and takes effect for others when it may: OVERWRITTEN alone."""
 
 
 ONE_ORDER = int(OrderKind.TOTAL)
@@ -64,15 +52,6 @@ class Clocks(NamedTuple):
     """int32[events]: the chain of each event, or NO_CHAIN;"""
     place: Int32
     """and its place there, ascending."""
-
-
-class Found(NamedTuple):
-    """New edges."""
-
-    rows: Int32
-    """int32[6, room]: source, target, because, key, reader, writer."""
-    used: Int64
-    """int64[1]: how many there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +80,7 @@ def saturated(events: Events, orders: OrderKind) -> Saturated:
         known = Edges.joined(edges)
         first, targets = followers(known.source, known.target, events.size)
         found, ended = _swept(first, targets, clocks, events.accesses, open_writers, int(orders), events.width, room)
-        source, target, because, key, reader, writer = found
-        new = Edges(
-            source=source, target=target, because=because.astype(np.int8), key=key, reader=reader, writer=writer
-        )
-        edges = [known, new]
+        edges = [known, edges_of(found)]
         if ended != AGAIN or search_budget.is_over():
             break
     known = Edges.joined(edges)
@@ -125,7 +100,7 @@ def _swept(
     width: int,
     room: int,
 ) -> tuple[Int32, int]:
-    """New edges as rows of `Found`, and how it ended: with a CYCLE (at an edge that closes one, which is the last);
+    """New edges as rows of `Forced`, and how it ended: with a CYCLE (at an edge that closes one, which is the last);
     DONE, if the rules have seen complete clocks; or what it found asks for another sweep, AGAIN.
 
         T1 writes x = 1;  T2 writes x = 2, y = 1;  T3 reads y = 1, x = 1;  T4 reads x = 2
@@ -140,7 +115,7 @@ def _swept(
     for e in targets:
         waiting[e] += 1
     order = np.empty(size, dtype=np.int32)
-    found = Found(np.empty((6, room), dtype=np.int32), np.zeros(1, dtype=np.int64))
+    found = Forced(np.empty((6, room), dtype=np.int32), np.zeros(1, dtype=np.int64))
     changed = False
     at, ready = 0, 0
     for e in range(size):
@@ -171,7 +146,7 @@ def _swept(
 
 @inlined
 def _closes_cycle(
-    clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Found, orders: int, width: int, event: int
+    clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Forced, orders: int, width: int, event: int
 ) -> bool:
     """Adds the edges that what a transaction does at an event forces, until one closes a cycle."""
     t = event // width
@@ -193,59 +168,60 @@ def _closes_cycle(
 
 
 @inlined
-def _seen_forces(clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Found, t: int, read: int) -> bool:
+def _seen_forces(clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Forced, t: int, read: int) -> bool:
     """OVERWRITTEN: another writer of the key that t sees precedes the one that t reads from."""
     w, key = accesses.read_writer[read], accesses.read_key[read]
     for j in range(candidates.read_low[read], candidates.read_high[read]):
         u = accesses.writers[j]
         is_other = u != t and u != w
-        if not is_other or _is_full(found) or not precedes(clocks, u, t):
+        if not is_other or is_full(found) or not precedes(clocks, u, t):
             continue
-        if w == INITIAL:
-            _note(found, INITIAL, u, INITIALLY, -1, -1, -1)
-            _note(found, u, INITIAL, OVERWRITTEN, key, t, INITIAL)
-            return True
-        if is_open(clocks, u, w) and _add(clocks, found, u, w, OVERWRITTEN, key, t, w):
-            return True
+        if w == INITIAL or is_open(clocks, u, w):
+            note_overwritten(found, 1, key, t, w, u)
+            if w == INITIAL or _closes(clocks, found):
+                return True
     return False
 
 
 @inlined
 def _read_forces(
-    clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Found, t: int, read: int, width: int
+    clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Forced, t: int, read: int, width: int
 ) -> bool:
     """OVERWRITES: t, which reads from w, precedes what comes after w; OVERWRITTEN: what precedes t precedes w."""
     w, key, event = accesses.read_writer[read], accesses.read_key[read], t * width
     for j in range(candidates.read_low[read], candidates.read_high[read]):
         u = accesses.writers[j]
         is_other = u != t and u != w
-        if not is_other or _is_full(found):
+        if not is_other or is_full(found):
             continue
         done = u * width + width - 1
         overwrites = (w == INITIAL or precedes(clocks, w * width, done)) and is_open(clocks, event, done)
-        if overwrites and _add(clocks, found, event, done, OVERWRITES, key, t, w):
-            return True
+        if overwrites:
+            note_overwrites(found, width, key, t, w, u)
+            if _closes(clocks, found):
+                return True
         if w == INITIAL or not precedes(clocks, done, event) or not is_open(clocks, done, w * width):
             continue
-        if _add(clocks, found, done, w * width, OVERWRITTEN, key, t, w):
+        note_overwritten(found, width, key, t, w, u)
+        if _closes(clocks, found):
             return True
     return False
 
 
 @inlined
 def _write_forces(
-    clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Found, t: int, write: int, width: int
+    clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Forced, t: int, write: int, width: int
 ) -> bool:
     """EXCLUSIVE: another writer of the key that began before t committed committed before t began."""
     for j in range(candidates.write_low[write], candidates.write_high[write]):
         u = accesses.writers[j]
         done, begun = u * width + width - 1, t * width
-        if u == t or _is_full(found) or not precedes(clocks, u * width, begun + width - 1):
+        if u == t or is_full(found) or not precedes(clocks, u * width, begun + width - 1):
             continue
-        if is_open(clocks, done, begun) and _add(
-            clocks, found, done, begun, EXCLUSIVE, accesses.write_key[write], -1, -1
-        ):
-            return True
+        if is_open(clocks, done, begun):
+            note_exclusive(found, width, accesses.write_key[write], u, t)
+            if _closes(clocks, found):
+                return True
     return False
 
 
@@ -296,11 +272,9 @@ def is_open(clocks: Clocks, source: int, target: int) -> bool:
 
 
 @inlined
-def _add(
-    clocks: Clocks, found: Found, source: int, target: int, because: int, key: int, reader: int, writer: int
-) -> bool:
-    """Whether the edge closes a cycle; if not, it is carried along."""
-    _note(found, source, target, because, key, reader, writer)
+def _closes(clocks: Clocks, found: Forced) -> bool:
+    """Whether the edge that was found last closes a cycle; if not, it is carried along."""
+    source, target = found.rows[0, found.used[0] - 1], found.rows[1, found.used[0] - 1]
     if precedes(clocks, target, source):
         return True
     _carry(clocks, source, target)
@@ -321,17 +295,3 @@ def _carry(clocks: Clocks, source: int, target: int) -> bool:
         news = True
     clocks.news[target] |= news
     return news
-
-
-@inlined
-def _is_full(found: Found) -> bool:
-    """There may be two more edges."""
-    return bool(found.used[0] + 2 > found.rows.shape[1])
-
-
-@inlined
-def _note(found: Found, source: int, target: int, because: int, key: int, reader: int, writer: int) -> None:
-    rows, at = found.rows, found.used[0]
-    rows[0, at], rows[1, at], rows[2, at] = source, target, because
-    rows[3, at], rows[4, at], rows[5, at] = key, reader, writer
-    found.used[0] = at + 1

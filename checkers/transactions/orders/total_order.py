@@ -43,6 +43,7 @@ from checkers.transactions.orders.order_constraints import (
     refuted_by_cases,
 )
 from checkers.transactions.orders.order_search import FEW_STEPS, rearranged
+from checkers.transactions.orders.propagation import OrderKind
 from checkers.transactions.orders.refinement import (
     Counterexample,
     OrderTheory,
@@ -53,7 +54,7 @@ from checkers.transactions.orders.refinement import (
     rests_on,
     vector_clocks_too_large,
 )
-from checkers.transactions.orders.saturation import OrderKind, saturated
+from checkers.transactions.orders.saturation import saturated
 from checkers.transactions.orders.schedule import explains, scheduled
 from checkers.verdict import Verdict
 

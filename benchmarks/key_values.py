@@ -19,9 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
-from checkers.verdict import Verdict
 from stormproof.session.check_spec import of_model, read
 
 

@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from measured import measured
 
+from checkers.api.plan import CheckRequest, Engine
 from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
-from checkers.plan import CheckRequest, Engine
 from harness.record.history import history_schema
 
 VALUE = pa.struct(

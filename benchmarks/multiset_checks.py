@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from log_check import ROW_GROUP_ROWS, TYPES, make_engine, names_column
 from measured import measured
 
-from checkers.multiset.rows import ELEMENTS
-from checkers.plan import CheckRequest
+from checkers.api.plan import CheckRequest
+from checkers.elements.rows import ELEMENTS
 from harness.record.history import history_schema
 from stormproof.session.check_spec import checker_for
 

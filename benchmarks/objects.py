@@ -29,12 +29,12 @@ import pyarrow.parquet as pq
 from log_check import ROW_GROUP_ROWS, TYPES, names_column
 from measured import measured
 
+from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import NONE, Bool, Int8, Int64
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.deciders.spans import Ordered, Spans
 from checkers.linearizable.values import NEVER
-from checkers.plan import CheckRequest
 from harness.compiled import compiled
 from harness.record.history import history_schema
 

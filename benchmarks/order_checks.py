@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from log_check import ROW_GROUP_ROWS, make_engine
 from measured import measured
 
-from checkers.plan import CheckRequest
+from checkers.api.plan import CheckRequest
 from checkers.transactions.history.micro_operations import MICRO_OPERATION
 from harness.record.history import history_schema
 from stormproof.session.check_spec import checker_for

@@ -22,9 +22,9 @@ from log_check import ROW_GROUP_ROWS, TYPES, make_engine, names_column
 from measured import measured
 from objects import INFO, OK, SCHEMA, VALUE, timeline
 
+from checkers.api.plan import CheckRequest
 from checkers.kernels.columns import NONE, Int8, Int64
 from checkers.linearizable import MODELS, Linearizable
-from checkers.plan import CheckRequest
 from harness.compiled import compiled
 
 FUNCTIONS = ("read", "write")

@@ -18,8 +18,8 @@ from log_check import make_engine
 from measured import measured
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation, write
 
+from checkers.api.plan import CheckRequest
 from checkers.history_batches import history_rows
-from checkers.plan import CheckRequest
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.model.lattice import model_named

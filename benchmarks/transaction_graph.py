@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 from log_check import make_engine
 from measured import measured
 
+from checkers.api.plan import Dataset, Engine
 from checkers.kernels.columns import OK
-from checkers.plan import Dataset, Engine
 from checkers.transactions.elle.edges import EDGES, NODES, Dependency
 from checkers.transactions.elle.graph.search import cycles
 from harness.record.history import history_schema

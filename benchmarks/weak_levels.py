@@ -14,9 +14,9 @@ import argparse
 import transaction_stores as stores
 from measured import measured
 
+from checkers.api.verdict import Verdict
 from checkers.transactions.history.committed import Committed
 from checkers.transactions.orders.weak.levels import LEVELS, weak_levels
-from checkers.verdict import Verdict
 
 KEYS = {"live": stores.Keys(), "retired": stores.RETIRED}
 

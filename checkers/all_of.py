@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from checkers.plan import Checker, CheckRequest, Engine
+from checkers.api.plan import Checker, CheckRequest, Engine
+from checkers.api.verdict import CheckerResult, merge
 from checkers.prefix import Finals, finals_of
-from checkers.verdict import CheckerResult, merge
 from harness.record.meaning import Meaning
 
 

@@ -18,17 +18,17 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.evidence import Evidence
+from checkers.api.plan import Checker, CheckRequest, Engine
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.completions import CompletionEchoes
 from checkers.deadline_engine import EngineInTime
-from checkers.evidence import Evidence
 from checkers.history_batches import encoded
 from checkers.kernels.columns import Bool, Int64, codes
-from checkers.plan import Checker, CheckRequest, Engine
 from checkers.run import check_history
 from checkers.search_budget import Searches
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
-from checkers.verdict import CheckerResult, Verdict
 from harness.operation import NEMESIS
 from harness.record.history import MalformedHistory
 

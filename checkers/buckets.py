@@ -7,8 +7,8 @@ from functools import partial
 
 import pyarrow as pa
 
+from checkers.api.plan import CheckRequest, Dataset, Engine
 from checkers.history_batches import history_rows
-from checkers.plan import CheckRequest, Dataset, Engine
 
 BUCKET_ROWS = 400_000
 """Rows of a history for each bucket; a kernel's memory is a small multiple of that, whatever the history's size."""

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from checkers.api.plan import Dataset, Kernel, Matching
 from checkers.engine_wrapper import EngineAround
-from checkers.plan import Dataset, Kernel, Matching
 from checkers.search_budget import TimeIsUp, require_time, searching_until
 
 T = TypeVar("T")

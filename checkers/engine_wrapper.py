@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from checkers.api.plan import Dataset, Engine, Kernel, Matching
 from checkers.history_batches import Source
-from checkers.plan import Dataset, Engine, Kernel, Matching
 from harness.record.history import COLUMNS
 
 

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from checkers.anomaly import Anomaly
-from checkers.excuses import Excuses
-from checkers.findings import judge, summary_by_span
-from checkers.plan import CheckRequest, Engine, RunUnderCheck
-from checkers.verdict import AnomalySummary, CheckerResult
+from checkers.api.anomaly import Anomaly
+from checkers.api.excuses import Excuses
+from checkers.api.findings import judge, summary_by_span
+from checkers.api.plan import CheckRequest, Engine, RunUnderCheck
+from checkers.api.verdict import AnomalySummary, CheckerResult
 from harness.record.facts import Breach
 from harness.record.meaning import Meaning
 

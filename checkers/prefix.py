@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from checkers.verdict import AnomalySummary, CheckerResult
+from checkers.api.verdict import AnomalySummary, CheckerResult
 
 Finals = Mapping[str, frozenset[str]]
 """Name -> under which other names the whole may tell it."""

@@ -26,11 +26,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Anomaly
-from checkers.excuses import Excuses
-from checkers.findings import judge, summary_by_span
-from checkers.plan import CheckRequest, Engine
-from checkers.verdict import CheckerResult
+from checkers.api.anomaly import Anomaly
+from checkers.api.excuses import Excuses
+from checkers.api.findings import judge, summary_by_span
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import CheckerResult
 from harness.record.meaning import Meaning
 from harness.record.steady_spans import SteadySpan
 

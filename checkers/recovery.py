@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from checkers.anomaly import Anomaly
-from checkers.findings import judge
-from checkers.plan import CheckRequest, Engine, RunUnderCheck
-from checkers.verdict import AnomalySummary, CheckerResult
+from checkers.api.anomaly import Anomaly
+from checkers.api.findings import judge
+from checkers.api.plan import CheckRequest, Engine, RunUnderCheck
+from checkers.api.verdict import AnomalySummary, CheckerResult
 from harness.record.meaning import Meaning
 
 

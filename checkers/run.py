@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from checkers.api.plan import Checker, CheckRequest, Engine
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.asked import in_full
 from checkers.history_batches import encoded
-from checkers.plan import Checker, CheckRequest, Engine
 from checkers.search_budget import TimeIsUp
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, require_history
 from harness.record.meaning import Meaning
 

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.tallies import BINS, bins_of, lowest_of_bin
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import INVOKE, OK, TYPES, Int64, codes, whole
 from checkers.kernels.hashing import bucket_of, mixed
-from checkers.plan import CheckRequest, Engine
-from checkers.tallies import BINS, bins_of, lowest_of_bin
-from checkers.verdict import CheckerResult, Verdict
 from harness.operation import NEMESIS
 from harness.record.history import NO_PARTNER, pairs_of_clients
 from harness.record.meaning import Meaning

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.evidence import Evidence
+from checkers.api.plan import Checker, CheckRequest, Dataset, Engine
+from checkers.api.verdict import AnomalySummary, CheckerResult
 from checkers.completions import CompletionEchoes, Fills, with_member
 from checkers.engine_wrapper import EngineAround
-from checkers.evidence import Evidence
 from checkers.history_batches import Source
 from checkers.kernels.columns import Bool, Int64, member, whole
-from checkers.plan import Checker, CheckRequest, Dataset, Engine
 from checkers.vacuity import Vacuity
-from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.history import COLUMNS
 from harness.record.meaning import Meaning
 

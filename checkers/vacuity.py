@@ -25,11 +25,11 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from checkers.evidence import Evidence, looked_at
+from checkers.api.evidence import Evidence, looked_at
+from checkers.api.plan import CheckRequest, Engine, RunUnderCheck
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.history_batches import Source, batches
 from checkers.kernels.columns import TYPES, Int64, codes, whole
-from checkers.plan import CheckRequest, Engine, RunUnderCheck
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.fault_log import QUORUM
 from harness.record.meaning import Meaning
 

@@ -45,7 +45,7 @@ class Workload:
     functions: tuple[str, ...]
     """Every `f` that its operations may have."""
     checkers: Callable[[Any], Mapping[str, Any]]
-    """From its settings: name -> checkers.plan.Checker."""
+    """From its settings: name -> checkers.api.plan.Checker."""
     settings_type: type = NoSettings
     """A frozen dataclass with what `--set` takes, of the generator and of the checkers."""
     require_runnable: Callable[[Any], None] = any_settings
@@ -63,7 +63,7 @@ class Workload:
     repeats: tuple[Any, ...] = ()
     """checkers.completions.CompletionEchoes: what completions may only repeat of what was asked."""
     evidence: tuple[Any, ...] = ()
-    """checkers.evidence.Evidence: operations that could contradict it; a history without any proves nothing."""
+    """checkers.api.evidence.Evidence: operations that could contradict it; a history without any proves nothing."""
     generator: Callable[[Any, Seed, int], Generator] | None = None
     """(settings, seed, concurrency) -> the storm's client operations, endless; the caller staggers them and limits the
     time. None for a workload that only judges."""

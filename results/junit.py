@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from checkers.verdict import CheckerResult, Verdict
+from checkers.api.verdict import CheckerResult, Verdict
 from harness.printable import printable
 from results.output import write
 

@@ -33,8 +33,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from checkers.anomaly import Anomaly
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict, accepted, excused, found
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import AnomalySummary, CheckerResult, Verdict, accepted, excused, found
 from harness.reading import json_kept
 from harness.record.meaning import Meaning
 from harness.record.run_directory import RunDirectory

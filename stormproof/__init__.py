@@ -24,31 +24,31 @@ from typing import TYPE_CHECKING, Any
 from stormproof.packages import require_own_packages
 
 if TYPE_CHECKING:
-    from checkers.anomaly import Anomaly as Anomaly
+    from checkers.api.anomaly import Anomaly as Anomaly
+    from checkers.api.evidence import Evidence as Evidence
+    from checkers.api.evidence import any_ok as any_ok
+    from checkers.api.findings import FINDINGS as FINDINGS
+    from checkers.api.findings import Example as Example
+    from checkers.api.findings import Findings as Findings
+    from checkers.api.findings import gathered_findings as gathered_findings
+    from checkers.api.findings import judge as judge
+    from checkers.api.per_key import PairedOperation as PairedOperation
+    from checkers.api.per_key import finding as finding
+    from checkers.api.per_key import per_key as per_key
+    from checkers.api.plan import Checker as Checker
+    from checkers.api.plan import CheckRequest as CheckRequest
+    from checkers.api.plan import Dataset as Dataset
+    from checkers.api.plan import Engine as Engine
+    from checkers.api.verdict import AnomalySummary as AnomalySummary
+    from checkers.api.verdict import CheckerResult as CheckerResult
+    from checkers.api.verdict import Verdict as Verdict
     from checkers.completions import CompletionEchoes as CompletionEchoes
     from checkers.completions import members as members
-    from checkers.evidence import Evidence as Evidence
-    from checkers.evidence import any_ok as any_ok
-    from checkers.findings import FINDINGS as FINDINGS
-    from checkers.findings import Example as Example
-    from checkers.findings import Findings as Findings
-    from checkers.findings import gathered_findings as gathered_findings
-    from checkers.findings import judge as judge
     from checkers.linearizable.model import ANYTHING as ANYTHING
     from checkers.linearizable.model import Call as Call
     from checkers.linearizable.model import Model as Model
     from checkers.linearizable.model import always as always
     from checkers.linearizable.model import reading as reading
-    from checkers.per_key import PairedOperation as PairedOperation
-    from checkers.per_key import finding as finding
-    from checkers.per_key import per_key as per_key
-    from checkers.plan import Checker as Checker
-    from checkers.plan import CheckRequest as CheckRequest
-    from checkers.plan import Dataset as Dataset
-    from checkers.plan import Engine as Engine
-    from checkers.verdict import AnomalySummary as AnomalySummary
-    from checkers.verdict import CheckerResult as CheckerResult
-    from checkers.verdict import Verdict as Verdict
     from harness.abilities import Elastic as Elastic
     from harness.bounds import Bounds as Bounds
     from harness.client import Client as Client
@@ -140,14 +140,14 @@ if TYPE_CHECKING:
     from system_under_test.runtime.host import Host as Host
 
 _NAMES = {
-    "checkers.anomaly": ("Anomaly",),
-    "checkers.evidence": ("Evidence", "any_ok"),
-    "checkers.findings": ("FINDINGS", "Example", "Findings", "gathered_findings", "judge"),
+    "checkers.api.anomaly": ("Anomaly",),
+    "checkers.api.evidence": ("Evidence", "any_ok"),
+    "checkers.api.findings": ("FINDINGS", "Example", "Findings", "gathered_findings", "judge"),
     "checkers.linearizable.model": ("ANYTHING", "Call", "Model", "always", "reading"),
-    "checkers.per_key": ("PairedOperation", "finding", "per_key"),
-    "checkers.plan": ("CheckRequest", "Checker", "Dataset", "Engine"),
+    "checkers.api.per_key": ("PairedOperation", "finding", "per_key"),
+    "checkers.api.plan": ("CheckRequest", "Checker", "Dataset", "Engine"),
     "checkers.completions": ("CompletionEchoes", "members"),
-    "checkers.verdict": ("AnomalySummary", "CheckerResult", "Verdict"),
+    "checkers.api.verdict": ("AnomalySummary", "CheckerResult", "Verdict"),
     "harness.abilities": ("Elastic",),
     "harness.bounds": ("Bounds",),
     "harness.client": ("Client",),

@@ -42,7 +42,7 @@ ARROWS = {
     "checkers": ("checkers", *RECORD, "harness.compiled", *LEAVES),
     "checkers.linearizable.replay": ("checkers.linearizable.replay", "harness.printable"),
     "checkers.transactions.verify": ("checkers.transactions.verify", "harness.printable"),
-    "results": ("results", *RECORD, "checkers.verdict", "checkers.anomaly", *LEAVES),
+    "results": ("results", *RECORD, "checkers.api.verdict", "checkers.api.anomaly", *LEAVES),
     "system_under_test": COMMON_TO_OUR_SYSTEMS,
     "system_under_test.rocketmq": ("system_under_test.rocketmq", *COMMON_TO_OUR_SYSTEMS),
 }

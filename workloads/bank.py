@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from checkers.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
+from checkers.api.evidence import shows_members
+from checkers.api.plan import Checker
 from checkers.completions import members
-from checkers.evidence import shows_members
-from checkers.plan import Checker
+from checkers.elements.bank import TRANSFER_AND_BALANCES, BankChecker, Overdraft
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
 from harness.generator import Generator, drawn, invoke

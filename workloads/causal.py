@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from checkers.api.evidence import any_ok, reading
+from checkers.api.plan import Checker
 from checkers.causal.checker import CAUSAL_OPERATIONS, CausalChecker
 from checkers.completions import members, parts, remembered
-from checkers.evidence import any_ok, reading
-from checkers.plan import Checker
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
 from harness.generator import Generator, drawn, invoke

@@ -6,10 +6,10 @@ run.
 
 from __future__ import annotations
 
+from checkers.api.evidence import shows_a_value, shows_members
 from checkers.completions import members
-from checkers.evidence import shows_a_value, shows_members
-from checkers.multiset.causal_reverse import CausalReverseChecker
-from checkers.multiset.rows import ELEMENTS
+from checkers.elements.causal_reverse import CausalReverseChecker
+from checkers.elements.rows import ELEMENTS
 from harness.workload import Workload
 
 WORKLOAD = Workload(

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.plan import Checker
+from checkers.api.plan import Checker
 from checkers.strand import EvidenceOfStrand, OfStrand, repeats_in_all
 from harness.bounds import fitting
 from harness.errors import UsageError

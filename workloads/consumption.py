@@ -24,9 +24,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+from checkers.api.plan import Checker
 from checkers.consumption import ConsumptionChecker, Mode, Model
 from checkers.consumption.rows import CONSUMPTION, EVIDENCE, REPEATS
-from checkers.plan import Checker
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import UsageError

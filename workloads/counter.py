@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from checkers.api.evidence import shows_a_value
+from checkers.api.plan import Checker
 from checkers.completions import members
-from checkers.counter import CounterChecker, CounterReads
-from checkers.evidence import shows_a_value
-from checkers.multiset.rows import ELEMENTS
-from checkers.plan import Checker
+from checkers.elements.counter import CounterChecker, CounterReads
+from checkers.elements.rows import ELEMENTS
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
 from harness.generator import Generator, drawn, invoke

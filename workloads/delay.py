@@ -1,7 +1,7 @@
 """Delayed messages: what is due later is delivered then, and not before.
 
 Operations: `send` {message, due}, `take-back` {message} and `deliver` {messages, places}; what they promise says
-`checkers/delay.py`. It is judged, not run.
+`checkers/elements/delay.py`. It is judged, not run.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from checkers.api.evidence import any_ok
+from checkers.api.plan import Checker
 from checkers.completions import members
-from checkers.delay import DELAYED, DelayChecker
-from checkers.evidence import any_ok
-from checkers.plan import Checker
+from checkers.elements.delay import DELAYED, DelayChecker
 from harness.bounds import INT64
 from harness.workload import Workload
 

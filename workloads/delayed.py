@@ -28,11 +28,11 @@ from typing import Annotated
 import pyarrow as pa
 
 from checkers.all_of import Conjunction
+from checkers.api.evidence import any_ok
+from checkers.api.plan import Checker
 from checkers.completions import members
-from checkers.delay import DelayChecker, Terms
-from checkers.evidence import any_ok
-from checkers.multiset.queue import QueueChecker
-from checkers.plan import Checker
+from checkers.elements.delay import DelayChecker, Terms
+from checkers.elements.queue import QueueChecker
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
 from harness.generator import (

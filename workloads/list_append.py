@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from checkers.api.evidence import reading
+from checkers.api.plan import Checker
 from checkers.completions import parts
-from checkers.evidence import reading
-from checkers.plan import Checker
 from checkers.transactions.checker import ListAppend
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel

@@ -20,10 +20,10 @@ from typing import Annotated
 
 import pyarrow as pa
 
+from checkers.api.evidence import Evidence
+from checkers.api.plan import Checker
 from checkers.completions import members
-from checkers.evidence import Evidence
 from checkers.linearizable import MODELS, Linearizable
-from checkers.plan import Checker
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import ErrorCode

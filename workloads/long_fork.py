@@ -6,9 +6,9 @@ of several registers at one moment. In a run the registers come in pairs: both a
 
 from __future__ import annotations
 
-from checkers.causal.long_fork import LongForkChecker
+from checkers.api.evidence import reading
 from checkers.completions import parts
-from checkers.evidence import reading
+from checkers.elements.long_fork import LongForkChecker
 from checkers.transactions.history.micro_operations import TRANSACTION
 from harness.draw import Draw
 from harness.generator import Generator, as_generator, drawn, invoke

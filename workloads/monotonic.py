@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from checkers.evidence import any_ok
-from checkers.monotonic import READ_VALUES, MonotonicChecker
+from checkers.api.evidence import any_ok
+from checkers.elements.monotonic import READ_VALUES, MonotonicChecker
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.generator import Generator, as_generator, drawn, invoke

@@ -1,7 +1,8 @@
 """Messages that a group of consumers pops: each comes until it is acknowledged, never too soon, and never after that.
 
-Operations: `send`, `pop`, `ack`, `change`, `drain` and `dead-letters`; what they promise says `checkers/pop.py`. Every
-message is a number that is sent once; the key of a send is the queue it goes to, and a pop takes from any.
+Operations: `send`, `pop`, `ack`, `change`, `drain` and `dead-letters`; what they promise says
+`checkers/elements/pop.py`. Every message is a number that is sent once; the key of a send is the queue it goes to, and
+a pop takes from any.
 
 A process acknowledges what it was given, one message after the other, but for some: these come again. Of some it
 changes the invisible time, to a shorter or a longer one, mostly before it acknowledges and sometimes too late. At the
@@ -9,7 +10,7 @@ end of a run all processes pop and acknowledge until nothing has come for longer
 a `drain` that finds nothing says that all that was left has come.
 
 With `orderly` all pops are in order, and say where what they give out lies; what that promises says
-`checkers/pop_order.py`.
+`checkers/elements/pop_order.py`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from checkers.all_of import Conjunction
+from checkers.api.evidence import shows_members
+from checkers.api.plan import Checker
 from checkers.completions import members, remembered
-from checkers.evidence import shows_members
-from checkers.plan import Checker
-from checkers.pop import FUNCTIONS, POPPED, PopChecker
-from checkers.pop_order import PopOrderChecker
+from checkers.elements.pop import FUNCTIONS, POPPED, PopChecker
+from checkers.elements.pop_order import PopOrderChecker
 from harness.bounds import INT64, Bounds
 from harness.draw import Draw
 from harness.generator import PENDING, Context, Emission, Generator, invoke

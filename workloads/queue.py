@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from checkers.api.evidence import any_ok
+from checkers.api.plan import Checker
 from checkers.completions import members
-from checkers.evidence import any_ok
-from checkers.multiset.order import Order
-from checkers.multiset.queue import Delivery, QueueChecker
-from checkers.multiset.rows import ELEMENTS
-from checkers.plan import Checker
+from checkers.elements.order import Order
+from checkers.elements.queue import Delivery, QueueChecker
+from checkers.elements.rows import ELEMENTS
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.generator import Generator, drawn, invoke

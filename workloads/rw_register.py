@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from checkers.api.evidence import reading
+from checkers.api.plan import Checker
 from checkers.completions import parts
-from checkers.evidence import reading
-from checkers.plan import Checker
 from checkers.transactions.checker import Levels, RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from checkers.api.evidence import any_ok
+from checkers.api.plan import Checker
 from checkers.completions import members
-from checkers.evidence import any_ok
-from checkers.multiset.rows import ELEMENTS
-from checkers.multiset.set import Reads, SetChecker
-from checkers.plan import Checker
+from checkers.elements.rows import ELEMENTS
+from checkers.elements.set import Reads, SetChecker
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.generator import Generator, drawn, invoke

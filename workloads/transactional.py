@@ -20,11 +20,11 @@ from typing import Annotated
 
 import pyarrow as pa
 
+from checkers.api.evidence import any_ok
+from checkers.api.plan import Checker
 from checkers.completions import members
-from checkers.evidence import any_ok
-from checkers.multiset.queue import QueueChecker
-from checkers.multiset.rows import ELEMENTS
-from checkers.plan import Checker
+from checkers.elements.queue import QueueChecker
+from checkers.elements.rows import ELEMENTS
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.generator import Generator, concat, drawn, invoke, stagger, time_limit

@@ -5,9 +5,9 @@ Operation (key: the source of ids): `generate` {}: ok with an id that is now the
 
 from __future__ import annotations
 
-from checkers.evidence import shows_a_value
-from checkers.multiset.rows import ELEMENTS
-from checkers.multiset.unique_ids import UniqueIdsChecker
+from checkers.api.evidence import shows_a_value
+from checkers.elements.rows import ELEMENTS
+from checkers.elements.unique_ids import UniqueIdsChecker
 from harness.generator import Generator, as_generator, invoke, repeat
 from harness.operation import Operation
 from harness.seed import Seed

@@ -22,7 +22,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import blown_and_judged
 from stormproof.session import registry

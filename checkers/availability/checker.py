@@ -27,15 +27,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.findings import FINDINGS, gathered_findings, judge
+from checkers.api.plan import CheckRequest, Dataset, Engine, RunUnderCheck
+from checkers.api.tallies import lowest_of_bin
+from checkers.api.verdict import CheckerResult
 from checkers.availability.outages import ANY_FAULT, TALLY, UNFINISHED, Lasting, slow_recoveries, tallied
 from checkers.availability.runs import BY, COLUMNS, LOOSE, RUNS, Watch, joined_runs, loose_ends, runs_of
 from checkers.buckets import bucket_count
 from checkers.faults import NO_FAULT, Faults
-from checkers.findings import FINDINGS, gathered_findings, judge
 from checkers.history_batches import history_rows
-from checkers.plan import CheckRequest, Dataset, Engine, RunUnderCheck
-from checkers.tallies import lowest_of_bin
-from checkers.verdict import CheckerResult
 from harness.record.meaning import Meaning
 
 LASTING_SUCCESSES = 3

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.api.findings import Example, Findings
+from checkers.api.tallies import bins_of
+from checkers.api.verdict import EXAMPLES
 from checkers.availability.runs import BY, CLIENT
 from checkers.faults import NO_FAULT, Faults
-from checkers.findings import Example, Findings
 from checkers.kernels.columns import Bool, Int64, run_starts, witness_order
-from checkers.tallies import bins_of
-from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 
 ANY_FAULT = -2

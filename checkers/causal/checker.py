@@ -40,6 +40,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.api.findings import FINDINGS, Example, Findings, gathered_findings, judge
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import EXAMPLES, CheckerResult
 from checkers.buckets import bucket_count
 from checkers.causal.accesses import Accesses, dense
 from checkers.causal.causality import (
@@ -58,14 +61,11 @@ from checkers.causal.causality import (
 )
 from checkers.causal.spans import TXN, spans_schema, transactions
 from checkers.causal.uses import USES, unexplained_reads, uses_of_registers
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import INFO, OK, Bool, Int64, codes, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed_column
-from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.transactions.history.micro_operations import MICRO_OPERATION
-from checkers.verdict import EXAMPLES, CheckerResult
 from harness.record.meaning import Meaning
 
 BESIDE = ("position", "link")

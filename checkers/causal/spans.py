@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.api.plan import CheckRequest, Dataset, Engine
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import INFO, INVOKE, OK, TYPES, Int64, codes, member
 from checkers.kernels.hashing import bucket_of, mixed
-from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.transactions.history.micro_operations import TRANSACTION
 from harness.operation import NEMESIS
 from harness.record.history import NO_PARTNER, pairs

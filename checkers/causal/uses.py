@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.findings import Example, Findings
+from checkers.api.findings import Example, Findings
+from checkers.api.verdict import EXAMPLES
+from checkers.elements.rows import KEY, SPANS, ElementGroups, element_groups
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
 from checkers.kernels.hashing import bucket_of, mixed_column
-from checkers.multiset.rows import KEY, SPANS, ElementGroups, element_groups
 from checkers.transactions.history.micro_operations import R, W, micro_operations
-from checkers.verdict import EXAMPLES
 
 USES = SPANS.set(SPANS.get_field_index("key"), pa.field("key", pa.string()))
 """One row a write, whatever became of it, and a value that an ok transaction read: `key` is the register, `element` the

@@ -46,17 +46,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.excuses import Excuses
+from checkers.api.findings import FINDINGS, gathered_findings, judge, summary_by_span
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import AnomalySummary, CheckerResult
 from checkers.buckets import bucket_count
 from checkers.consumption import messages, queues
 from checkers.consumption.meanings import MEANINGS
 from checkers.consumption.rows import Consumers, Mode, Model, consumers
-from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, gathered_findings, judge, summary_by_span
 from checkers.history_batches import history_rows
-from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
-from checkers.verdict import AnomalySummary, CheckerResult
 from harness.record.meaning import Meaning
 
 REASONS = 10

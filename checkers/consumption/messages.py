@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.excuses import Excuses
+from checkers.api.findings import Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.consumption.rows import (
     CONSUME,
     DEAD_LETTERS,
@@ -20,11 +23,8 @@ from checkers.consumption.rows import (
     Model,
     Rows,
 )
-from checkers.excuses import Excuses
-from checkers.findings import Example, Findings
 from checkers.kernels.columns import FAIL, INVOKE, NONE, OK, Bool, Int64, codes, integers, member, witness_order
 from checkers.kernels.hashing import bucket_of, mixed
-from checkers.verdict import EXAMPLES
 
 ASKED, ACKED, REFUSED, GIVEN, CAME_BACK, CONSUMED, FAILED, DEAD = range(8)
 """Of a message: its send began, succeeded, failed; it was given to a consumer, from a retry queue; it was finished with

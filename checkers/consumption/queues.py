@@ -10,6 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.excuses import Excuses
+from checkers.api.findings import Example, Findings, said_of
+from checkers.api.verdict import EXAMPLES
 from checkers.consumption.rows import (
     COMMITTED,
     CONSUME,
@@ -24,10 +27,7 @@ from checkers.consumption.rows import (
     Model,
     Rows,
 )
-from checkers.excuses import Excuses
-from checkers.findings import Example, Findings, said_of
 from checkers.kernels.columns import INVOKE, NONE, OK, Int64, codes, integers, member, witness_order
-from checkers.verdict import EXAMPLES
 
 PLACE, GIVEN, FINISHED, DONE, COMMIT = range(5)
 """Of a queue: an acknowledged send names an offset; a consumer was given it, finished it in some way or for good; has

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from checkers.api.evidence import shows_members
+from checkers.api.plan import Engine
 from checkers.completions import members
-from checkers.evidence import shows_members
 from checkers.history_batches import Source
 from checkers.kernels.columns import OK, TYPES, Int32, Int64, codes, elements, integers, member, translated
-from checkers.plan import Engine
 
 MESSAGES = pa.list_(
     pa.struct([("message", pa.int64()), ("queue", pa.string()), ("offset", pa.int64()), ("tries", pa.int64())])

@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 
+from checkers.api.plan import Dataset, Kernel, Matching
 from checkers.buckets import bucket_count
 from checkers.history_batches import (
     Source,
@@ -32,7 +33,6 @@ from checkers.history_batches import (
 )
 from checkers.kernels.grouping import groups, partitions
 from checkers.kernels.packing import joined, packed
-from checkers.plan import Dataset, Kernel, Matching
 from harness.record.history import COLUMNS
 
 T = TypeVar("T")

@@ -34,10 +34,13 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.api.evidence import Evidence
+from checkers.api.findings import FINDINGS, gathered_findings, judge
+from checkers.api.plan import CheckRequest, Dataset, Engine
+from checkers.api.tallies import Tally
+from checkers.api.verdict import CheckerResult
 from checkers.buckets import bucket_count
 from checkers.certified import CertifiedHistory
-from checkers.evidence import Evidence
-from checkers.findings import FINDINGS, gathered_findings, judge
 from checkers.history_batches import Source, history_rows
 from checkers.kernels.columns import whole
 from checkers.linearizable.evidence.failed_attempts import with_failed_attempts
@@ -46,11 +49,8 @@ from checkers.linearizable.model import Model
 from checkers.linearizable.object_findings import OBJECTS, ORDERS, object_findings, object_orders
 from checkers.linearizable.registers import findings as registers
 from checkers.linearizable.searches import NONLINEARIZABLE, UNDECIDED_OBJECT, UNSEARCHED
-from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.search_budget import Searches
-from checkers.tallies import Tally
-from checkers.verdict import CheckerResult
 from harness.record.meaning import Meaning
 
 CONFIGURATIONS = 3_000_000

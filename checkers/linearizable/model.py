@@ -25,7 +25,7 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-from checkers.evidence import Evidence
+from checkers.api.evidence import Evidence
 from checkers.linearizable.deciders.spans import Decider
 from checkers.linearizable.values import frozen, render
 

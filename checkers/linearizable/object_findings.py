@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import MALFORMED, Example, Findings
+from checkers.api.findings import MALFORMED, Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import Int64, codes
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered
 from checkers.linearizable.evidence.contradicted import contradicted
@@ -20,7 +21,6 @@ from checkers.linearizable.question import Question, asked
 from checkers.linearizable.search.parts import order_of_parts, parts
 from checkers.linearizable.searches import NONLINEARIZABLE, Bounds, OpenObject, meaningless, searches
 from checkers.search_budget import Searches
-from checkers.verdict import EXAMPLES
 
 OBJECTS = "objects"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from checkers.findings import MALFORMED, Example, said_of
+from checkers.api.findings import MALFORMED, Example, said_of
 from checkers.kernels.columns import Int64
 from checkers.linearizable.evidence.surroundings import Operations, longest_prefix, surroundings
 from checkers.linearizable.evidence.window import UnorderableWindow, window

@@ -49,11 +49,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.excuses import Excuses
+from checkers.api.findings import FINDINGS, gathered_findings, judge
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import EXAMPLES, AnomalySummary, CheckerResult
 from checkers.buckets import bucket_count
-from checkers.excuses import Excuses
 from checkers.faults import Faults
-from checkers.findings import FINDINGS, gathered_findings, judge
 from checkers.history_batches import history_rows
 from checkers.log.consumers import STEPPED, STEPS, consumer_jumps, consumer_steps
 from checkers.log.final_reads import FinalReads, final_reads
@@ -67,8 +69,6 @@ from checkers.log.precommitted import precommitted_reads
 from checkers.log.queue_dependencies import Writes
 from checkers.log.rows import COLUMNS
 from checkers.log.transaction_cycles import transaction_cycles
-from checkers.plan import CheckRequest, Engine
-from checkers.verdict import EXAMPLES, AnomalySummary, CheckerResult
 
 LOST = frozenset({"lost-write", "unseen"})
 REASONS = 10

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.excuses import Excuses
-from checkers.findings import Example, Findings
+from checkers.api.excuses import Excuses
+from checkers.api.findings import Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import Bool, Int64, run_starts, witness_order
 from checkers.log.final_reads import FinalReads
 from checkers.log.places import FINAL_FACT
-from checkers.verdict import EXAMPLES
 
 
 class Conflicts:

@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
+from checkers.api.findings import FINDINGS, Example, Findings, gathered_findings, judge
+from checkers.api.plan import CheckRequest, Engine, RunUnderCheck
+from checkers.api.verdict import EXAMPLES, CheckerResult
 from checkers.kernels.columns import codes
 from checkers.log.final_reads import FinalReads, final_reads
-from checkers.plan import CheckRequest, Engine, RunUnderCheck
-from checkers.verdict import EXAMPLES, CheckerResult
 from harness.record.meaning import Meaning
 
 MEANINGS: Mapping[str, Meaning] = {

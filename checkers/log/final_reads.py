@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.plan import Engine
 from checkers.history_batches import Source
 from checkers.kernels.columns import FAIL, INFO, NONE, OK, Bool, Int32, Int64, codes, translated, whole
 from checkers.log.rows import (
@@ -31,7 +32,6 @@ from checkers.log.rows import (
     sends,
     with_parts,
 )
-from checkers.plan import Engine
 
 TALLIED = (
     "type",

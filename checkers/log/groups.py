@@ -14,15 +14,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, Example, Findings
+from checkers.api.excuses import Excuses
+from checkers.api.findings import FINDINGS, Example, Findings
+from checkers.api.plan import Dataset, Engine
+from checkers.api.verdict import EXAMPLES
 from checkers.history_batches import Source
 from checkers.kernels.columns import NONE, OK, Int64, codes, integers, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.final_reads import FinalReads
 from checkers.log.rows import COLUMNS, FINAL_POLL, POLL, is_ok_poll, operation_codes, reads
-from checkers.plan import Dataset, Engine
-from checkers.verdict import EXAMPLES
 
 RESUMED = ("index", "type", "f", "key", "value.group", "value.resumed")
 """The columns of a history that show who resumed where."""

@@ -15,14 +15,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from checkers.excuses import NO_EXCUSES, Excuses
-from checkers.findings import FINDINGS, Example, Findings
+from checkers.api.excuses import NO_EXCUSES, Excuses
+from checkers.api.findings import FINDINGS, Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import Int64, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.conflicts import Conflicts
 from checkers.log.final_reads import FinalReads
 from checkers.log.places import BACKWARD, BLOCK_BITS, KNOWN_BLOCK, LEVELS, PLACES, PROBE, Places
-from checkers.verdict import EXAMPLES
 
 JUMPS = ("nonmonotonic-poll", "nonmonotonic-send", "internal-nonmonotonic", "poll-skip", "internal-skip")
 """Steps that do not go to the next offset. Backward ones are anomalies; forward ones are if something lay between."""

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.plan import Engine
 from checkers.faults import NO_FAULT, Faults
 from checkers.history_batches import Source
 from checkers.log.final_reads import FinalReads
 from checkers.log.messages import ACKED, FACTS, Fates, message_facts
 from checkers.log.rows import COLUMNS
-from checkers.plan import Engine
 
 TIMED_FACTS = FACTS.append(pa.field("time", pa.int64()))
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from checkers.excuses import NO_EXCUSES, Excuses
-from checkers.findings import FINDINGS, Example, Findings
+from checkers.api.excuses import NO_EXCUSES, Excuses
+from checkers.api.findings import FINDINGS, Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed
 from checkers.log.final_reads import FinalReads
 from checkers.log.rows import FINAL_POLL, is_ok_poll, operation_codes, reads, sends, with_parts
-from checkers.verdict import EXAMPLES
 
 FACTS = pa.schema(
     [

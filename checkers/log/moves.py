@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import FINDINGS, Example, Findings, gathered_findings, judge
+from checkers.api.findings import FINDINGS, Example, Findings, gathered_findings, judge
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import EXAMPLES, CheckerResult
 from checkers.kernels.columns import OK, TYPES, Int64, codes
-from checkers.plan import CheckRequest, Engine
-from checkers.verdict import EXAMPLES, CheckerResult
 from harness.record.meaning import Meaning
 
 MEANINGS: Mapping[str, Meaning] = {

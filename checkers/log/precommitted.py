@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import Example, Findings
+from checkers.api.findings import Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import OK, witness_order
 from checkers.log.rows import is_ok_poll, operation_codes, reads, sends, with_parts
-from checkers.verdict import EXAMPLES
 
 PRECOMMITTED = "precommitted-read"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.evidence import Evidence, any_ok, reading
 from checkers.completions import members, parts
-from checkers.evidence import Evidence, any_ok, reading
 from checkers.kernels.columns import INVOKE, OK, TYPES, Bool, Int32, Int64, codes, elements, integers, member, whole
 
 COLUMNS = ("index", "type", "f", "key", "value.message", "value.offset", "value.messages", "value.txn", "node")

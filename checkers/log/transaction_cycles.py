@@ -8,13 +8,14 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import AnomalySummary
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import FAIL, NONE, Int64
 from checkers.log.queue_dependencies import Writes, queue_edges, queue_reasons
 from checkers.log.rows import COLUMNS
 from checkers.log.transaction_events import EVENTS, STEPS, EventKind, events_of, steps_of
-from checkers.plan import CheckRequest, Engine
 from checkers.transactions.elle.edges import EDGES, NODES
 from checkers.transactions.elle.graph.search import cycles
 from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons
@@ -26,7 +27,6 @@ from checkers.transactions.evidence.explain import (
 )
 from checkers.transactions.evidence.shown_transactions import shown_transactions
 from checkers.transactions.history.micro_operations import TRANSACTION
-from checkers.verdict import AnomalySummary
 
 SPANS = pa.schema([*(NODES.field(name) for name in ("start", "process", "type")), TRANSACTION.field("txn")])
 

@@ -37,14 +37,14 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.api.excuses import Excuses
+from checkers.api.findings import FINDINGS, gathered_findings, judge
+from checkers.api.plan import CheckRequest, Dataset, Engine
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.buckets import bucket_count
-from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, gathered_findings, judge
 from checkers.history_batches import history_rows
-from checkers.plan import CheckRequest, Dataset, Engine
 from checkers.replication.contradictions import contradictions
 from checkers.replication.reports import REPORTS, reports_of
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.meaning import Meaning
 from harness.record.node_events import NODE_EVENTS
 

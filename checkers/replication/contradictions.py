@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.excuses import Excuses
-from checkers.findings import FINDINGS, Example, Findings
+from checkers.api.excuses import Excuses
+from checkers.api.findings import FINDINGS, Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import Bool, Int64, run_starts
 from checkers.replication.reports import CONFIRMED_BELOW, ELECTION, HOLDS, LEADS, MASTER
-from checkers.verdict import EXAMPLES
 
 Report = dict[str, Any]
 Contradiction = tuple[str, Example]

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.excuses import NO_BOUNDS, NO_EXCUSES, Excuses
-from checkers.findings import FINDINGS, Example, Findings
+from checkers.api.excuses import NO_BOUNDS, NO_EXCUSES, Excuses
+from checkers.api.findings import FINDINGS, Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import NONE, Bool, Int32, Int64, codes, integers, run_starts, whole
 from checkers.kernels.hashing import bucket_of, mixed, mixed_column
-from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 
 EVENTS = (

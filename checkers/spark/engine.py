@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
+from checkers.api.plan import Dataset, Kernel, Matching
 from checkers.buckets import bucket_count
 from checkers.history_batches import Source, batch_schema, open_history
 from checkers.kernels.packing import joined
-from checkers.plan import Dataset, Kernel, Matching
 from checkers.spark.payloads import InFiles, InRows, Payloads
 from checkers.spark.session import shared_folder
 from checkers.spark.stages import (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from checkers.plan import CheckRequest
+from checkers.api.plan import CheckRequest
 from checkers.spark import gateway
 from checkers.spark.class_archive import archive
 from checkers.spark.engine import SparkEngine

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from checkers.api.plan import Kernel, Split
 from checkers.history_batches import row_group_batches, table_batches
 from checkers.kernels.grouping import groups, partitions, undivided
 from checkers.kernels.packing import joined
-from checkers.plan import Kernel, Split
 from checkers.spark.payloads import Payloads
 
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Table]]

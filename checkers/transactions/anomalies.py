@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from checkers.anomaly import Anomaly
-from checkers.plan import CheckRequest, Engine
+from checkers.api.anomaly import Anomaly
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import AnomalySummary, Verdict
 from checkers.transactions.elle.graph.cycles import Cycles
 from checkers.transactions.elle.inference import Inference
 from checkers.transactions.elle.reasons import gathered_reasons
@@ -24,7 +25,6 @@ from checkers.transactions.evidence.shown_transactions import involved
 from checkers.transactions.meanings import NO_ORDER
 from checkers.transactions.model.lattice import ConsistencyModel, weakest
 from checkers.transactions.orders.plan import Answer
-from checkers.verdict import AnomalySummary, Verdict
 
 
 def cycle_anomalies(

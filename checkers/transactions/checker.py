@@ -36,12 +36,13 @@ import numpy as np
 import pyarrow as pa
 
 from checkers import search_budget
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.evidence import Evidence, beginning_with_a_read
+from checkers.api.findings import gathered_findings
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import AnomalySummary, CheckerResult, Verdict
 from checkers.certified import CertifiedHistory
-from checkers.evidence import Evidence, beginning_with_a_read
-from checkers.findings import gathered_findings
 from checkers.history_batches import history_rows
-from checkers.plan import CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names
 from checkers.search_budget import TimeIsUp
 from checkers.transactions.anomalies import cycle_anomalies, names_of, names_of_no_order, order_anomalies
@@ -64,7 +65,6 @@ from checkers.transactions.meanings import NO_ORDER, OF_CYCLES, OF_LISTS, OF_REG
 from checkers.transactions.model.lattice import ConsistencyModel, forbidden
 from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.transactions.orders.plan import Answer, answer_alone, answers, order_of
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.record.meaning import Meaning
 
 LEFT_OUT = (list_append.LEFT_OUT, rw_register.MISSING)

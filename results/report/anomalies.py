@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from checkers.anomaly import Anomaly
-from checkers.verdict import AnomalySummary
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import AnomalySummary
 from results.report.cycle import cycle_drawing
 from results.report.escaped import escape
 from results.report.run_files import RunFiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from checkers.verdict import CheckerResult
+from checkers.api.verdict import CheckerResult
 from results.report.escaped import escape
 from results.report.recovery import SHOWN_WITH_AVAILABILITY
 from results.report.run_files import RunFiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from checkers.verdict import CheckerResult, Verdict, accepted
+from checkers.api.verdict import CheckerResult, Verdict, accepted
 from harness.record.scenario import Scenario
 from results.report.escaped import escape
 from results.report.measure import Measurements

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
+from checkers.api.verdict import Vacuous
 from checkers.names import ASSUMPTIONS, MODELS
 from checkers.search_budget import Effort
-from checkers.verdict import Vacuous
 from harness.arrow import start_arrow
 from harness.errors import UsageError
 from harness.memory import keep_freed_memory

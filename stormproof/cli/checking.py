@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from checkers.api.verdict import CheckerResult, Verdict, accepted, found
 from checkers.linearizable import MODELS, TooLargeToCertify
-from checkers.verdict import CheckerResult, Verdict, accepted, found
 from harness.compiled import interpreted
 from harness.errors import HarnessError, UsageError
 from harness.jepsen.test_directory import HISTORIES, JepsenTest, is_test_directory

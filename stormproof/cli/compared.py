@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import CheckerResult, Verdict, merge
 from checkers.linearizable.checker import OPEN_OBJECTS
-from checkers.verdict import CheckerResult, Verdict, merge
 from harness.jepsen.test_directory import JepsenTest, JepsenVerdict
 
 PROVES_NOTHING = "empty-transaction-graph"

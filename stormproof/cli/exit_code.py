@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 
 
 class ExitCode(IntEnum):

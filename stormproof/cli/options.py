@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from checkers.api.verdict import Vacuous
 from checkers.search_budget import USUAL, Effort, Searches
-from checkers.verdict import Vacuous
 from harness.errors import UsageError
 from stormproof.cli.console import Console, Output, Watching
 from stormproof.cli.usage import OneOf, SparkMaster

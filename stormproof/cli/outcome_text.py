@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import CheckerResult, Verdict, accepted, excused, found
 from checkers.transactions.model.lattice import ConsistencyModel, weakest
-from checkers.verdict import CheckerResult, Verdict, accepted, excused, found
 from harness.record.scenario import Scenario, SettingValue
 from harness.record.usage_log import Quarters
 from results.verdict_file import ACCEPTED, as_accepted, plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from checkers.verdict import merge
+from checkers.api.verdict import merge
 from harness.progress import Moment
 from harness.record.run_directory import require_writable_directory
 from harness.record.run_record import read_run_record

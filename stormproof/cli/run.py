@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from checkers.api.verdict import Vacuous
 from checkers.search_budget import Effort
-from checkers.verdict import Vacuous
 from harness.arrow import start_arrow
 from harness.errors import UsageError
 from harness.record.run_directory import require_writable_directory

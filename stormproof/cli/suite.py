@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from checkers.verdict import Vacuous
+from checkers.api.verdict import Vacuous
 from harness.errors import HarnessError, UsageError
 from harness.lifetime.interruption import last_words
 from harness.progress import Moment, Progress, Remark

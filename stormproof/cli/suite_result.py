@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.printable import printable
 from results.junit import Case
 from results.verdict_file import ACCEPTED, as_accepted

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.findings import Finding, shrunk_row
 from stormproof.search.guide import LAG, ROUND

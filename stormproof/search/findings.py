@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.verdict import found
+from checkers.api.verdict import found
 from harness.errors import HarnessError, UsageError
 from harness.record.scenario import Scenario
 from nemesis.impair import without_amounts

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.seed import Seed
 from stormproof.search.mutate import mutated
 from stormproof.search.points import Points, Seconds, seconds_in

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.errors import HarnessError, UsageError
 from harness.lifetime.supervised import Guarded
 from harness.progress import Moment, Progress

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness import path_name
 from stormproof.search.guide import LAG, ROUND, Guide
 from stormproof.search.space import Space

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
 from harness.bounds import bounds_of
 from harness.errors import HarnessError, UsageError
 from harness.operation import NEMESIS

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from checkers.verdict import CheckerResult, Verdict, broken, found
+from checkers.api.verdict import CheckerResult, Verdict, broken, found
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.errors import HarnessError

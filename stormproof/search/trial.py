@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.abilities import watch_of
 from harness.record.fault_log import kinds_of
 from harness.record.scenario import Scenario

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from checkers.api.verdict import Verdict
 from checkers.batch import are_composable, judge_together
-from checkers.verdict import Verdict
 from harness.jepsen import Beside
 from harness.jepsen.source import is_short
 from stormproof.session import engines

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
+from checkers.api.plan import Checker, CheckRequest, Engine
 from checkers.certified import CertifiedHistory
 from checkers.completions import CompletionEchoes
 from checkers.history_batches import Source, batch_schema
@@ -20,7 +21,6 @@ from checkers.linearizable.history.completions import repeats_of
 from checkers.linearizable.model import ASKING
 from checkers.linearizable.own_model import NoModel, model_of
 from checkers.names import TRANSACTIONAL
-from checkers.plan import Checker, CheckRequest, Engine
 from checkers.statistics import Statistics
 from checkers.transactions.model.lattice import ALIASES, ConsistencyModel, model_named
 from checkers.vacuity import Vacuity

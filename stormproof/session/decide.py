@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import CheckerResult, Vacuous, Verdict, in_words, judged_as, merge
 from checkers.deadline_engine import EngineInTime
 from checkers.history_batches import history_rows
-from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
 from checkers.search_budget import USUAL, Effort, Searches, heard_by
-from checkers.verdict import CheckerResult, Vacuous, Verdict, in_words, judged_as, merge
 from harness.progress import Moment, Progress
 from harness.record.history import MalformedHistory
 from harness.record.history.message import shortened

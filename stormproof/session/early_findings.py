@@ -20,11 +20,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import AnomalySummary
 from checkers.linearizable import TooLargeToCertify
 from checkers.prefix import certain
 from checkers.search_budget import Effort
-from checkers.verdict import AnomalySummary
 from harness.errors import HarnessError, UsageError
 from harness.jepsen.source import BLOCK_BYTES, BrokenText, opened
 from harness.lifetime.scratch import directory

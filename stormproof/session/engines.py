@@ -21,7 +21,7 @@ from harness.progress import Progress, Remark, unwatched
 from harness.record.scenario import Scenario
 
 if TYPE_CHECKING:
-    from checkers.plan import Engine
+    from checkers.api.plan import Engine
 
 AUTO, SPARK, IN_PROCESS = "auto", "spark", "inprocess"
 ENGINES = (AUTO, SPARK, IN_PROCESS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 
 EXPECTED: Mapping[str, tuple[Verdict, ...]] = {
     **{verdict.value: (verdict,) for verdict in Verdict},

@@ -9,18 +9,18 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import CheckerResult, Vacuous, Verdict, with_nothing_promised
 from checkers.availability import Availability
 from checkers.history_batches import Source
 from checkers.invariants import Invariants
 from checkers.liveness import Liveness
-from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.progress import Progress as ProgressChecker
 from checkers.recovery import Recovery
 from checkers.replication import ReplicationChecker
 from checkers.search_budget import USUAL, Effort, Searches
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
-from checkers.verdict import CheckerResult, Vacuous, Verdict, with_nothing_promised
 from harness.abilities import Quorate
 from harness.errors import UsageError
 from harness.progress import Moment, Progress, unwatched

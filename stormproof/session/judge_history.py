@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.asked import in_full
 from checkers.certified import CertifiedHistory, fingerprint
 from checkers.history_batches import Source
 from checkers.linearizable import require_certifiable
-from checkers.plan import CheckRequest
 from checkers.search_budget import TimeIsUp
-from checkers.verdict import CheckerResult, Verdict
 from harness.errors import HarnessError, UsageError
 from harness.jepsen import Beside, located
 from harness.jepsen.nemesis_faults import fault_rows

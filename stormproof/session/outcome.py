@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from checkers.verdict import CheckerResult, Vacuous, Verdict, accepted, broken, excused
+from checkers.api.verdict import CheckerResult, Vacuous, Verdict, accepted, broken, excused
 from harness import path_name
 from harness.record.run_directory import RunDirectory
 from harness.record.scenario import DRAWN, Scenario

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from checkers.verdict import CheckerResult
+from checkers.api.verdict import CheckerResult
 from harness.environments.remote import capture
 from harness.record.run_directory import ANOMALY_PACKETS, PACKETS, RunDirectory
 from results.report.measure import rows_at

@@ -10,8 +10,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from checkers.api.verdict import Vacuous, Verdict
 from checkers.search_budget import USUAL, Effort
-from checkers.verdict import Vacuous, Verdict
 from harness.errors import HarnessError, UsageError
 from harness.progress import Moment, Progress, unwatched
 from harness.record.scenario import Scenario

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.replication import ReplicationChecker
-from checkers.verdict import Verdict
 from harness.record.node_events import write_node_events
 from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.controller_client import ControllerClient

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
 from harness.record.usage_log import read_usage
 from stormproof.session.run import run_scenario

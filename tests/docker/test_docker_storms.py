@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
 from stormproof.session.run import run_scenario
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.environments.docker.engine import engine
 from harness.errors import UsageError
 from harness.record.event_lines import node_events

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.errors import UsageError
 from harness.operation import Operation
 from harness.progress import unwatched

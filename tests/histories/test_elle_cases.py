@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel, model_named
 from checkers.transactions.verify import verified
-from checkers.verdict import CheckerResult, Verdict
 from harness.jepsen import Shape, convert
 from results.output import write
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from checkers.api.plan import Checker, CheckRequest
+from checkers.api.verdict import CheckerResult, Verdict, merge
 from checkers.availability import Availability
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS
 from checkers.liveness import Liveness
 from checkers.log import LogChecker
-from checkers.plan import Checker, CheckRequest
 from checkers.progress import Progress
 from checkers.recovery import Recovery
 from checkers.replication import ReplicationChecker
@@ -23,7 +24,6 @@ from checkers.transactions.checker import Levels, RwRegister
 from checkers.transactions.meanings import NO_ORDER
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.vacuity import Vacuity
-from checkers.verdict import CheckerResult, Verdict, merge
 from harness.compiled import Kernel, interpreted
 from stormproof.session.registry import names
 from stormproof.session.registry import workload as workload_named

@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.replication import ReplicationChecker
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.node_events import write_node_events
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from stormproof.session.judge import check_run
 from tests.interruptions.attempt import ROOT, signals_are_heard
 from tests.interruptions.commands import STORM

@@ -72,30 +72,38 @@ CONCERNS = (
         ),
     ),
     Concern(
-        modules=("checkers/multiset",),
+        modules=tuple(
+            f"checkers/elements/{name}.py" for name in ("rows", "queue", "order", "set", "unique_ids", "causal_reverse")
+        ),
         histories=("queue", "set", "unique-ids", "causal-reverse", "transactional"),
         tests=(
-            "unit/checkers/multiset/test_queue_that_brings_out.py",
-            "unit/checkers/multiset/test_set_losses.py",
+            "unit/checkers/elements/test_queue_that_brings_out.py",
+            "unit/checkers/elements/test_set_losses.py",
         ),
         definitions=("test_checkers_against_definitions.py",),
     ),
     Concern(
-        modules=("checkers/causal", "checkers/bank.py", "checkers/counter.py", "checkers/monotonic.py"),
+        modules=(
+            "checkers/causal",
+            "checkers/elements/long_fork.py",
+            "checkers/elements/bank.py",
+            "checkers/elements/counter.py",
+            "checkers/elements/monotonic.py",
+        ),
         histories=("causal", "long-fork", "bank", "counter", "monotonic"),
         tests=("unit/checkers/test_bounds_of_checkers.py",),
         definitions=("test_checkers_against_definitions.py",),
     ),
     Concern(
-        modules=("checkers/delay.py",),
+        modules=("checkers/elements/delay.py",),
         histories=("delay", "delayed"),
-        tests=("unit/checkers/test_delay_of_spans.py",),
+        tests=("unit/checkers/elements/test_delay_of_spans.py",),
         definitions=("test_delay_against_definition.py",),
     ),
     Concern(
-        modules=("checkers/pop.py", "checkers/pop_order.py"),
+        modules=("checkers/elements/pop.py", "checkers/elements/pop_order.py"),
         histories=("pop",),
-        tests=("unit/checkers/test_pop_counts.py",),
+        tests=("unit/checkers/elements/test_pop_counts.py",),
         definitions=("test_pop_against_definition.py",),
     ),
     Concern(
@@ -192,7 +200,7 @@ CONCERNS = (
         ),
     ),
     Concern(
-        modules=("checkers/kernels", "checkers/findings.py", "checkers/tallies.py", "checkers/buckets.py"),
+        modules=("checkers/kernels", "checkers/api/findings.py", "checkers/api/tallies.py", "checkers/buckets.py"),
         histories=("log", "queue", "list-append", "rw-register", "register", "causal"),
         tests=(
             "unit/checkers/kernels/test_packing.py",
@@ -243,7 +251,7 @@ CONCERNS = (
     ),
     Concern(
         modules=(
-            "checkers/evidence.py",
+            "checkers/api/evidence.py",
             "checkers/vacuity.py",
             "checkers/recovery.py",
             "checkers/liveness.py",
@@ -251,11 +259,11 @@ CONCERNS = (
             "checkers/invariants.py",
             "checkers/completions.py",
             "checkers/asked.py",
-            "checkers/excuses.py",
-            "checkers/verdict.py",
+            "checkers/api/excuses.py",
+            "checkers/api/verdict.py",
             "checkers/all_of.py",
             "checkers/search_budget.py",
-            "checkers/plan.py",
+            "checkers/api/plan.py",
             "checkers/run.py",
         ),
         tests=(
@@ -264,13 +272,13 @@ CONCERNS = (
             "unit/checkers/test_liveness_checker.py",
             "unit/checkers/test_progress.py",
             "unit/checkers/test_invariants.py",
-            "unit/checkers/test_verdict.py",
+            "unit/checkers/api/test_verdict.py",
             "unit/checkers/test_searching.py",
             "unit/checkers/test_run.py",
-            "unit/checkers/test_excuses.py",
-            "unit/checkers/test_evidence.py",
+            "unit/checkers/api/test_excuses.py",
+            "unit/checkers/api/test_evidence.py",
             "unit/checkers/test_repeats.py",
-            "unit/checkers/multiset/test_set_losses.py",
+            "unit/checkers/elements/test_set_losses.py",
             "command_line/test_contradicted_invocations.py",
             "command_line/test_vacuous_passes.py",
         ),

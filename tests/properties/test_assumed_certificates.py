@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.transactions.checker import RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.committed import INITIAL, Committed
@@ -29,7 +30,6 @@ from checkers.transactions.verify.assumptions import Assumptions
 from checkers.transactions.verify.cycles import forbids, name_of, require_step
 from checkers.transactions.verify.history import TransactionHistory, read_history
 from checkers.transactions.verify.observations import Observations
-from checkers.verdict import Verdict
 from results.output import write
 from tests.references.commit_orders import allowed
 from tests.references.history_language import write_rows

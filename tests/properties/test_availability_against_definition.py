@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import CheckerResult
 from checkers.availability import Availability
 from checkers.availability.checker import LASTING, runs_of_streams
 from checkers.availability.outages import Outages
 from checkers.availability.runs import BY
 from checkers.faults import Faults
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.run import check_history
-from checkers.verdict import CheckerResult
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog, FaultWindow
 from tests.references.outage_histories import MS, Outage, Stream, blamed, defined_outages, random_operations, streams

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from checkers.api.verdict import Verdict
 from checkers.transactions.evidence.certificate import Names, certificate
 from checkers.transactions.evidence.explain import explained_proof
 from checkers.transactions.evidence.proof import Decision
@@ -34,7 +35,6 @@ from checkers.transactions.orders.weak.levels import LEVELS, explaining_order, w
 from checkers.transactions.verify import DEMANDS, Refuted, verified_against
 from checkers.transactions.verify.demands import Family, Seen
 from checkers.transactions.verify.history import TransactionHistory, read_history
-from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.history_language import write_rows
 from tests.references.thousands import thousands

@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import CheckerResult, merge
+from checkers.elements.set import QUANTILES
 from checkers.in_process.engine import InProcessEngine
-from checkers.multiset.set import QUANTILES
-from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import spark_session
 from checkers.vacuity import Vacuity
-from checkers.verdict import CheckerResult, merge
 from harness.errors import UsageError
 from harness.record.history import history_schema
 from stormproof.session.check_spec import checker_for

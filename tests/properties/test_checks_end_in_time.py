@@ -11,17 +11,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from checkers.api.plan import CheckRequest, Dataset
+from checkers.api.verdict import Verdict
 from checkers.deadline_engine import EngineInTime
 from checkers.engine_wrapper import EngineAround
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, Dataset
 from checkers.run import check_history
 from checkers.search_budget import GRACE_S, TimeIsUp
 from checkers.statistics import Statistics
 from checkers.transactions.checker import Levels, ListAppend, RwRegister
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel
-from checkers.verdict import Verdict
 from tests.references.history_language import write_rows
 from tests.references.transaction_histories import history_rows, random_lists, random_registers
 

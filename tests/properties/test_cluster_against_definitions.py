@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import CheckerResult
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.replication import ReplicationChecker
 from checkers.replication.reports import EVENTS, confirmed_pieces
-from checkers.verdict import CheckerResult
 from harness.record.node_events import node_events_table, write_node_events
 from tests.references.node_histories import (
     Cluster,

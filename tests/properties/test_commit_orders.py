@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from checkers.api.plan import CheckRequest
 from checkers.causal.spans import transactions
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.transactions.history.committed import NEVER, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import PROMISES, ConsistencyModel, implied

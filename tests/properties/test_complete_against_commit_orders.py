@@ -12,6 +12,7 @@ import pytest
 from transaction_stores import RETIRED, Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
+from checkers.api.verdict import Verdict
 from checkers.search_budget import searching_until
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Committed
@@ -22,7 +23,6 @@ from checkers.transactions.orders.bounds import DEMANDED
 from checkers.transactions.orders.events import ExternalOrder, Isolation
 from checkers.transactions.orders.subhistory import excerpt, of_the_whole
 from checkers.transactions.orders.total_order import MODELS, decided
-from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.thousands import thousands
 from tests.references.transaction_histories import committed as written

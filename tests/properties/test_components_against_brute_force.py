@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+from checkers.api.verdict import Verdict
 from checkers.transactions.orders.solve import solved
 from checkers.transactions.orders.subproblem import Forbidden
-from checkers.verdict import Verdict
 from tests.references.components_by_hand import has_answer, is_refuted, is_solved, random_component
 from tests.references.thousands import thousands
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
 from checkers.consumption import ConsumptionChecker, Mode, Model
 from checkers.consumption.rows import CONSUMPTION
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.run import check_history
 from harness.record.excuse import Excuse
 from harness.record.history import history_schema

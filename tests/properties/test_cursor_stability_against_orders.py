@@ -7,10 +7,10 @@ from collections import Counter
 
 import numpy as np
 
+from checkers.api.verdict import Verdict
 from checkers.transactions.evidence.proof import Because, Proof
 from checkers.transactions.history.committed import WRITES, Committed
 from checkers.transactions.orders.cursor import cursor_stability_decided
-from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.thousands import thousands
 from tests.references.transaction_histories import random_committed

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from checkers.api.plan import Engine
+from checkers.api.verdict import EXAMPLES
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import Engine
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import spark_session
@@ -23,7 +24,6 @@ from checkers.transactions.elle.graph.shortest_cycles import Patience
 from checkers.transactions.elle.graph.small_cycles import any_nonadjacent
 from checkers.transactions.elle.graph.strong_components import KIND_BITS, RW, WR, WW, graph_of
 from checkers.transactions.elle.graph.subgraphs import Units, edges_of_units, nodes_of_units
-from checkers.verdict import EXAMPLES
 from tests.references import transaction_graphs
 from tests.references.thousands import thousands
 from tests.references.transaction_graphs import (

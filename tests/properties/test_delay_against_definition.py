@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.delay import DELAYED, MS, DelayChecker
+from checkers.api.plan import CheckRequest
+from checkers.elements.delay import DELAYED, MS, DelayChecker
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.run import check_history
 from harness.record.history import history_schema
 from tests.references.delay_histories import defined_delays, random_delays

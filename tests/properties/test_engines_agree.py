@@ -18,18 +18,19 @@ import pyarrow.parquet as pq
 import pytest
 from transaction_stores import Level, Store, Values, rows
 
+from checkers.api.per_key import PairedOperation, finding, per_key
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import Verdict
 from checkers.availability import Availability
 from checkers.consumption import ConsumptionChecker, Mode
 from checkers.consumption.rows import CONSUMPTION
 from checkers.deadline_engine import EngineInTime
-from checkers.delay import DELAYED, DelayChecker
+from checkers.elements.delay import DELAYED, DelayChecker
+from checkers.elements.pop import POPPED, PopChecker
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
-from checkers.per_key import PairedOperation, finding, per_key
-from checkers.plan import CheckRequest, RunUnderCheck
-from checkers.pop import POPPED, PopChecker
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.search_budget import Searches
@@ -42,7 +43,6 @@ from checkers.transactions.elle.graph.cycles import NAMES
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel
-from checkers.verdict import Verdict
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import CheckerResult, Verdict, excused
 from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
 from checkers.log.messages import LOSSES
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import CheckRequest
-from checkers.verdict import CheckerResult, Verdict, excused
 from harness.record.excuse import Excuse
 from harness.record.history import history_schema
 from tests.references.history_language import parse_history
@@ -52,7 +52,7 @@ def spans(rows: list[dict[str, Any]], anomaly: Anomaly) -> tuple[int, int]:
 def test_a_finding_is_excused_exactly_if_what_it_is_about_meets_the_span(
     cut: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("checkers.findings.EXAMPLES", 1_000)
+    monkeypatch.setattr("checkers.api.findings.EXAMPLES", 1_000)
     for module in ("messages", "conflicts", "jumps"):
         monkeypatch.setattr(f"checkers.log.{module}.EXAMPLES", 1_000)
     if cut == "in-pieces":

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from checkers.api.plan import Checker, CheckRequest, Engine
+from checkers.api.verdict import CheckerResult
 from checkers.linearizable import MODELS, Linearizable
-from checkers.plan import Checker, CheckRequest, Engine
 from checkers.prefix import Finals, by_their_names, finals_of
 from checkers.transactions.meanings import NO_ORDER
 from checkers.transactions.model.lattice import ConsistencyModel
-from checkers.verdict import CheckerResult
 from harness.record.meaning import Meaning
 from tests.histories.test_history_files import FILES, NEVER_THE_WEAKEST
 from tests.references.drawn_histories import KINDS, Kind

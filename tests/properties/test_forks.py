@@ -6,13 +6,13 @@ import pytest
 from transaction_stores import Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
+from checkers.api.verdict import Verdict
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.orders import long_forks, parallel_snapshot
 from checkers.transactions.orders.events import ExternalOrder
 from checkers.transactions.orders.long_forks import without_forks
 from checkers.transactions.orders.parallel_snapshot import MODELS, parallel_snapshot_decided
 from checkers.transactions.orders.total_order import decided
-from checkers.verdict import Verdict
 from tests.properties.test_parallel_snapshot_against_definition import explains
 from tests.references.transaction_histories import committed
 

@@ -10,18 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from checkers.api.evidence import Evidence
+from checkers.api.plan import Checker, CheckRequest
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.batch import are_composable, judge_together
-from checkers.evidence import Evidence
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
-from checkers.plan import Checker, CheckRequest
 from checkers.run import check_history
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.vacuity import Vacuity
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, history_schema
 from stormproof.session.registry import workload as workload_named
 from tests.histories.test_history_files import FILES

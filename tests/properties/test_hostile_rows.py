@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import CheckerResult
 from checkers.history_batches import Source
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.run import check_history
-from checkers.verdict import CheckerResult
 from harness.errors import HarnessError
 from harness.jepsen import Format, exported
 from harness.record.history import MalformedHistory, read_history
@@ -136,7 +136,7 @@ def test_true_that_is_taken_for_1_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_checker_that_fails_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.multiset.set.set_findings", None)
+    monkeypatch.setattr("checkers.elements.set.set_findings", None)
     history = KINDS["set"].drawn(900)
     outcomes = {fate(one, spec_of(history), tmp_path) for one in hostile(history, 20, random.Random(0), tmp_path)}
     assert any("checker failed" in outcome for outcome in outcomes)

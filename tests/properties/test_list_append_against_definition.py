@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.findings import FINDINGS, gathered_findings
+from checkers.api.findings import FINDINGS, gathered_findings
+from checkers.api.plan import CheckRequest, Dataset, Kernel
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.bundles import BUNDLES
-from checkers.plan import CheckRequest, Dataset, Kernel
 from checkers.transactions.elle.edges import EDGES, LINKS, Dependency
 from checkers.transactions.elle.list_append import (
     ROWS,

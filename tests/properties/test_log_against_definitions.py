@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
 from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.run import check_history
 from checkers.statistics import Statistics
 from harness.record.fault_log import FaultLog, FaultWindow

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import AnomalySummary
 from checkers.in_process.engine import InProcessEngine
 from checkers.log.rows import LOG_MESSAGES
 from checkers.log.transaction_cycles import transaction_cycles
-from checkers.plan import CheckRequest
-from checkers.verdict import AnomalySummary
 from harness.record.history import history_schema
 from tests.references.log_transactions import defined_edges, everything, nearest, operations_of, random_transactions
 from tests.references.thousands import thousands

@@ -10,12 +10,12 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from checkers.plan import CheckRequest, Engine
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import shared_folder, spark_session
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.meaning import Meaning
 from tests.references.history_language import VALUE_TYPES, write_rows
 

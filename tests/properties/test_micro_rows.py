@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from checkers.api.plan import CheckRequest, Dataset
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import NONE
-from checkers.plan import CheckRequest, Dataset
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.micro_operations import FUNCTIONS, TRANSACTION
 from checkers.transactions.history.micro_rows import ENDS, MICRO_ROWS, NOTHING, micro_rows

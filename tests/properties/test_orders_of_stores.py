@@ -12,6 +12,7 @@ import pytest
 from transaction_stores import Keys, Level, Store, Values, Violation, committed
 
 from checkers import search_budget
+from checkers.api.verdict import Verdict
 from checkers.search_budget import searching_until
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import INITIAL
@@ -22,7 +23,6 @@ from checkers.transactions.orders.order_search import OrderSearch
 from checkers.transactions.orders.schedule import explains
 from checkers.transactions.orders.time_bounds import windows
 from checkers.transactions.orders.total_order import MODELS
-from checkers.verdict import Verdict
 from tests.references.commit_orders import allowed
 from tests.references.transaction_histories import random_committed
 

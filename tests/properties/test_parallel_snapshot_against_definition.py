@@ -13,6 +13,7 @@ import pytest
 from transaction_stores import Keys, Level, Store, Values, Violation
 from transaction_stores import committed as store_committed
 
+from checkers.api.verdict import Verdict
 from checkers.transactions.evidence.certificate import Names, certificate
 from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, Committed
@@ -22,7 +23,6 @@ from checkers.transactions.orders import bounded_propagation, parallel_snapshot
 from checkers.transactions.orders.order_search import OrderSearch
 from checkers.transactions.orders.parallel_snapshot import MODELS, parallel_snapshot_decided
 from checkers.transactions.verify import verified
-from checkers.verdict import Verdict
 from tests.references.commit_orders import History, allowed, overwritten, paths, then
 from tests.references.history_language import write_rows
 from tests.references.thousands import thousands

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import Verdict
+from checkers.elements.pop import MS, POPPED, PopChecker
+from checkers.elements.pop_order import PopOrderChecker
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
-from checkers.pop import MS, POPPED, PopChecker
-from checkers.pop_order import PopOrderChecker
 from checkers.run import check_history
-from checkers.verdict import Verdict
 from harness.record.history import history_schema
 from tests.references.pop_histories import defined_pops, random_pops
 from tests.references.pop_order_histories import defined_overtaken, random_ordered_pops

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.findings import FINDINGS, gathered_findings
+from checkers.api.findings import FINDINGS, gathered_findings
+from checkers.api.plan import CheckRequest, Dataset
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.bundles import BUNDLES, unbundled
 from checkers.kernels.columns import TYPES
-from checkers.plan import CheckRequest, Dataset
 from checkers.transactions.elle.edges import EDGES, Dependency
 from checkers.transactions.elle.outcomes import of_outcomes, resolved_in
 from checkers.transactions.elle.reasons import EDGE_REASONS, gathered_reasons, wanted_edges

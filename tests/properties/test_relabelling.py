@@ -13,9 +13,9 @@ import pytest
 from transaction_stores import RETIRED, Level, Store, Values, Violation
 from transaction_stores import rows as store_rows
 
+from checkers.api.plan import CheckRequest
 from checkers.consumption.rows import RETRY_PREFIX
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.search_budget import Searches
 from harness.record.history import history_schema

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import merge
 from checkers.history_batches import Source
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.search_budget import Searches
 from checkers.spark.engine import SparkEngine
 from checkers.spark.java import JavaMissing, require_java
 from checkers.spark.session import spark_session
-from checkers.verdict import merge
 from harness.jepsen import Format, exported
 from harness.record.history import close_torn, read_history
 from stormproof.session.check_spec import CheckSpec, in_memory, of_model, of_workload

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.transactions.anomalies import NO_ORDER
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.model.lattice import ConsistencyModel, weakest

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import CheckRequest
 from harness.record.history import history_schema
 from tests.references.log_transactions import PLAIN, random_transactions
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import Verdict
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import NONE
 from checkers.linearizable import MODELS, FailedCas, Linearizable
@@ -18,8 +20,6 @@ from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, O
 from checkers.linearizable.objects.register import Register
 from checkers.linearizable.registers.rows import COLUMNS, all_whole, from_batch, from_table
 from checkers.linearizable.registers.sharded_registers import decisive_operations, vast_registers
-from checkers.plan import CheckRequest
-from checkers.verdict import Verdict
 from harness.record.history import history_schema
 
 REGISTERS = 120

@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.replay.__main__ import main as replay
 from checkers.linearizable.replay.objects import OBJECTS
-from checkers.plan import CheckRequest
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION

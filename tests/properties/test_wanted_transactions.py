@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
+from checkers.api.plan import CheckRequest
 from checkers.causal.spans import transactions
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.transactions.history.micro_operations import TRANSACTION
 from tests.properties.test_micro_rows import random_rows
 from tests.references.history_language import write_rows

@@ -13,13 +13,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from checkers.api.verdict import Verdict
 from checkers.search_budget import searching_until
 from checkers.transactions.evidence.proof import Because, Bound, Proof
 from checkers.transactions.history.committed import INITIAL, NEVER, NO_SESSION, WRITES, Committed
 from checkers.transactions.orders.weak import visibility
 from checkers.transactions.orders.weak.levels import IMPLIED, LEVELS, explaining_order, weak_levels
 from checkers.transactions.orders.weak.precedence import Base
-from checkers.verdict import Verdict
 from tests.references import commit_orders
 from tests.references.commit_orders import History, Pairs, allowed
 from tests.references.thousands import thousands

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from checkers.api.plan import CheckRequest, Dataset, Kernel
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, Dataset, Kernel
 from stormproof.session.check_spec import checker_for
 from tests.properties.test_what_is_gathered import Row, lists, written_registers
 from tests.references.history_language import VALUE_TYPES, write_rows

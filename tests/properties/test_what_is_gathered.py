@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from checkers.api.plan import CheckRequest, Dataset
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
-from checkers.plan import CheckRequest, Dataset
 from checkers.run import check_history
 from checkers.statistics import Statistics
 from checkers.transactions.elle.graph.subgraphs import BLOCK

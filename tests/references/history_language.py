@@ -55,9 +55,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.api.plan import RunUnderCheck
 from checkers.linearizable.checker import CONFIGURATIONS
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import RunUnderCheck
 from harness.record.history import history_schema
 from stormproof.session.registry import workloads
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from checkers.api.plan import Checker, CheckRequest
+from checkers.api.verdict import CheckerResult
 from checkers.completions import CompletionEchoes
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import Checker, CheckRequest
 from checkers.prefix import certain, finals_of
 from checkers.run import check_history
-from checkers.verdict import CheckerResult
 from harness.record.history import MalformedHistory, history_schema
 
 ENGINE = InProcessEngine()

@@ -17,14 +17,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import merge
 from checkers.completions import CompletionEchoes
 from checkers.consumption.rows import RETRY_PREFIX
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.run import check_history
 from checkers.transactions.meanings import NO_ORDER
 from checkers.vacuity import Vacuity
-from checkers.verdict import merge
 from harness.record.history import MalformedHistory, history_schema
 from tests.references.history_language import VALUE_TYPES, WrittenHistory
 from tests.references.written_judgement import checker_of, evidence_of, repeats_of

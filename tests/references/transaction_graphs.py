@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.api.plan import Dataset, Engine
 from checkers.kernels.columns import INFO, OK
-from checkers.plan import Dataset, Engine
 from checkers.transactions.elle.edges import EDGES, NODES, Dependency
 from checkers.transactions.history.committed import NEVER
 from harness.record.history import history_schema

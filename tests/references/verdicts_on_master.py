@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 from transaction_stores import Level, Store, Values, rows
 
 from checkers import buckets
+from checkers.api.plan import Checker, CheckRequest, Engine, RunUnderCheck
 from checkers.availability import Availability
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.registers import sharded_registers as vast_registers
-from checkers.plan import Checker, CheckRequest, Engine, RunUnderCheck
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine

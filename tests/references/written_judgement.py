@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from checkers.api.evidence import Evidence
+from checkers.api.plan import Checker
 from checkers.availability import Availability
 from checkers.completions import CompletionEchoes
-from checkers.evidence import Evidence
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.history import completions as of_objects
 from checkers.log.rows import REPEATS as OF_LOGS
-from checkers.plan import Checker
 from stormproof.session.check_spec import checker_for
 from stormproof.session.registry import names
 from stormproof.session.registry import workload as workload_named

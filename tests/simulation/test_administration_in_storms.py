@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.administration import ADMINISTER
 from harness.record.scenario import Scenario
 from stormproof.search.storm import blown_and_judged

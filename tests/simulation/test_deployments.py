@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.errors import UsageError
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import blown_and_judged

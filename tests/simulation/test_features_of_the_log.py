@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
 from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.membership import SHRINK, WIPE
 from harness.record.scenario import Scenario
 from stormproof.search.storm import StormOutcome, blown_and_judged

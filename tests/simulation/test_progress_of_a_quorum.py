@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import blown_and_judged
 from stormproof.session import registry

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.errors import UsageError
 from harness.record.run_directory import NODE_EVENTS
 from harness.record.scenario import Scenario

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
 from stormproof.search.sampling import drawn_storm
 from stormproof.search.space import Space

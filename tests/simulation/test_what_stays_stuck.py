@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.environments.environment import Effect
 from harness.record.scenario import Scenario
 from nemesis.nemesis import Nemesis

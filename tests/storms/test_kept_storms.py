@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from stormproof.search.storm import blown_and_judged
 from stormproof.search.storm_file import load_storm
 

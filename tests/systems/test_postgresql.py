@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
 from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario

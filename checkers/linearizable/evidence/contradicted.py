@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from checkers import search_budget
-from checkers.findings import Example, said_of
+from checkers.api.findings import Example, said_of
 from checkers.kernels.columns import NONE, Int64
 from checkers.linearizable.deciders.spans import Contradiction, Ordered, Spans
 from checkers.linearizable.evidence.surroundings import Operations, longest_prefix, surroundings

@@ -16,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.plan import Dataset, Engine
+from checkers.api.verdict import AnomalySummary
 from checkers.kernels.columns import FAIL, INVOKE
 from checkers.linearizable.evidence.surroundings import SHOWN_CANDIDATES
 from checkers.linearizable.history.rows import object_rows
 from checkers.linearizable.model import Call, describe
 from checkers.linearizable.values import frozen
-from checkers.plan import Dataset, Engine
-from checkers.verdict import AnomalySummary
 from harness.record.history import NO_PARTNER, pairs
 
 ATTEMPTS = pa.schema(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.evidence import any_ok, in_json
+from checkers.api.evidence import any_ok, in_json
 from checkers.kernels.columns import NO_INDEX, NONE, Int64
 from checkers.linearizable.deciders.log_filling import LogRow, filled, out_of_order
 from checkers.linearizable.deciders.log_places import APPEND, READ, Longest, longest_read, places, read_sizes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkers.evidence import any_ok
+from checkers.api.evidence import any_ok
 from checkers.linearizable.model import Beginning, Call, Model, State, Value, always, reading
 
 

@@ -6,7 +6,7 @@ under it names its token: once somebody has a newer one, nothing is done by an o
 
 from __future__ import annotations
 
-from checkers.evidence import Evidence
+from checkers.api.evidence import Evidence
 from checkers.linearizable.model import ANYTHING, INDEFINITE, Beginning, Call, Model, State, Value, always, repeating
 
 

@@ -18,7 +18,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from checkers.evidence import any_ok
+from checkers.api.evidence import any_ok
 from checkers.kernels.columns import NO_INDEX, NONE, Int64
 from checkers.linearizable.deciders.append_tree import APPEND, EMPTY, GET, WAYS, Places, places, showing
 from checkers.linearizable.deciders.register_functions import CAS, READ, WRITE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 
-from checkers.evidence import in_json
+from checkers.api.evidence import in_json
 from checkers.linearizable.model import (
     ANYTHING,
     INDEFINITE,

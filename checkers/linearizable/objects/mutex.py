@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkers.evidence import Evidence
+from checkers.api.evidence import Evidence
 from checkers.linearizable.model import ANYTHING, Beginning, Call, Model, State, Value, is_boolean
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.evidence import any_ok
+from checkers.api.evidence import any_ok
 from checkers.kernels.columns import NO_INDEX, Int64
 from checkers.linearizable.deciders.indefinite_dequeues import (
     Clash,

@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from checkers.evidence import Evidence, any_ok, shows_a_value, without_error
+from checkers.api.evidence import Evidence, any_ok, shows_a_value, without_error
 from checkers.kernels.columns import NO_INDEX, NONE, Int64
 from checkers.linearizable.deciders.chains import Chains, chains, clusters
 from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, READ

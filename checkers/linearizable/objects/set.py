@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 
-from checkers.evidence import any_ok, in_json
+from checkers.api.evidence import any_ok, in_json
 from checkers.kernels.columns import Int64
 from checkers.linearizable.deciders.set_elements import decided_by_element, order_by_element
 from checkers.linearizable.deciders.set_growth import decided_by_reads, order_of_reads

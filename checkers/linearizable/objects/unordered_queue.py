@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.evidence import any_ok
+from checkers.api.evidence import any_ok
 from checkers.kernels.columns import NO_INDEX, Int64
 from checkers.linearizable.deciders.lifetimes import Lifetimes, free_moments, lifetimes, never_empty
 from checkers.linearizable.deciders.spans import Ordered, Outcome, Spans

@@ -11,8 +11,9 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.findings import FINDINGS, Example, said_of
+from checkers.api.plan import Dataset, Engine
 from checkers.buckets import bucket_count
-from checkers.findings import FINDINGS, Example, said_of
 from checkers.kernels.columns import NONE, Bool, Int64
 from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, FUNCTIONS, READ
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Spans
@@ -27,7 +28,6 @@ from checkers.linearizable.registers.sharded_registers import decisive_operation
 from checkers.linearizable.search.parts import order_of_parts, parts
 from checkers.linearizable.searches import NONLINEARIZABLE, UNDECIDED_OBJECT, Bounds, OpenObject
 from checkers.linearizable.values import NEVER
-from checkers.plan import Dataset, Engine
 from checkers.search_budget import Searches
 
 

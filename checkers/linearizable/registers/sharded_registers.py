@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.api.plan import Dataset, Engine
 from checkers.buckets import bucket_count
 from checkers.kernels.columns import NO_INDEX, NONE, Bool, Int64
 from checkers.kernels.hashing import bucket_of, mixed_column
@@ -28,7 +29,6 @@ from checkers.linearizable.deciders.register_values import Registers
 from checkers.linearizable.deciders.zones import Zones, crossed, zones
 from checkers.linearizable.model import FailedCas
 from checkers.linearizable.registers.rows import SPANS, RegisterOperations, all_whole, from_batch, from_table
-from checkers.plan import Dataset, Engine
 from harness.compiled import compiled
 
 VAST_ROWS = 4_000_000

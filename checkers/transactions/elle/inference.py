@@ -10,11 +10,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.plan import CheckRequest, Dataset, Engine, Kernel
 from checkers.buckets import bucket_count
 from checkers.history_batches import history_rows
 from checkers.kernels.bundles import BUNDLES, bundled
 from checkers.kernels.columns import FAIL, Int64, run_starts
-from checkers.plan import CheckRequest, Dataset, Engine, Kernel
 from checkers.transactions.elle import list_append, rw_register
 from checkers.transactions.elle.edges import NODES
 from checkers.transactions.elle.outcomes import of_outcomes, resolved_in

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import Example, Findings
+from checkers.api.findings import Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import Int64, run_starts, witness_order
-from checkers.verdict import EXAMPLES
 
 WITNESSES = 8
 """At most so many transactions of a lost update are named."""

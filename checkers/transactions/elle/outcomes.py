@@ -6,9 +6,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from checkers.findings import FINDINGS
+from checkers.api.findings import FINDINGS
+from checkers.api.plan import Dataset, Engine
 from checkers.kernels.bundles import BUNDLES, bundled, named, unbundled
-from checkers.plan import Dataset, Engine
 from checkers.transactions.elle.edges import LINKS
 from checkers.transactions.history.committed_rows import TOGETHER
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.api.plan import Dataset, Engine
 from checkers.kernels.columns import NONE, Int8, Int64, run_starts
-from checkers.plan import Dataset, Engine
 
 EDGE_REASONS = pa.schema(
     [

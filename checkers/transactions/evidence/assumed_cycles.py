@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from checkers.plan import Engine
+from checkers.api.plan import Engine
+from checkers.api.verdict import AnomalySummary
 from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import Cycle, Cycles
 from checkers.transactions.elle.inference import VersionSteps
 from checkers.transactions.elle.reasons import gathered_reasons, wanted_edges
 from checkers.transactions.elle.rw_register.precedences import Assumption, OrderedBy
 from checkers.transactions.model.lattice import ConsistencyModel, forbidden
-from checkers.verdict import AnomalySummary
 
 CYCLIC_VERSIONS = "cyclic-versions"
 

@@ -31,12 +31,12 @@ from typing import Any
 
 import numpy as np
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import Verdict
 from checkers.certified import CertifiedHistory
 from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL
-from checkers.verdict import Verdict
 
 SHOWN_BY_READS = (
     "G1a",

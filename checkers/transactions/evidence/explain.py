@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import AnomalySummary
 from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import Cycle, Cycles
 from checkers.transactions.elle.reasons import wanted_edges
@@ -21,7 +22,6 @@ from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.evidence.render import because, details
 from checkers.transactions.evidence.shown_transactions import ShownTransaction
 from checkers.transactions.history.committed import INITIAL
-from checkers.verdict import AnomalySummary
 
 STEPS_SHOWN = 24
 """Of a block of a proof."""

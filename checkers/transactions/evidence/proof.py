@@ -49,8 +49,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from checkers.api.verdict import Verdict
 from checkers.kernels.columns import Int32
-from checkers.verdict import Verdict
 
 
 class Because(Enum):

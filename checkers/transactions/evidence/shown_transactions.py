@@ -9,9 +9,9 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.plan import CheckRequest, Engine
 from checkers.causal.spans import transactions
 from checkers.kernels.columns import INFO, NONE
-from checkers.plan import CheckRequest, Engine
 from checkers.transactions.history.micro_operations import APPEND, R, micro_operations
 
 Value = int | tuple[int, ...] | None

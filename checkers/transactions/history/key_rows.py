@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import FINDINGS
+from checkers.api.findings import FINDINGS
 
 KEY_ROWS = pa.schema(
     [

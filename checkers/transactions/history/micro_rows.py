@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.api.findings import Findings
+from checkers.api.plan import CheckRequest, Dataset, Engine, Matching
 from checkers.buckets import bucket_count
-from checkers.findings import Findings
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import (
     INFO,
@@ -36,7 +37,6 @@ from checkers.kernels.columns import (
     whole,
 )
 from checkers.kernels.hashing import bucket_of, mixed
-from checkers.plan import CheckRequest, Dataset, Engine, Matching
 from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.micro_operations import FUNCTIONS, TRANSACTION, R
 from harness.compiled import compiled

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from checkers.api.verdict import Verdict
 from checkers.transactions.model.lattice import ConsistencyModel, implied, ruled_out, stronger_too, strongest
-from checkers.verdict import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)

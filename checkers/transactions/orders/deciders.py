@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from checkers import search_budget
+from checkers.api.verdict import Verdict
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import WRITES, Committed
 from checkers.transactions.model.lattice import ConsistencyModel, strongest
@@ -23,7 +24,6 @@ from checkers.transactions.orders.parallel_snapshot import MODELS as OF_MANY_ORD
 from checkers.transactions.orders.parallel_snapshot import parallel_snapshot_decided
 from checkers.transactions.orders.total_order import decided
 from checkers.transactions.orders.weak.levels import LEVELS, explaining_order, weak_levels
-from checkers.verdict import Verdict
 
 COSTLY_TRANSACTIONS = 200_000
 """Of longer histories only weak levels are decided beside what was demanded."""

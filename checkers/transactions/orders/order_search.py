@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers import search_budget
+from checkers.api.verdict import Verdict
 from checkers.kernels.columns import NO_INDEX, Bool, Int8, Int32, Int64
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.orders.events import Accesses, Events, ExternalOrder, moments
@@ -45,7 +46,6 @@ from checkers.transactions.orders.incremental_topological_order import (
 from checkers.transactions.orders.nogoods import Nogoods, forbidding, learned, nogoods
 from checkers.transactions.orders.schedule import explains
 from checkers.transactions.orders.time_bounds import Spans, Windows, windows
-from checkers.verdict import Verdict
 from harness.compiled import compiled, inlined
 
 FEW_STEPS = 40

@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from checkers import search_budget
+from checkers.api.verdict import Verdict
 from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64
 from checkers.transactions.evidence.proof import (
@@ -61,7 +62,6 @@ from checkers.transactions.orders.saturation import Clocks, Saturated, precedes,
 from checkers.transactions.orders.schedule import scheduled
 from checkers.transactions.orders.subhistory import excerpt, of_the_whole
 from checkers.transactions.orders.subproblem import Component, Forbidden, Refutation
-from checkers.verdict import Verdict
 from harness.compiled import compiled
 
 MODELS = {

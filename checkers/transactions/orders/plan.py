@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.plan import Dataset, Engine
+from checkers.api.verdict import EXAMPLES, Verdict
 from checkers.kernels.bundles import packed_tables
 from checkers.kernels.columns import Int64
-from checkers.plan import Dataset, Engine
 from checkers.search_budget import TimeIsUp
 from checkers.transactions.evidence.certificate import Names
 from checkers.transactions.evidence.encoded_proof import CompactProof, decoded_proof, encoded_proof
@@ -27,7 +28,6 @@ from checkers.transactions.history.committed_rows import TOGETHER, committed
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
 from checkers.transactions.orders.deciders import answer, decide, ordered
-from checkers.verdict import EXAMPLES, Verdict
 
 ANSWERS = pa.schema(
     [

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from checkers import search_budget
+from checkers.api.verdict import EXAMPLES, Verdict
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Bound, Decision, Established, Proof
 from checkers.transactions.history.committed import Committed
@@ -20,7 +21,6 @@ from checkers.transactions.orders.proof_builder import Argument
 from checkers.transactions.orders.saturation import Saturated
 from checkers.transactions.orders.solve import solved
 from checkers.transactions.orders.subproblem import Component, Refutation
-from checkers.verdict import EXAMPLES, Verdict
 
 NO_PART = -1
 

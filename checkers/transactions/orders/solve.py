@@ -14,11 +14,11 @@ from __future__ import annotations
 import numpy as np
 
 from checkers import search_budget
+from checkers.api.verdict import Verdict
 from checkers.transactions.orders.clause_learning import interrupted, refuted
 from checkers.transactions.orders.clauses import CONFLICTS, Clause, literal
 from checkers.transactions.orders.forbidden_cycles import AlternativeGraph
 from checkers.transactions.orders.subproblem import Component, Solution
-from checkers.verdict import Verdict
 
 ROUNDS = 500
 """So often the solver proposes."""

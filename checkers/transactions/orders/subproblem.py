@@ -11,9 +11,9 @@ from enum import Enum
 
 import numpy as np
 
+from checkers.api.verdict import Verdict
 from checkers.kernels.columns import Int8, Int32, Int64
 from checkers.transactions.orders.events import those
-from checkers.verdict import Verdict
 
 
 class Forbidden(Enum):

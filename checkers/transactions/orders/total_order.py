@@ -23,6 +23,7 @@ from enum import Enum
 import numpy as np
 
 from checkers import search_budget
+from checkers.api.verdict import Verdict
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Decision
 from checkers.transactions.history.committed import Committed
@@ -56,7 +57,6 @@ from checkers.transactions.orders.refinement import (
 )
 from checkers.transactions.orders.saturation import saturated
 from checkers.transactions.orders.schedule import explains, scheduled
-from checkers.verdict import Verdict
 
 MODELS: dict[str, tuple[Isolation, ExternalOrder]] = {
     "serializable": (Isolation.SERIALIZABLE, ExternalOrder.NOTHING),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
 from stormproof.session.outcome import Outcome, replay_line
 from stormproof.session.run import run_scenario

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.record.scenario import SettingValue
 from stormproof.session.outcome import replay_line
 from tests.rocketmq.mutants.campaign import catches, run_storm

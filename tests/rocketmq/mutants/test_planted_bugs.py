@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from checkers.api.verdict import Verdict
 from checkers.replication.checker import ReplicationChecker
-from checkers.verdict import Verdict
 from stormproof.session.outcome import Outcome, replay_line
 from tests.rocketmq.mutants.campaign import catches, healthy, run_storm
 from tests.rocketmq.mutants.planted_bugs import PLANTED_BUGS, PlantedBug

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.availability.checker import QUANTILES, statistics_of
 from checkers.faults import Faults
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.fault_log import FaultWindow
 from stormproof.session.check_spec import checker_for
 from tests.references.history_language import parse_history

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
 from checkers.invariants import Invariants
-from checkers.plan import CheckRequest, RunUnderCheck
-from checkers.verdict import CheckerResult, Verdict
 from harness.errors import UsageError
 from harness.record.excuse import Excuse
 from harness.record.facts import Breach, RunFacts

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
 from checkers.liveness import Liveness
-from checkers.plan import CheckRequest, RunUnderCheck
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.excuse import Excuse
 from harness.record.facts import RunFacts
 from harness.record.fault_log import QUORUM, FaultLog, FaultWindow

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.progress import Progress
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.excuse import Excuse
 from harness.record.history import history_schema
 from harness.record.steady_spans import SteadySpan

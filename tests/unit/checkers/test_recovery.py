@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.consumption import ConsumptionChecker
 from checkers.consumption.rows import CONSUMPTION
 from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.recovery import Recovery
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.facts import RunFacts
 from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest, Engine
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, Engine
 from checkers.run import check_history
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, history_schema
 from harness.record.meaning import Meaning
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.tallies import bins_of, lowest_of_bin
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.statistics import Statistics
-from checkers.tallies import bins_of, lowest_of_bin
 from harness.record.history import history_schema
 
 VALUE = pa.struct([pa.field("value", pa.int64())])

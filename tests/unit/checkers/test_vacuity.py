@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.evidence import Evidence, any_ok
+from checkers.api.evidence import Evidence, any_ok
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict, accepted, judged_as
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.vacuity import Vacuity
-from checkers.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict, accepted, judged_as
 from harness.record.facts import RunFacts
 from harness.record.fault_log import QUORUM, FaultLog, FaultWindow
 from harness.record.history import history_schema

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.environments.environment import Link
 from harness.errors import UsageError
 from harness.record.fault_log import FaultLog

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import AnomalySummary, CheckerResult, Verdict
 from checkers.log import LogChecker
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.operation import Operation
 from harness.record.fault_row import FaultRow
 from harness.record.history import HistoryWriter

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from checkers.anomaly import Anomaly
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import AnomalySummary, CheckerResult, Verdict
 from results.report import write_report
 from results.report.cycle import DRAWN, LABEL_LETTERS, LETTERS, cycle_drawing
 from results.report.page import document

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from checkers.anomaly import Anomaly
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import AnomalySummary, CheckerResult, Verdict
 from results.junit import Case, anomalies_in_words, junit_xml, write_junit
 from tests.unit.results.synthetic_run import verdict_of
 

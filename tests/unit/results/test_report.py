@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from checkers.anomaly import Anomaly
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.operation import Operation
 from harness.record.fault_log import FaultWindow
 from harness.record.history import HistoryWriter

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from checkers.verdict import CheckerResult, Verdict
+from checkers.api.verdict import CheckerResult, Verdict
 from results.verdict_file import VerdictFile, read_verdict, write_verdict
 from tests.unit.results.synthetic_run import verdict_of
 

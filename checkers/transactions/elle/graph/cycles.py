@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import Int8
 from checkers.transactions.elle.edges import Dependency
-from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 
 FAMILIES = ("G0", "G1c", "G-single-item", "G-nonadjacent-item", "G2-item")

@@ -26,8 +26,9 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.plan import Dataset, Engine
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import Bool, Int8, Int32, Int64, compact, run_starts
-from checkers.plan import Dataset, Engine
 from checkers.transactions.elle.graph.cycles import (
     CYCLES,
     FAMILIES,
@@ -63,7 +64,6 @@ from checkers.transactions.elle.graph.subgraphs import (
     units,
 )
 from checkers.transactions.elle.graph.witnesses import DEPENDENCIES, MISSED_NONADJACENT, MISSED_SINGLE, named
-from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 
 ANY = DEPENDENCIES | 1 << RW

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.api.plan import Dataset, Engine
 from checkers.kernels.columns import NO_INDEX, OK, Bool, Int64
-from checkers.plan import Dataset, Engine
 from checkers.transactions.elle.edges import Dependency, positions
 
 BLOCK = 1 << 14

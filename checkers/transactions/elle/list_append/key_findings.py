@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import Findings
+from checkers.api.findings import Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import FAIL, NONE, Int64, run_starts
 from checkers.transactions.elle.key_report import KeyReport, LostUpdates, written_again
 from checkers.transactions.elle.list_append.dependencies import LEFT_OUT, UNORDERED, edges_left_out, keys_unordered
@@ -25,7 +26,6 @@ from checkers.transactions.elle.list_append.order import ListOrders, last_shown,
 from checkers.transactions.elle.list_append.rows import ListRole
 from checkers.transactions.elle.list_append.versions import unwritten_elements
 from checkers.transactions.elle.values_in_words import list_in_words
-from checkers.verdict import EXAMPLES
 
 
 def key_findings(rows: pa.Table) -> pa.Table:

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.findings import Example, Findings
+from checkers.api.findings import Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import NONE, OK, Bool, Int64, elements, integers, witness_order
 from checkers.transactions.elle.list_append.rows import Chains, Lists, Parts, chains, lists_of_column, parts_of, rows_of
 from checkers.transactions.elle.values_in_words import list_in_words
 from checkers.transactions.history.key_rows import with_findings
 from checkers.transactions.history.micro_operations import APPEND, FUNCTIONS, R
 from checkers.transactions.history.micro_rows import refused
-from checkers.verdict import EXAMPLES
 from harness.compiled import compiled
 
 

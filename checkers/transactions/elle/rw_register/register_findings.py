@@ -19,7 +19,8 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from checkers.findings import Example, Findings
+from checkers.api.findings import Example, Findings
+from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import FAIL, NO_INDEX, NONE, Int64, run_starts
 from checkers.transactions.elle.key_report import WITNESSES, KeyReport, LostUpdates, Sentence, written_again
 from checkers.transactions.elle.rw_register.dependencies import RegisterDependencies
@@ -28,7 +29,6 @@ from checkers.transactions.elle.rw_register.resolution import Registers
 from checkers.transactions.elle.rw_register.rows import MALFORMATIONS, RegisterRole
 from checkers.transactions.elle.rw_register.version_orders import InferredOrders
 from checkers.transactions.elle.values_in_words import value_in_words
-from checkers.verdict import EXAMPLES
 
 SHOWN = 6
 """At most so many versions of a cycle are named."""

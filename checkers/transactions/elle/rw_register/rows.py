@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.findings import Findings
+from checkers.api.findings import Findings
 from checkers.kernels.columns import NONE, Int8, Int64, whole
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.transactions.history.key_rows import KEY_ROWS, with_findings

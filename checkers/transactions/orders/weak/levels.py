@@ -24,6 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from checkers import search_budget
+from checkers.api.verdict import Verdict
 from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Bound, Decision, Established, Proof
 from checkers.transactions.history.committed import INITIAL, Committed
@@ -34,7 +35,6 @@ from checkers.transactions.orders.weak.pipelines import pipelined
 from checkers.transactions.orders.weak.precedence import NOTHING, Base, Forced, Successors, cycle, ordered
 from checkers.transactions.orders.weak.visibility import visible
 from checkers.transactions.orders.weak.witness import Sight, Witnesses
-from checkers.verdict import Verdict
 
 Forces = Callable[[Accesses, Int32], Forced]
 """What a level forces, given an order of what comes first in it anyway."""

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import Dataset, Kernel, Matching, Split
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import Dataset, Kernel, Matching, Split
 
 ROWS = 2_000
 

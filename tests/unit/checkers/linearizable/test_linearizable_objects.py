@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.evidence import Evidence, any_ok
+from checkers.api.evidence import Evidence, any_ok
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Call, FailedCas, Linearizable, Model, TooLargeToCertify, cas_register
 from checkers.linearizable.checker import CONFIGURATIONS
 from checkers.linearizable.model import ANYTHING
-from checkers.plan import CheckRequest
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import MalformedHistory, history_schema
 from results.output import write
 

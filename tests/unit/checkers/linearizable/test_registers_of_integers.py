@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
 from checkers.linearizable.replay import OBJECTS, fault
-from checkers.plan import CheckRequest
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.history import history_schema
 from results.output import write
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
 from checkers.linearizable.evidence.surroundings import SHOWN_CANDIDATES, SHOWN_OPERATIONS
-from checkers.plan import CheckRequest
 from harness.record.history import history_schema
 
 JSON = pa.struct([pa.field("json", pa.string())])

@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
 from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import CheckRequest, RunUnderCheck
 from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema
 from tests.references.history_language import parse_history

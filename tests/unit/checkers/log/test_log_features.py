@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
 from checkers.log.features import FeaturesChecker
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import CheckRequest, RunUnderCheck
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
 from checkers.log.moves import MovesChecker
 from checkers.log.rows import LOG_MESSAGES
-from checkers.plan import CheckRequest
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.excuse import Excuse
 from harness.record.history import history_schema
 from tests.references.history_language import parse_operation

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.transactions.checker import RwRegister
 from checkers.transactions.elle.rw_register import Assumption
 from checkers.transactions.history.micro_operations import TRANSACTION

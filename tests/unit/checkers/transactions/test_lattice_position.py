@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from checkers.api.verdict import Verdict
 from checkers.transactions.model.lattice import ConsistencyModel, implied
 from checkers.transactions.model.lattice_position import LatticePosition
-from checkers.verdict import Verdict
 
 
 def test_without_any_answer_no_model_is_ruled_out_and_none_is_proven() -> None:

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.anomaly import Anomaly
-from checkers.findings import FINDINGS, GatheredFindings, gathered_findings
+from checkers.api.anomaly import Anomaly
+from checkers.api.findings import FINDINGS, GatheredFindings, gathered_findings
+from checkers.api.plan import CheckRequest, Dataset
+from checkers.api.verdict import EXAMPLES, Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, Dataset
 from checkers.transactions.checker import HistoryFacts, ListAppend, _open_searches
 from checkers.transactions.elle.edges import EDGES, Dependency
 from checkers.transactions.elle.graph.cycles import Cycles
@@ -34,7 +35,6 @@ from checkers.transactions.history.micro_rows import micro_rows
 from checkers.transactions.meanings import OF_CYCLES
 from checkers.transactions.model.lattice import ConsistencyModel
 from checkers.transactions.model.lattice_position import LatticePosition
-from checkers.verdict import EXAMPLES, Verdict
 from harness.record.history import MalformedHistory, history_schema
 
 ENGINE = InProcessEngine()

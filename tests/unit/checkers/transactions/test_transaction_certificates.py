@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from checkers.anomaly import Anomaly
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import Verdict
 from checkers.transactions.evidence.certificate import (
     SHOWN_BY_READS,
     Names,
@@ -25,7 +26,6 @@ from checkers.transactions.evidence.encoded_proof import decoded_proof, encoded_
 from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.verify import Refuted, verified
-from checkers.verdict import Verdict
 from tests.references.history_language import write_rows
 from tests.references.transaction_histories import committed_of, history_rows, parsed
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.transactions.elle.edges import Dependency
 from checkers.transactions.elle.graph.cycles import Cycle
 from checkers.transactions.elle.reasons import EDGE_REASONS

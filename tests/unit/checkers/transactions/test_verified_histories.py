@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.transactions.checker import ListAppend, RwRegister
 from checkers.transactions.evidence.certificate import SHOWN_BY_READS
 from checkers.transactions.history.micro_operations import TRANSACTION

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import Verdict, broken, merge
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest
 from checkers.run import check_history
-from checkers.verdict import Verdict, broken, merge
 from harness.jepsen import Format, Shape, convert, exported
 from harness.record.history import MalformedHistory, read_history
 from harness.record.history.named_values import names_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.errors import UsageError
 from harness.jepsen import held
 from harness.jepsen.notations import functions_beside, functions_of

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import Verdict
 from checkers.linearizable import MODELS
-from checkers.plan import CheckRequest
-from checkers.verdict import Verdict
 from harness.jepsen import held
 from harness.jepsen.shape import OF_DATA
 from harness.record.history import MalformedHistory

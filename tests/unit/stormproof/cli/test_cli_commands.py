@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from checkers.api.verdict import Verdict
 from checkers.search_budget import Effort, Searches
-from checkers.verdict import Verdict
 from harness.errors import HarnessError
 from harness.record.history import MalformedHistory
 from harness.record.run_directory import RunDirectory

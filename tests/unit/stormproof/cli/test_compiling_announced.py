@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.multiset.rows import ELEMENTS
+from checkers.elements.rows import ELEMENTS
 from harness import compiled
 from harness.compiled import interpreted, store
 from harness.record.history import history_schema
@@ -25,7 +25,7 @@ def test_each_purpose_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None
     for module in (
         "checkers.transactions.elle.graph.search",
         "checkers.transactions.orders.weak.levels",
-        "checkers.bank",
+        "checkers.elements.bank",
         "harness.jepsen.scan",
     ):
         compiled._compiling(module)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from stormproof.cli.exit_code import ExitCode, combined, exit_code_of
 
 

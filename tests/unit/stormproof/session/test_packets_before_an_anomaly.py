@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.anomaly import Anomaly
-from checkers.verdict import AnomalySummary, CheckerResult, Verdict
+from checkers.api.anomaly import Anomaly
+from checkers.api.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.environments.remote import capture
 from harness.record.run_directory import ANOMALY_PACKETS, PACKETS, RunDirectory
 from stormproof.session.packets import cut_packets

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from checkers.verdict import Verdict
+from checkers.api.verdict import Verdict
 from harness.errors import UsageError
 from stormproof.session import registry
 from stormproof.session.expectation import Expectation

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from checkers.api.plan import CheckRequest, RunUnderCheck
+from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.plan import CheckRequest, RunUnderCheck
 from checkers.replication import ReplicationChecker
-from checkers.verdict import CheckerResult, Verdict
 from harness.record.node_events import TableOfReports, node_events_table
 from system_under_test.raft.transport import PeerTransport
 from tests.unit.harness.environments.simulated.lending import LENT

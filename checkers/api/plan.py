@@ -1,0 +1,177 @@
+"""Plans: how a checker says what to shuffle and what to compute, without saying where.
+
+A checker is a short plan: map the history's batches, group rows by some columns, run a pure kernel on
+each group, gather what is small. `Engine` has two implementations with the same result: in-process
+(Arrow and numpy) and Spark (`checkers/spark`). Kernels are top-level functions, Arrow table in and Arrow
+table out, without access to Spark, pandas or the outer world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from checkers.api.verdict import CheckerResult
+from checkers.completions import CompletionEchoes
+from checkers.history_batches import Source
+from checkers.search_budget import Searches
+from harness.record.excuse import Excuse
+from harness.record.facts import RunFacts
+from harness.record.fault_log import FaultLog, nodes_struck
+from harness.record.history import COLUMNS
+from harness.record.meaning import Meaning
+from harness.record.steady_spans import SteadySpan
+
+Kernel = Callable[[pa.Table], pa.Table]
+Split = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
+"""A kernel that makes two tables, each of its own schema."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matching:
+    """How batches are told apart from what has its other end in another one."""
+
+    split: Split
+    """What is complete in a batch, and its other rows, of which there must be few."""
+    schema: pa.Schema
+    """Of what is complete."""
+    open_schema: pa.Schema
+    """Of the others."""
+    keys: tuple[str, ...]
+    kernel: Kernel
+    """On each group of these that agree on `keys`: what is complete."""
+
+
+class Dataset(Protocol):
+    """Rows in some engine, not yet computed."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+
+class Engine(Protocol):
+    """Where plans run. Neither collects what grows with the history; `gather` is bounded."""
+
+    @property
+    def name(self) -> str: ...
+
+    def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
+        """The rows of a closed history, in any order and split; `columns`: see `history_batches`."""
+
+    def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
+        """Run the kernel on each batch; batches have any size, so the kernel must not rely on neighbours."""
+
+    def grouped(self, source: Dataset, keys: tuple[str, ...], kernel: Kernel, schema: pa.Schema) -> Dataset:
+        """Run the kernel on each group of rows that agree on `keys`; rows of a group come in any order."""
+
+    def completed(self, source: Dataset, matching: Matching) -> AbstractContextManager[Dataset]:
+        """Of each batch what is complete there, and of all other rows, which are held at once, what completes each
+        other. As with `kept`, datasets made of them are of no use after the `with`."""
+
+    def union(self, left: Dataset, right: Dataset) -> Dataset: ...
+
+    def kept(self, source: Dataset) -> AbstractContextManager[Dataset]:
+        """The same rows, computed once for all plans that use them inside the `with`, and held where they are.
+        Datasets made of them are of no use after it."""
+
+    def gather(self, source: Dataset, limit: int) -> pa.Table:
+        """Bring at most `limit` rows home. Raises ValueError if there are more: the plan forgot to bound itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunUnderCheck:
+    """What is known of the run that a history comes from, beside the history."""
+
+    facts: RunFacts = field(default_factory=RunFacts)
+    faults: FaultLog = field(default_factory=FaultLog)
+    faults_asked: tuple[str, ...] = ()
+    """Kinds of faults that the scenario asked for."""
+    required_ok: Mapping[str, int] = field(default_factory=dict)
+    """f -> how many must succeed in the storm."""
+    required_share: Mapping[str, float] = field(default_factory=dict)
+    """f -> which share of those invoked must succeed in the storm, from 0 to 1."""
+    concurrency: int | None = None
+    """Process p is a life of client p % concurrency; None: each process is a client of its own."""
+    recovery_limit_s: float | None = None
+    """The longest outage that is allowed; None: any."""
+    recovers_within_s: float | None = None
+    """After so long without any fault the system serves, and all its replicas; None: it does not say."""
+    may_panic: tuple[str, ...] = ()
+    """Kinds of faults on a node under which it may end by itself."""
+    contagious: tuple[str, ...] = ()
+    """Kinds of faults that, on any node, let every node end by itself."""
+    lasting_damage: tuple[str, ...] = ()
+    """Kinds of faults whose damage to a disk no healing undoes. Whoever they struck need not be whole again, and the
+    others only if it is known that they depend on none of these (`RunFacts.apart`)."""
+    demanded: tuple[SteadySpan, ...] = ()
+    """In which the system has to serve, from `serves_within_s` after the start of each on, although faults last."""
+    serves_within_s: float | None = None
+    node_events: Source | None = None
+    """The table of `harness.record.node_events`; None where no node reported any."""
+
+    def recovered_by(self, time_ns: int) -> bool:
+        """Whether by then the system had to serve again: everything was healed so long before, and no node dead."""
+        if self.recovers_within_s is None or self.facts.healed_ns is None:
+            return False
+        return self._is_healed and time_ns - self.facts.healed_ns >= self.recovers_within_s * 1e9
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every replica had to be whole when it was read in the end: the system had served again before."""
+        facts = self.facts
+        return self._is_healed and self.recovers_within_s is not None and facts.serves_ns is not None and facts.complete
+
+    @property
+    def damaged(self) -> frozenset[str]:
+        """The nodes whose disks no healing makes whole."""
+        return nodes_struck(self.faults.struck, self.lasting_damage)
+
+    @property
+    def _is_healed(self) -> bool:
+        apart = set(self.facts.apart)
+        is_open = self.faults.unhealed or self.faults.left_to_the_end or self.facts.panics.keys() - apart
+        return self.damaged <= apart and not is_open
+
+    def unexplained_panics(self) -> Iterator[tuple[str, str]]:
+        """(node, its last words) of those that ended by themselves under no fault that may do that."""
+        everywhere = {kind for window in self.faults.struck for kind in window.kinds}
+        if not everywhere.isdisjoint(self.contagious):
+            return
+        for node, panic in sorted(self.facts.panics.items()):
+            kinds = {kind for window in self.faults.struck if node in window.nodes for kind in window.kinds}
+            if kinds.isdisjoint(self.may_panic):
+                yield node, panic
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest:
+    """One closed history and what is expected of it."""
+
+    history: Source
+    repeats: tuple[CompletionEchoes, ...] = ()
+    """What completions may only repeat of what was asked, or it is no history."""
+    legal: Mapping[str, str] = field(default_factory=dict)
+    """anomaly name -> why it is legal here throughout."""
+    excuses: tuple[Excuse, ...] = ()
+    """What is legal of what was written in some spans of time."""
+    run: RunUnderCheck | None = None
+    """None for a history that came without its run."""
+    searches: Searches = Searches.UNTIL_INVALID
+
+
+class Checker(Protocol):
+    """Names the mutants it kills in its module's docstring."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def meanings(self) -> Mapping[str, Meaning]:
+        """Of every anomaly that it can report, by name."""
+
+    def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
+        """Raises MalformedHistory; any other failure of a checker becomes UNKNOWN with its reason."""

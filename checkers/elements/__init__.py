@@ -1,0 +1,1 @@
+"""Checkers of what was put in and came out: queues, sets, ids, counters, balances, messages, registers that grow."""

@@ -1,1 +1,0 @@
-"""Checkers that count elements: queues, sets, unique ids."""

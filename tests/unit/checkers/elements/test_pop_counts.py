@@ -1,0 +1,79 @@
+"""What is counted of popped messages, and what says nothing because it was not told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from checkers.api.plan import CheckRequest
+from checkers.api.verdict import CheckerResult
+from checkers.elements.pop import POPPED, PopChecker
+from checkers.in_process.engine import InProcessEngine
+from harness.record.history import history_schema
+from tests.references.history_language import parse_history
+
+EVERY_FATE = """source: -
+    checker: pop
+    verdict: invalid lost
+    0 ok send - 1
+    0 ok send - 2
+    0 ok send - 3
+    0 info send - 4
+    3 fail send - 5
+    3 ok send - 6
+    3 ok send - 7
+    1 ok pop - invisible=1 1*0 2*0 7*0
+    1 ok ack - 1
+    1 fail ack - 7
+    1 ok pop - invisible=1 2*1
+    1 ok pop - invisible=1 2*2
+    1 ok pop - invisible=1 4*0
+    1 ok ack - 4
+    1 info ack - 6
+    2 ok dead-letters - 3*0
+    2 ok drain -
+"""
+
+
+def judge(rows: list[dict[str, Any]]) -> CheckerResult:
+    numbered = [{"index": i, "time": i * 10_000_000, **row} for i, row in enumerate(rows)]
+    history = pa.Table.from_pylist(numbered, schema=history_schema(POPPED))
+    return PopChecker().check(CheckRequest(history=history), InProcessEngine())
+
+
+def test_messages_are_counted_by_what_became_of_them() -> None:
+    assert judge(parse_history(EVERY_FATE).rows).statistics == {
+        "sent": 7,
+        "acked": 5,
+        "delivered": 4,
+        "redelivered": 2,
+        "acknowledged": 2,
+        "dead letters": 1,
+        "recovered": 1,
+    }
+
+
+TWICE = """source: -
+    checker: pop
+    verdict: valid
+    0 ok send - 1
+    1 ok pop - invisible=1 1*0
+    1 ok pop - invisible=1 1*1
+    1 ok ack - 1
+    2 ok drain -
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "is_broken"),
+    [(0, 0, True), (0, 1, False), (None, 0, False), (0, None, False), (None, None, False)],
+)
+def test_a_count_that_was_not_told_does_not_fail_to_rise(first: int | None, again: int | None, is_broken: bool) -> None:
+    rows = parse_history(TWICE).rows
+    for row, times in zip(
+        [row for row in rows if row["type"] == "ok" and row["f"] == "pop"], (first, again), strict=True
+    ):
+        row["value"] = row["value"] | {"deliveries": [{"message": 1, "times": times}]}
+    assert ("times-not-risen" in judge(rows).anomalies) is is_broken

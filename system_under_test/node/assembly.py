@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -17,6 +18,27 @@ class Service(Protocol):
 
     async def stop(self) -> None:
         """A clean stop; also after a `start` that failed or was cancelled."""
+
+
+class Listening(Protocol):
+    async def start(self, port: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class AtPort:
+    """`Service` of what listens on a port."""
+
+    server: Listening
+    port: int
+
+    async def start(self) -> None:
+        """Raises OSError if the port is taken."""
+        await self.server.start(self.port)
+
+    async def stop(self) -> None:
+        self.server.close()
 
 
 class Assembly:

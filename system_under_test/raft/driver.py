@@ -97,18 +97,18 @@ class RaftNode:
         host: Host,
         config: RaftConfig,
         *,
-        storage: RaftStorage,
         transport: PeerTransport,
-        check: Callable[[bytes], None],
+        check: Callable[[bytes], object],
         apply: Callable[[Entry], Any],
         snapshot: Callable[[], bytes],
         restore: Callable[[Snapshot], None],
-        on_leadership: Callable[[bool], None],
+        on_leadership: Callable[[bool], None] = lambda is_active: None,
+        storage: RaftStorage | None = None,
         core: type[Raft] = Raft,
     ) -> None:
         self._host = host
         self._config = config
-        self._storage = storage
+        self._storage = storage or RaftStorage(host.disk, config.directory)
         self._check = check
         self._apply = apply
         self._snapshot = snapshot

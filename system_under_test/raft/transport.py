@@ -117,7 +117,7 @@ class PeerTransport:
         for peer, link in self._links.items():
             self._host.spawn(self._keep_connected(link), f"raft link to {peer}")
 
-    def stop(self) -> None:
+    def close(self) -> None:
         self._stopped = True
         if self._listener is not None:
             self._listener.close()

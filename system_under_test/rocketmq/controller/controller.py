@@ -153,7 +153,7 @@ class Controller:
             task.cancel()
         self._membership.stop()
         await self._raft.stop()
-        self._raft_transport.stop()
+        self._raft_transport.close()
         self._remoting.close()
 
     @property

@@ -12,7 +12,21 @@ import pytest
 from tests.decisions.index import DOCS, INDEX, NUMBERS, README, NotARecordError, anchor, files, index, readme, records
 
 ROOT = DOCS.parent
-NEVER_GIVEN = {39, *range(44, 50), *range(54, 60), 69, 79, 84, 98, *range(154, 160), 164, 168, 179, 180}
+NEVER_GIVEN = {
+    39,
+    *range(44, 50),
+    *range(54, 60),
+    69,
+    79,
+    84,
+    98,
+    *range(154, 160),
+    164,
+    168,
+    179,
+    180,
+    *range(193, 199),
+}
 REFERENCE = re.compile(rf"\b[Dd]ecisions?\s+({NUMBERS})")
 NUMBER_ALONE = re.compile(r"(?<![\d.])\b0\d{3}\b")
 """In the records themselves, which also refer to each other as (0146)."""

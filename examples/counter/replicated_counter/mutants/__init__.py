@@ -1,0 +1,1 @@
+"""Planted bugs, one module each."""

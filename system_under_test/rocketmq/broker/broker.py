@@ -8,6 +8,7 @@ from dataclasses import replace
 from system_under_test.remoting.server import RemotingServer
 from system_under_test.rocketmq.broker.classic.roles import ConfiguredRoles
 from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.controller_mode.replicas_manager import ReplicasManager
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations, contented
@@ -67,21 +68,9 @@ class Broker:
             compresses=config.compresses_registration,
         )
         places = parts.places(config.running_requests)
-        self._services = Services(
-            host,
-            self.store,
-            self.tables,
-            config,
-            self.ha,
-            parts,
-            self.roles,
-            self._address,
-            places,
-            self._name_servers.changed,
-        )
-        processor = Processor(
-            host, self.store, self.tables, config, self.roles, self._services.put_rate, self._services.handlers
-        )
+        context = BrokerContext(host=host, store=self.store, config=config, tables=self.tables, ha=self.ha)
+        self._services = Services(context, parts, self.roles, self._address, places, self._name_servers.changed)
+        processor = Processor(context, self.roles, self._services.put_rate, self._services.handlers)
         self._server = RemotingServer(
             host, processor.handle, self._services.closed, translate=told_publicly, places=places
         )

@@ -7,35 +7,22 @@ import json
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.put_rate import PutRate
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.runtime_info import RuntimeInfo
-from system_under_test.rocketmq.broker.topics.tables import Tables
-from system_under_test.runtime.host import Host
-from system_under_test.storage.message_store import MessageStore
 
 
 class Processor:
     """`services` is who answers what the broker does for its clients; what it says of itself is answered here."""
 
-    def __init__(
-        self,
-        host: Host,
-        store: MessageStore,
-        tables: Tables,
-        config: BrokerConfig,
-        roles: Roles,
-        put_rate: PutRate,
-        services: Handlers,
-    ) -> None:
-        self._store = store
-        self._config = config
+    def __init__(self, broker: BrokerContext, roles: Roles, put_rate: PutRate, services: Handlers) -> None:
+        self._store, self._config = broker.store, broker.config
         self._roles = roles
         self._handlers: Handlers = {
             **services,
-            **RuntimeInfo(host, store, tables, config, roles, put_rate).handlers,
+            **RuntimeInfo(broker, roles, put_rate).handlers,
             RequestCode.GET_BROKER_EPOCH_CACHE: lambda command, _: self._epochs(),
             **roles.handlers,
         }

@@ -7,34 +7,21 @@ from collections.abc import Iterator
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.put_rate import PutRate
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Roles
-from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.controller.protocol import json_body
 from system_under_test.rocketmq.topic import SCHEDULE_TOPIC
-from system_under_test.runtime.host import Host
-from system_under_test.storage.message_store import MessageStore
 
 DELAY_PROGRESS = "scheduleMessageOffset_"
 """And the level: its progress and its end, with a comma between."""
 
 
 class RuntimeInfo:
-    def __init__(
-        self,
-        host: Host,
-        store: MessageStore,
-        tables: Tables,
-        config: BrokerConfig,
-        roles: Roles,
-        put_rate: PutRate,
-    ) -> None:
-        self._boot_ms = host.clock.wall_ns() // 1_000_000
-        self._store = store
-        self._tables = tables
-        self._config = config
+    def __init__(self, broker: BrokerContext, roles: Roles, put_rate: PutRate) -> None:
+        self._boot_ms = broker.host.clock.wall_ns() // 1_000_000
+        self._store, self._tables, self._config = broker.store, broker.tables, broker.config
         self._roles = roles
         self._put_rate = put_rate
 

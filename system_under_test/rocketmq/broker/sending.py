@@ -8,11 +8,10 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.admission import Admission, without_brokers_own
-from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consuming.retries import topic_after_tries
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.delayed.delay_placement import WaitingRooms
 from system_under_test.rocketmq.broker.delayed.timer_messages import DELETES
-from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.broker.topics.administration import Administration
@@ -25,7 +24,6 @@ from system_under_test.rocketmq.message_protocol import IPV6_FLAGS, TRANSACTION_
 from system_under_test.rocketmq.static_topic.logic_queue import Segment
 from system_under_test.rocketmq.topic import TopicConfig
 from system_under_test.rocketmq.transaction_protocol import HALF_MESSAGE, UNIQUE_KEY
-from system_under_test.runtime.host import Host
 from system_under_test.storage.message import decode_properties
 from system_under_test.storage.new_message import NewMessage
 
@@ -35,22 +33,18 @@ class Sends:
 
     def __init__(
         self,
-        host: Host,
-        config: BrokerConfig,
+        broker: BrokerContext,
         puts: Puts,
         waiting: WaitingRooms,
         transactions: Transactions,
-        ha: Replication,
         administration: Administration,
         static: StaticTopics,
         admission: Admission,
     ) -> None:
-        self._host = host
-        self._config = config
+        self._host, self._config, self._ha = broker.host, broker.config, broker.ha
         self._puts = puts
         self._waiting = waiting
         self._transactions = transactions
-        self._ha = ha
         self._administration = administration
         self._static = static
         self._admission = admission

@@ -7,17 +7,16 @@ from collections.abc import Callable
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consuming.assignment import Assignments
 from system_under_test.rocketmq.broker.consuming.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.consuming.membership import Membership
 from system_under_test.rocketmq.broker.consuming.offset_reset import OffsetReset
 from system_under_test.rocketmq.broker.consuming.pulling import Pulls
 from system_under_test.rocketmq.broker.consuming.replicas import Replicas
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.delayed.delay_placement import WaitingRooms
 from system_under_test.rocketmq.broker.delayed.delay_service import DelayService
 from system_under_test.rocketmq.broker.delayed.timer_service import TimerService
-from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.pop.popping import Pops
 from system_under_test.rocketmq.broker.querying import Queries
@@ -25,12 +24,9 @@ from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.broker.role import Roles
 from system_under_test.rocketmq.broker.sending import Sends
 from system_under_test.rocketmq.broker.topics.logic_queues import LogicQueues
-from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.broker.topics.topic_routes import TopicRoutes
 from system_under_test.rocketmq.broker.transactions.producers import Producers
-from system_under_test.runtime.host import Host
 from system_under_test.runtime.places import Places
-from system_under_test.storage.message_store import MessageStore
 
 
 class Services:
@@ -42,57 +38,49 @@ class Services:
 
     def __init__(
         self,
-        host: Host,
-        store: MessageStore,
-        tables: Tables,
-        config: BrokerConfig,
-        ha: Replication,
+        broker: BrokerContext,
         parts: BrokerParts,
         roles: Roles,
         own_address: str,
         places: Places,
         on_topics: Callable[[], None],
     ) -> None:
+        host, store, config, ha = broker.host, broker.store, broker.config, broker.ha
         self._ha = ha
         self._on_topics = on_topics
         puts = parts.puts(host, store, config)
         self.put_rate = puts.rate
-        self.static = parts.static_topics(
-            host, store, tables, config, ha, puts, parts.accept_mapping, self._topics_changed
-        )
-        administration = parts.administration(host, store, tables, self.static, ha, self._topics_changed)
+        self.static = parts.static_topics(broker, puts, parts.accept_mapping, self._topics_changed)
+        administration = parts.administration(broker, self.static, self._topics_changed)
         progress = ConsumerProgress(store, ha, administration, parts.known_progress)
-        deliveries, waiting = parts.deliveries(host, store, tables, puts), WaitingRooms(host, config)
+        deliveries, waiting = parts.deliveries(broker, puts), WaitingRooms(host, config)
         self._producers = Producers(host)
-        transactions = parts.transactions(host, store, config, puts, deliveries, waiting, self._producers)
+        transactions = parts.transactions(broker, puts, deliveries, waiting, self._producers)
         self._while_master = (
-            DelayService(host, store, config, deliveries, parts.delay_level),
-            TimerService(host, store, config, deliveries, parts.timer_place, parts.timer_turning),
+            DelayService(broker, deliveries, parts.delay_level),
+            TimerService(broker, deliveries, parts.timer_place, parts.timer_turning),
             transactions,
         )
-        role_id, by_pull = lambda: roles.role_id, parts.committed_by_pull
-        self._pulls = Pulls(host, store, tables.groups, config, ha, administration, progress, places, by_pull, role_id)
-        self._pops = Pops(host, store, tables, config, ha, administration, places, parts.pop_service)
+        self._pulls = Pulls(broker, administration, progress, places, parts.committed_by_pull, lambda: roles.role_id)
+        self._pops = Pops(broker, administration, places, parts.pop_service)
         members = parts.group_members()
-        self._membership = Membership(host, config, tables, ha, administration, members)
+        self._membership = Membership(broker, administration, members)
         self._pulls.subscription_of = self._membership.wanted
         self._routes = TopicRoutes(host, config)
         locks = parts.queue_locks(config.lock_lives_s)
-        self._locking = parts.locking(host, config, ha, locks, Replicas(host, config, own_address))
-        sends = Sends(host, config, puts, waiting, transactions, ha, administration, self.static, parts.admission)
+        self._locking = parts.locking(broker, locks, Replicas(host, config, own_address))
+        sends = Sends(broker, puts, waiting, transactions, administration, self.static, parts.admission)
         ordinary: Handlers = {
             **administration.handlers,
             **self.static.handlers,
             **sends.handlers,
-            **parts.returned_messages(
-                host, store, tables, ha, administration, puts, waiting, parts.what_becomes_of
-            ).handlers,
+            **parts.returned_messages(broker, administration, puts, waiting, parts.what_becomes_of).handlers,
             **self._pulls.handlers,
             **self._pops.handlers,
             **progress.handlers,
-            **OffsetReset(store, config, ha, administration, progress, members).handlers,
+            **OffsetReset(broker, administration, progress, members).handlers,
             **self._locking.handlers,
-            **Assignments(config, tables, members, self._routes, parts.assign).handlers,
+            **Assignments(config, broker.tables, members, self._routes, parts.assign).handlers,
             **Queries(store, administration).handlers,
             **transactions.handlers,
             **self._membership.handlers,

@@ -19,10 +19,10 @@ from dataclasses import replace
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consuming.queue_locks import QueueLocks
 from system_under_test.rocketmq.broker.consuming.replicas import Replicas
-from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
+from system_under_test.rocketmq.broker.context import BrokerContext
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers
 from system_under_test.rocketmq.consumer_protocol import (
     MessageQueue,
@@ -30,7 +30,7 @@ from system_under_test.rocketmq.consumer_protocol import (
     locked_queues,
     locked_queues_answer,
 )
-from system_under_test.runtime.host import DiskFull, Host
+from system_under_test.runtime.host import DiskFull
 from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.record_file import RecordFile
 
@@ -45,21 +45,12 @@ def majority(replicas: int) -> int:
 class Locking:
     """LOCK_BATCH_MQ and UNLOCK_BATCH_MQ."""
 
-    def __init__(
-        self,
-        host: Host,
-        config: BrokerConfig,
-        ha: Replication,
-        locks: QueueLocks,
-        replicas: Replicas,
-    ) -> None:
-        self._host = host
-        self._config = config
-        self._ha = ha
+    def __init__(self, broker: BrokerContext, locks: QueueLocks, replicas: Replicas) -> None:
+        self._host, self._config, self._ha = broker.host, broker.config, broker.ha
         self._locks = locks
         self._replicas = replicas
-        self._gave_before = RecordFile(host.disk, f"{config.store_path}/config/strictLocks")
-        self._begun_ns = host.clock.monotonic_ns()
+        self._gave_before = RecordFile(broker.host.disk, f"{broker.config.store_path}/config/strictLocks")
+        self._begun_ns = broker.host.clock.monotonic_ns()
         self._first_request = asyncio.Lock()
         self._gives_from_ns: int | None = None
         """None as long as nobody has asked for a strict lock."""

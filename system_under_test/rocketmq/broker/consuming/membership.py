@@ -14,12 +14,10 @@ from contextlib import suppress
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consuming.group_members import Group, GroupMembers, TooMany
-from system_under_test.rocketmq.broker.ha.replication import Replication
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, text_field
 from system_under_test.rocketmq.broker.topics.administration import Administration
-from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.consumer_protocol import (
     Heartbeat,
     MessageModel,
@@ -27,26 +25,15 @@ from system_under_test.rocketmq.consumer_protocol import (
     retry_topic,
 )
 from system_under_test.rocketmq.filter.subscription import filter_of
-from system_under_test.runtime.host import ConnectionClosed, Host
+from system_under_test.runtime.host import ConnectionClosed
 from system_under_test.storage.message_filter import MessageFilter
 
 
 class Membership:
     """What is of consumers in HEART_BEAT and UNREGISTER_CLIENT, and questions about them."""
 
-    def __init__(
-        self,
-        host: Host,
-        config: BrokerConfig,
-        tables: Tables,
-        ha: Replication,
-        administration: Administration,
-        members: GroupMembers,
-    ) -> None:
-        self._host = host
-        self._config = config
-        self._tables = tables
-        self._ha = ha
+    def __init__(self, broker: BrokerContext, administration: Administration, members: GroupMembers) -> None:
+        self._host, self._config, self._tables, self._ha = broker.host, broker.config, broker.tables, broker.ha
         self._administration = administration
         self.members = members
         self._task: asyncio.Task[None] | None = None

@@ -11,17 +11,15 @@ from contextlib import suppress
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consuming.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.consuming.group_members import GroupMembers
-from system_under_test.rocketmq.broker.ha.replication import Replication
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue, text_field
 from system_under_test.rocketmq.broker.topics.administration import Administration
 from system_under_test.rocketmq.consumer_protocol import MessageQueue, offsets_notice
 from system_under_test.rocketmq.message_protocol import number
 from system_under_test.runtime.host import ConnectionClosed
 from system_under_test.storage.message import store_timestamp_ms
-from system_under_test.storage.message_store import MessageStore
 
 ALL_QUEUES = -1
 LATEST = -1
@@ -30,17 +28,9 @@ LATEST = -1
 
 class OffsetReset:
     def __init__(
-        self,
-        store: MessageStore,
-        config: BrokerConfig,
-        ha: Replication,
-        administration: Administration,
-        progress: ConsumerProgress,
-        members: GroupMembers,
+        self, broker: BrokerContext, administration: Administration, progress: ConsumerProgress, members: GroupMembers
     ) -> None:
-        self._store = store
-        self._config = config
-        self._ha = ha
+        self._store, self._config, self._ha = broker.store, broker.config, broker.ha
         self._administration = administration
         self._progress = progress
         self._members = members

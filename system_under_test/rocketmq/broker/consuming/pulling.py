@@ -15,20 +15,17 @@ from contextlib import suppress
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consuming.consumer_progress import ConsumerProgress
 from system_under_test.rocketmq.broker.consuming.filtering import subscribed
-from system_under_test.rocketmq.broker.ha.replication import Replication
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.request_handler import Answer, Handlers, check_queue
 from system_under_test.rocketmq.broker.topics.administration import Administration
-from system_under_test.rocketmq.broker.topics.versioned_table import VersionedTable
-from system_under_test.rocketmq.consumer_group import BROKER_ID_WHEN_SLOW, ConsumerGroup
+from system_under_test.rocketmq.consumer_group import BROKER_ID_WHEN_SLOW
 from system_under_test.rocketmq.message_protocol import PullAnswer, PullRequest
 from system_under_test.rocketmq.nameserver.registration import MASTER_ID
-from system_under_test.runtime.host import Host
 from system_under_test.runtime.places import Places
 from system_under_test.storage.message_filter import MessageFilter
-from system_under_test.storage.message_store import GetResult, GetStatus, MessageStore
+from system_under_test.storage.message_store import GetResult, GetStatus
 
 MAX_PULL_COUNT = 1024
 MAX_SUSPENDED_PULLS = 4096
@@ -40,22 +37,15 @@ class Pulls:
 
     def __init__(
         self,
-        host: Host,
-        store: MessageStore,
-        groups: VersionedTable[ConsumerGroup],
-        config: BrokerConfig,
-        ha: Replication,
+        broker: BrokerContext,
         administration: Administration,
         progress: ConsumerProgress,
         places: Places,
         committed_by_pull: Callable[[PullRequest, int], int | None],
         own_role_id: Callable[[], int | None],
     ) -> None:
-        self._host = host
-        self._store = store
-        self._groups = groups
-        self._config = config
-        self._ha = ha
+        self._host, self._store, self._config, self._ha = broker.host, broker.store, broker.config, broker.ha
+        self._groups = broker.tables.groups
         self._administration = administration
         self._progress = progress
         self._places = places
@@ -65,7 +55,7 @@ class Pulls:
         self._committed_by_pull = committed_by_pull
         self._suspended: dict[tuple[str, int], list[asyncio.Future[None]]] = {}
         self._suspended_count = 0
-        store.on_dispatched.append(self._dispatched)
+        broker.store.on_dispatched.append(self._dispatched)
 
     @property
     def handlers(self) -> Handlers:

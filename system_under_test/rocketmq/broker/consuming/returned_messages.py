@@ -14,21 +14,19 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.consuming.retries import Return, WhatBecomes
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.delayed.delay_levels import at_level
 from system_under_test.rocketmq.broker.delayed.delay_placement import WaitingRooms
-from system_under_test.rocketmq.broker.ha.replication import Replication
 from system_under_test.rocketmq.broker.putting import Pending, Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.topics.administration import Administration
-from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.consumer_protocol import (
     ORIGIN_MESSAGE_ID,
     RETRY_TOPIC,
     SendBackRequest,
 )
-from system_under_test.runtime.host import DiskError, Host
+from system_under_test.runtime.host import DiskError
 from system_under_test.storage.message import Message, MessageInvalid, decode_message
-from system_under_test.storage.message_store import MessageStore
 from system_under_test.storage.new_message import NewMessage
 
 
@@ -37,19 +35,13 @@ class ReturnedMessages:
 
     def __init__(
         self,
-        host: Host,
-        store: MessageStore,
-        tables: Tables,
-        ha: Replication,
+        broker: BrokerContext,
         administration: Administration,
         puts: Puts,
         waiting: WaitingRooms,
         what_becomes_of: WhatBecomes,
     ) -> None:
-        self._host = host
-        self._store = store
-        self._tables = tables
-        self._ha = ha
+        self._host, self._store, self._tables, self._ha = broker.host, broker.store, broker.tables, broker.ha
         self._administration = administration
         self._puts = puts
         self._waiting = waiting

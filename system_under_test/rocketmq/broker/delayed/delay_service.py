@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 
-from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.delayed.delay_levels import DelayDelivery, due
 from system_under_test.rocketmq.broker.delayed.delivered_prefix import DeliveredPrefix
 from system_under_test.rocketmq.broker.delayed.delivery import Deliveries, read_waiting
@@ -174,20 +174,13 @@ class DelayService:
     """Runs the levels from the begin of a mastership to its end."""
 
     def __init__(
-        self,
-        host: Host,
-        store: MessageStore,
-        config: BrokerConfig,
-        deliveries: Deliveries,
-        delay_level: type[DelayLevel] = DelayLevel,
+        self, broker: BrokerContext, deliveries: Deliveries, delay_level: type[DelayLevel] = DelayLevel
     ) -> None:
-        self._host = host
-        self._store = store
-        self._config = config
+        self._host, self._store, self._config = broker.host, broker.store, broker.config
         self._deliveries = deliveries
         self._delay_level = delay_level
         self._levels: Sequence[DelayLevel] = ()
-        store.on_dispatched.append(self._dispatched)
+        broker.store.on_dispatched.append(self._dispatched)
 
     def begin(self, mastership: AnyMastership) -> None:
         """The role is taken; consume queues reach to the confirm offset."""

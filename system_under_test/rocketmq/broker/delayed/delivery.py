@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.putting import Puts
-from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig, is_internal_topic
-from system_under_test.runtime.host import DiskFull, Host
+from system_under_test.runtime.host import DiskFull
 from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.message import Message, MessageInvalid, decode_message
 from system_under_test.storage.message_store import MessageStore
@@ -18,10 +18,8 @@ from system_under_test.storage.new_message import NewMessage
 
 
 class Deliveries:
-    def __init__(self, host: Host, store: MessageStore, tables: Tables, puts: Puts) -> None:
-        self._host = host
-        self._store = store
-        self._tables = tables
+    def __init__(self, broker: BrokerContext, puts: Puts) -> None:
+        self._host, self._store, self._tables = broker.host, broker.store, broker.tables
         self._puts = puts
 
     def is_void(self, waited: Message, due: NewMessage) -> bool:

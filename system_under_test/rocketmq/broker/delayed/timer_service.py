@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 
-from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.delayed.delivery import Deliveries, read_waiting
 from system_under_test.rocketmq.broker.delayed.timer_messages import (
     OUT_MS,
@@ -197,23 +197,16 @@ class Turning:
 
 class TimerService:
     def __init__(
-        self,
-        host: Host,
-        store: MessageStore,
-        config: BrokerConfig,
-        deliveries: Deliveries,
-        place: Place = place,
-        turning: type[Turning] = Turning,
+        self, broker: BrokerContext, deliveries: Deliveries, place: Place = place, turning: type[Turning] = Turning
     ) -> None:
-        self._host = host
-        self._store = store
+        self._host, self._store = broker.host, broker.store
         self._deliveries = deliveries
-        self._settings = config.timer
+        self._settings = broker.config.timer
         self._place = place
         self._turning = turning
-        self._log = TimerLog(host.disk, f"{config.store_path}/timerlog", config.timer.log_file_bytes)
+        self._log = TimerLog(self._host.disk, f"{broker.config.store_path}/timerlog", self._settings.log_file_bytes)
         self._arrived = asyncio.Event()
-        store.on_dispatched.append(self._dispatched)
+        broker.store.on_dispatched.append(self._dispatched)
 
     def begin(self, mastership: AnyMastership) -> None:
         """The role is taken; consume queues reach to the confirm offset."""

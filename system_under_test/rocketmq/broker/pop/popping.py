@@ -10,16 +10,15 @@ from collections.abc import Callable
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.consuming.filtering import subscribed
-from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
+from system_under_test.rocketmq.broker.context import BrokerContext
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.pop.context import PopContext
 from system_under_test.rocketmq.broker.pop.polls import MAX_WAIT_S, Polls, Waiter
 from system_under_test.rocketmq.broker.pop.records import CheckpointKey
 from system_under_test.rocketmq.broker.pop.service import PopService
 from system_under_test.rocketmq.broker.request_handler import Handlers, check_queue
 from system_under_test.rocketmq.broker.topics.administration import Administration
-from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.consumer_group import check_name as check_group_name
 from system_under_test.rocketmq.pop_protocol import (
     ANY_QUEUE,
@@ -31,9 +30,7 @@ from system_under_test.rocketmq.pop_protocol import (
     retry_topic,
 )
 from system_under_test.rocketmq.topic import TopicConfig, check_name
-from system_under_test.runtime.host import Host
 from system_under_test.runtime.places import Places
-from system_under_test.storage.message_store import MessageStore
 
 
 class Pops:
@@ -41,32 +38,25 @@ class Pops:
 
     def __init__(
         self,
-        host: Host,
-        store: MessageStore,
-        tables: Tables,
-        config: BrokerConfig,
-        ha: Replication,
+        broker: BrokerContext,
         administration: Administration,
         places: Places,
         service_type: Callable[[PopContext, AnyMastership], PopService],
     ) -> None:
-        self._host = host
-        self._ha = ha
-        self._tables = tables
-        self._config = config
+        self._host, self._ha, self._tables, self._config = broker.host, broker.ha, broker.tables, broker.config
         self._administration = administration
         self._service_type = service_type
-        self._polls = Polls(host, places)
+        self._polls = Polls(broker.host, places)
         self._context = PopContext(
-            host=host,
-            store=store,
-            config=config,
+            host=broker.host,
+            store=broker.store,
+            config=broker.config,
             ensure_topic=administration.ensure_topic,
-            groups=tables.groups.get,
+            groups=broker.tables.groups.get,
             polls=self._polls,
         )
         self._service: PopService | None = None
-        store.on_dispatched.append(self._dispatched)
+        broker.store.on_dispatched.append(self._dispatched)
 
     @property
     def handlers(self) -> Handlers:

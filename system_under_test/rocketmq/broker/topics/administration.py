@@ -17,15 +17,15 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.json_body import decode_json
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
+from system_under_test.rocketmq.broker.context import BrokerContext
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.request_handler import Handlers, text_field
 from system_under_test.rocketmq.broker.topics.static_topics import StaticTopics
-from system_under_test.rocketmq.broker.topics.tables import MAX_REQUEST_MODES, Tables, mode_key
+from system_under_test.rocketmq.broker.topics.tables import MAX_REQUEST_MODES, mode_key
 from system_under_test.rocketmq.consumer_group import MAX_GROUPS, ConsumerGroup
 from system_under_test.rocketmq.consumer_protocol import RETRY_PREFIX, RequestModeSetting
 from system_under_test.rocketmq.topic import MAX_QUEUES, MAX_TOPICS, TopicConfig, is_system_topic, topic_after
-from system_under_test.runtime.host import DiskFull, Host
-from system_under_test.storage.message_store import MessageStore
+from system_under_test.runtime.host import DiskFull
 from system_under_test.storage.timer_progress import encode_checkpoint
 
 KNOWN_VERSION = "knownVersion"
@@ -44,20 +44,9 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 class Administration:
     """`on_topics` is called when the topics have changed."""
 
-    def __init__(
-        self,
-        host: Host,
-        store: MessageStore,
-        tables: Tables,
-        static: StaticTopics,
-        ha: Replication,
-        on_topics: Callable[[], None],
-    ) -> None:
-        self._host = host
-        self._store = store
-        self._tables = tables
+    def __init__(self, broker: BrokerContext, static: StaticTopics, on_topics: Callable[[], None]) -> None:
+        self._host, self._store, self._tables, self._ha = broker.host, broker.store, broker.tables, broker.ha
         self._static = static
-        self._ha = ha
         self._on_topics = on_topics
         self._being_deleted: set[str] = set()
 

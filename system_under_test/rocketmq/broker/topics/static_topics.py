@@ -19,19 +19,16 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.broker.acknowledgement import acknowledged
-from system_under_test.rocketmq.broker.config import BrokerConfig
-from system_under_test.rocketmq.broker.ha.replication import AnyMastership, Replication
+from system_under_test.rocketmq.broker.context import BrokerContext
+from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.putting import Puts
 from system_under_test.rocketmq.broker.request_handler import Handlers, text_field
-from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.static_topic.acceptance import ChangeRefused, EndOf
 from system_under_test.rocketmq.static_topic.logic_queue import LogicQueue, Segment
 from system_under_test.rocketmq.static_topic.mapping import MappingInfo, StaticTopic
 from system_under_test.rocketmq.topic import STATIC_TOPIC, TopicConfig, is_system_topic
-from system_under_test.runtime.host import Host
 from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.message import MessageInvalid, decode_message
-from system_under_test.storage.message_store import MessageStore
 from system_under_test.storage.new_message import NewMessage
 
 MAX_STATIC_TOPICS = 1_000
@@ -52,22 +49,9 @@ class TopicRecord:
 class StaticTopics:
     """UPDATE_AND_CREATE_STATIC_TOPIC and GET_TOPIC_CONFIG; `on_change` is called when a queue is led, or no more."""
 
-    def __init__(
-        self,
-        host: Host,
-        store: MessageStore,
-        tables: Tables,
-        config: BrokerConfig,
-        ha: Replication,
-        puts: Puts,
-        accept: Accept,
-        on_change: Callable[[], None],
-    ) -> None:
-        self._host = host
-        self._store = store
-        self._tables = tables
-        self._config = config
-        self._ha = ha
+    def __init__(self, broker: BrokerContext, puts: Puts, accept: Accept, on_change: Callable[[], None]) -> None:
+        self._host, self._store, self._config, self._ha = broker.host, broker.store, broker.config, broker.ha
+        self._tables = broker.tables
         self._puts = puts
         self._accept = accept
         self._on_change = on_change
@@ -78,7 +62,7 @@ class StaticTopics:
         """Up to this record, as a slave."""
         self._cuts = 0
         """How often the log had been cut by then."""
-        store.needed_from.append(self._oldest_record)
+        broker.store.needed_from.append(self._oldest_record)
 
     @property
     def handlers(self) -> Handlers:

@@ -16,7 +16,7 @@ from typing import Final
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import FrameTooLong, RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.delayed.delay_levels import REAL_QUEUE, REAL_TOPIC
 from system_under_test.rocketmq.broker.delayed.delay_placement import WaitingRooms
 from system_under_test.rocketmq.broker.delayed.delivery import Deliveries, read_waiting
@@ -39,7 +39,7 @@ from system_under_test.rocketmq.transaction_protocol import (
     Decision,
     EndTransaction,
 )
-from system_under_test.runtime.host import ConnectionClosed, DiskFull, Host
+from system_under_test.runtime.host import ConnectionClosed, DiskFull
 from system_under_test.storage.message import Message, encode_message, encode_properties
 from system_under_test.storage.message_store import MessageStore
 from system_under_test.storage.new_message import NewMessage
@@ -96,25 +96,16 @@ class Transactions:
     """END_TRANSACTION, and the questions to producers; `begin` at the begin of each mastership."""
 
     def __init__(
-        self,
-        host: Host,
-        store: MessageStore,
-        config: BrokerConfig,
-        puts: Puts,
-        deliveries: Deliveries,
-        waiting: WaitingRooms,
-        producers: Producers,
+        self, broker: BrokerContext, puts: Puts, deliveries: Deliveries, waiting: WaitingRooms, producers: Producers
     ) -> None:
-        self._host = host
-        self._store = store
-        self._config = config
+        self._host, self._store, self._config = broker.host, broker.store, broker.config
         self._puts = puts
         self._deliveries = deliveries
         self._waiting = waiting
         self._producers = producers
         self._term: _Term | None = None
         self._changed = asyncio.Event()
-        store.on_dispatched.append(self._dispatched)
+        broker.store.on_dispatched.append(self._dispatched)
 
     @property
     def handlers(self) -> Handlers:

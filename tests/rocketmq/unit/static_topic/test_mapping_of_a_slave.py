@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from harness.environments.simulated.loop import VirtualTimeLoop
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.topics.static_topics import StaticTopics
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic, first_queues
 from system_under_test.rocketmq.topic import STATIC_TOPIC
@@ -19,7 +20,8 @@ def test_a_slave_whose_log_was_cut_and_has_grown_as_far_again_knows_what_it_says
         nobody: Any = None
         ha: Any = SimpleNamespace(mastership=None)
         config: Any = SimpleNamespace(group="a")
-        topics = StaticTopics(machine.host(), store, nobody, config, ha, nobody, nobody, lambda: None)
+        broker = BrokerContext(host=machine.host(), store=store, config=config, tables=nobody, ha=ha)
+        topics = StaticTopics(broker, nobody, nobody, lambda: None)
 
         def say(queues: int) -> int:
             topic = StaticTopic(name="t", total_queues=queues, queues=first_queues(["a"] * queues))

@@ -153,37 +153,13 @@ class MessageStore:
         """What messages that are put here say of where they were stored."""
         return self._config.store_host
 
-    def put(
-        self,
-        topic: str,
-        queue_id: int,
-        body: bytes,
-        properties: Mapping[str, str] | None = None,
-        *,
-        born_timestamp_ms: int | None = None,
-        born_host: bytes | None = None,
-        flag: int = 0,
-        sys_flag: int = 0,
-        reconsume_times: int = 0,
-        prepared_transaction_offset: int = 0,
-    ) -> PutResult:
+    def put(self, topic: str, queue_id: int, body: bytes, properties: Mapping[str, str] | None = None) -> PutResult:
         """Append a message at the next offset of its queue (page cache only; see `flush_to`).
 
         Raises MessageTooLarge and DiskFull, when nothing of it was written, and StorageFailed. The log must end
         at a message boundary, as it does from `cut_to_message_boundary` on.
         """
-        message = NewMessage(
-            topic=topic,
-            queue_id=queue_id,
-            body=body,
-            properties=properties or {},
-            born_timestamp_ms=born_timestamp_ms,
-            born_host=born_host,
-            flag=flag,
-            sys_flag=sys_flag,
-            reconsume_times=reconsume_times,
-            prepared_transaction_offset=prepared_transaction_offset,
-        )
+        message = NewMessage(topic=topic, queue_id=queue_id, body=body, properties=properties or {})
         return self.put_all((message,))[0]
 
     def put_all(self, messages: Sequence[NewMessage]) -> tuple[PutResult, ...]:

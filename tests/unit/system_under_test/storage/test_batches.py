@@ -53,7 +53,7 @@ def test_a_batch_has_consecutive_offsets_and_says_where_it_goes_on() -> None:
         messages = [decode_message(store.read_for_transfer(r.offset, r.size), 0) for r in results]
         assert [message.body for message in messages] == [b"a", b"b", b"c"]
         assert [message.sys_flag for message in messages] == [1 | CONTINUES, 1 | CONTINUES, 1]
-        assert store.put("t", 0, b"last", sys_flag=CONTINUES).queue_offset == 4
+        assert store.put_all(letters("d", sys_flag=CONTINUES))[0].queue_offset == 4
         store.advance_confirm_offset(store.max_offset)
         assert store.queue_range("t", 0) == (0, 5), "a message alone says of itself that it goes on"
         await store.stop()

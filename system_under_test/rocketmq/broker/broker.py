@@ -47,15 +47,14 @@ class Broker:
         )
         self.tables = Tables(host, config)
         self.ha = HAService(host, config)
+        context = BrokerContext(host=host, store=self.store, config=config, tables=self.tables, ha=self.ha)
         answered: Callable[[Mapping[str, str]], bool] = contented
         if config.role is None:
             self.roles: Roles = ReplicasManager(
-                host, self.store, config, parts, self.ha, self.tables, address=self._address, on_role=self._role_taken
+                context, parts, self.ha, address=self._address, on_role=self._role_taken
             )
         else:
-            configured = ConfiguredRoles(
-                host, self.store, config, parts, self.ha, self.tables, on_role=self._role_taken
-            )
+            configured = ConfiguredRoles(context, parts, self.ha, on_role=self._role_taken)
             self.roles, answered = configured, configured.registered
         self._name_servers = NameServerRegistrations(
             host,
@@ -68,7 +67,6 @@ class Broker:
             compresses=config.compresses_registration,
         )
         places = parts.places(config.running_requests)
-        context = BrokerContext(host=host, store=self.store, config=config, tables=self.tables, ha=self.ha)
         self._services = Services(context, parts, self.roles, self._address, places, self._name_servers.changed)
         processor = Processor(context, self.roles, self._services.put_rate, self._services.handlers)
         self._server = RemotingServer(

@@ -15,7 +15,8 @@ from system_under_test.remoting.command import RemotingCommand
 from system_under_test.rocketmq.broker.classic.log_comparison import LogComparison
 from system_under_test.rocketmq.broker.classic.mastership import ClassicOffice
 from system_under_test.rocketmq.broker.classic.slave import ClassicFollower
-from system_under_test.rocketmq.broker.config import BrokerConfig, BrokerRole
+from system_under_test.rocketmq.broker.config import BrokerRole
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.ha.log_beginnings import NO_EPOCH, LogBeginnings
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.ha.slave_sync import SlaveSync
@@ -23,33 +24,19 @@ from system_under_test.rocketmq.broker.ha.wire import HAState
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Role
-from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.version import Version
-from system_under_test.runtime.host import Host
-from system_under_test.storage.message_store import MessageStore
 
 
 class ConfiguredRoles:
     """`Roles` without controllers; `on_role` is called when the role is taken."""
 
     def __init__(
-        self,
-        host: Host,
-        store: MessageStore,
-        config: BrokerConfig,
-        parts: BrokerParts,
-        ha: HAService,
-        tables: Tables,
-        *,
-        on_role: Callable[[], None],
+        self, broker: BrokerContext, parts: BrokerParts, ha: HAService, *, on_role: Callable[[], None]
     ) -> None:
         self.role = Role.NONE
-        self._host = host
-        self._store = store
-        self._config = config
+        self._host, self._store, self._config, self._tables = broker.host, broker.store, broker.config, broker.tables
         self._parts = parts
         self._ha = ha
-        self._tables = tables
         self._on_role = on_role
         self._master: tuple[str, str] | None = None
         """Where the master takes requests, and where slaves."""

@@ -22,7 +22,7 @@ from system_under_test.remoting.client_error import ClientError
 from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand, RemotingError
 from system_under_test.remoting.server import Peer
-from system_under_test.rocketmq.broker.config import BrokerConfig
+from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.controller_mode.identity import Identity, obtain_identity
 from system_under_test.rocketmq.broker.controller_mode.isr_manager import SetKeeper
 from system_under_test.rocketmq.broker.ha.log_beginnings import LogBeginnings, MastersBeginnings
@@ -35,11 +35,9 @@ from system_under_test.rocketmq.broker.ha.sync_state_set import controller_says
 from system_under_test.rocketmq.broker.parts import Acted, BrokerParts
 from system_under_test.rocketmq.broker.request_handler import Handlers
 from system_under_test.rocketmq.broker.role import Role
-from system_under_test.rocketmq.broker.topics.tables import Tables
 from system_under_test.rocketmq.client.controller_client import ControllerClient, ControllerRefusal
 from system_under_test.rocketmq.controller.protocol import BrokerReport, MalformedRequest, ReplicaInfo
-from system_under_test.runtime.host import Host
-from system_under_test.storage.message_store import FlushMode, MessageStore
+from system_under_test.storage.message_store import FlushMode
 
 
 class ReplicasManager:
@@ -47,34 +45,22 @@ class ReplicasManager:
     state."""
 
     def __init__(
-        self,
-        host: Host,
-        store: MessageStore,
-        config: BrokerConfig,
-        parts: BrokerParts,
-        ha: HAService,
-        tables: Tables,
-        *,
-        address: str,
-        on_role: Callable[[], None],
+        self, broker: BrokerContext, parts: BrokerParts, ha: HAService, *, address: str, on_role: Callable[[], None]
     ) -> None:
         self.role = Role.NONE
         self._acted = Acted(0, None)
-        self._host = host
-        self._store = store
-        self._config = config
+        self._host, self._store, self._config, self._tables = broker.host, broker.store, broker.config, broker.tables
         self._parts = parts
         self._ha = ha
-        self._tables = tables
         self._sync: SlaveSync | None = None
         self._address = address
         self._on_role = on_role
-        self._controllers = ControllerClient(host, config.controllers, config.controller_timeout_s)
+        self._controllers = ControllerClient(self._host, self._config.controllers, self._config.controller_timeout_s)
         self._beating: set[str] = set()
         """Controllers to which heartbeats go."""
-        self._keeper = SetKeeper(host, config, parts, self._controllers, self.observe)
+        self._keeper = SetKeeper(self._host, self._config, parts, self._controllers, self.observe)
         self._identity: Identity | None = None
-        self._incarnation = f"{host.clock.wall_ns()}-{host.random.getrandbits(64):016x}"
+        self._incarnation = f"{self._host.clock.wall_ns()}-{self._host.random.getrandbits(64):016x}"
         self._registered_master_epoch = 0
         self._newest_info: ReplicaInfo | None = None
         self._mastership: Mastership | None = None
@@ -82,7 +68,7 @@ class ReplicasManager:
         self._poll_due = asyncio.Event()
         self._log_in_hand = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
-        store.needed_from.append(self._needed_from)
+        self._store.needed_from.append(self._needed_from)
         self._keeping: asyncio.Task[None] | None = None
 
     @property

@@ -265,11 +265,15 @@ class CommitLog:
         """
         begun: list[tuple[bytes, int]] = []
         for data, position, _, _ in self._walk(start, end):
-            if data:
+            if not data:
+                continue
+            if self._format.goes_on(data, position):
                 begun.append((data, position))
-                if not self._format.goes_on(data, position):
-                    yield from begun
-                    begun.clear()
+                continue
+            if begun:
+                yield from begun
+                begun.clear()
+            yield data, position
 
     def goes_on(self, offset: int) -> bool:
         """Whether the record that stands here is not the last of its batch."""

@@ -38,9 +38,7 @@ _START = struct.Struct(">iI")
 _DISPATCH = struct.Struct(">i8xi4xqqi16xq20xi")
 _TIMESTAMP = struct.Struct(">q")
 _TIMESTAMP_AT = 56
-_FLAGS = struct.Struct(">i")
-_FLAGS_AT = 36
-_HEAD_BYTES = _FLAGS_AT + 4
+_HEAD = struct.Struct(">4xI28xi")
 _BODY_LENGTH = struct.Struct(">i")
 _PROPERTIES_LENGTH = struct.Struct(">H")
 _LEAST = _HEADER.size + 1 + 2
@@ -181,9 +179,10 @@ def peek_size(buffer: bytes, position: int) -> int:
 
 def goes_on(buffer: bytes, position: int) -> bool:
     """Whether the message at `position` is not the last of its batch; no if too little of it is there."""
-    if len(buffer) - position < _HEAD_BYTES or _START.unpack_from(buffer, position)[1] != MESSAGE_MAGIC:
+    if len(buffer) - position < _HEAD.size:
         return False
-    return bool(_FLAGS.unpack_from(buffer, position + _FLAGS_AT)[0] & CONTINUES)
+    magic, sys_flag = _HEAD.unpack_from(buffer, position)
+    return bool(magic == MESSAGE_MAGIC and sys_flag & CONTINUES)
 
 
 def decode_header(buffer: bytes, position: int) -> MessageHeader:
@@ -238,7 +237,7 @@ def check_message(buffer: bytes, position: int, physical_offset: int) -> int:
     return int(fields[0])
 
 
-MESSAGES = RecordFormat(head_bytes=_HEAD_BYTES, size=peek_size, goes_on=goes_on, check=check_message)
+MESSAGES = RecordFormat(head_bytes=_HEAD.size, size=peek_size, goes_on=goes_on, check=check_message)
 """A log of such messages."""
 
 

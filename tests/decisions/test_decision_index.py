@@ -25,7 +25,7 @@ NEVER_GIVEN = {
     168,
     179,
     180,
-    *range(193, 199),
+    *range(193, 198),
 }
 REFERENCE = re.compile(rf"\b[Dd]ecisions?\s+({NUMBERS})")
 NUMBER_ALONE = re.compile(r"(?<![\d.])\b0\d{3}\b")

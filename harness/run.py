@@ -163,7 +163,7 @@ class _Course:
     async def run(self) -> None:
         plan, environment, scenario = self.plan, self.environment, self.plan.scenario
         nodes = plan.system.nodes(plan.system_settings, scenario.mutant)
-        observer: Any = None
+        own_host: Any = None
         watch = plan.watch or watch_of(plan.system, plan.system_settings)
         if environment.moments is not None:
             self._keep_watch(environment.moments, watch)
@@ -172,15 +172,15 @@ class _Course:
             await environment.start(nodes, self.recorder.nodes)
             if environment.usage is not None:
                 self.sampling = asyncio.create_task(self._sample(environment.usage), name="usage of nodes")
-            observer = environment.client_host("observer")
-            await self._until_serves_first(observer)
+            own_host = environment.client_host("observer")
+            await self._until_serves_first(own_host)
             if self.reporting is not None:
                 self.observing = asyncio.create_task(self._observe(self.reporting), name="what nodes answer")
             self.facts.storm_from_ns = environment.timeline.now_ns()
             self.progress(f"storm of {scenario.time_limit_s:g} s")
             until_ns = self.facts.storm_from_ns + int(scenario.time_limit_s * 1e9)
             self.reported.begin(f"{environment.name} storm", until_ns=until_ns)
-            nemesis_client = plan.nemesis(environment, watch, self._means(observer, nodes), self._record_nemesis)
+            nemesis_client = plan.nemesis(environment, watch, self._means(own_host, nodes), self._record_nemesis)
             try:
                 await self._operate(self._storm(), nemesis_client, scenario.concurrency)
             finally:
@@ -192,13 +192,13 @@ class _Course:
             declared = plan.system.cluster(plan.system_settings)
             try:
                 timeout_s = max(RECOVERY_TIMEOUT_S, (declared.recovers_within_s or 0.0) - scenario.recovery_s)
-                await self._until_ready(observer, AFTER_THE_STORM, timeout_s)
+                await self._until_ready(own_host, AFTER_THE_STORM, timeout_s)
                 self.facts.serves_ns = environment.timeline.now_ns()
             except HarnessError as error:
                 self.facts.reasons.append(str(error))
             damaged = nodes_struck(FaultLog.of(self.faults).struck, declared.lasting_damage)
             if damaged:
-                await self._set_apart(observer, damaged)
+                await self._set_apart(own_host, damaged)
             self.facts.final_from_ns = environment.timeline.now_ns()
             self.progress("final reads")
             self.reported.begin("final reads")
@@ -216,13 +216,13 @@ class _Course:
                 await environment.stop()
             self._write_events([node.name for node in nodes])
 
-    def _means(self, observer: Any, nodes: Sequence[NodeSpec]) -> Means:
+    def _means(self, own_host: Any, nodes: Sequence[NodeSpec]) -> Means:
         system, settings = self.plan.system, self.plan.system_settings
         by_name = {node.name: node for node in nodes}
         return Means(
-            roles=lambda: system.roles(settings, observer),
-            membership=membership_of(system, settings, observer, by_name),
-            acts=acts_of(system, settings, observer),
+            roles=lambda: system.roles(settings, own_host),
+            membership=membership_of(system, settings, own_host, by_name),
+            acts=acts_of(system, settings, own_host),
         )
 
     async def _end_sampling(self) -> None:
@@ -282,10 +282,10 @@ class _Course:
 
         moments.watch, moments.values, self.facts.breaches = saw, invariants.observe, breaches
 
-    async def _until_serves_first(self, observer: Any) -> None:
+    async def _until_serves_first(self, own_host: Any) -> None:
         """Raises HarnessError, in real time as soon as a node has ended by itself and the system does not serve."""
         environment = self.environment
-        serves = self._until_ready(observer, "after its start", START_TIMEOUT_S)
+        serves = self._until_ready(own_host, "after its start", START_TIMEOUT_S)
         try:
             # In virtual time nobody waits, and a task more would be another trace.
             await (serves if environment.moments is not None else self._unless_one_ends(serves))
@@ -309,23 +309,23 @@ class _Course:
             serving.cancel()
         await serving
 
-    async def _until_ready(self, observer: Any, when: str, timeout_s: float) -> None:
+    async def _until_ready(self, own_host: Any, when: str, timeout_s: float) -> None:
         plan = self.plan
 
         resuming = plan.system if when == AFTER_THE_STORM and isinstance(plan.system, Resuming) else None
 
         async def ready() -> None:
             for name in plan.workload.names:
-                await plan.system.ready(plan.system_settings, observer, name)
+                await plan.system.ready(plan.system_settings, own_host, name)
                 if resuming is not None:
-                    await resuming.resumed(plan.system_settings, observer, name)
+                    await resuming.resumed(plan.system_settings, own_host, name)
 
         try:
             await self.environment.timeline.within(timeout_s, ready())
         except TimeoutError:
             raise HarnessError(f"{plan.system.name} did not serve within {timeout_s:g} s {when}") from None
 
-    async def _set_apart(self, observer: Any, damaged: frozenset[str]) -> None:
+    async def _set_apart(self, own_host: Any, damaged: frozenset[str]) -> None:
         """What of the system has to serve without nodes that are damaged for good, if the system says that at all."""
         plan, timeline = self.plan, self.environment.timeline
         if not isinstance(plan.system, Separable):
@@ -334,7 +334,7 @@ class _Course:
 
         async def serves() -> bool:
             for name in plan.workload.names:
-                if not await separable.serves_without(plan.system_settings, observer, name, damaged):
+                if not await separable.serves_without(plan.system_settings, own_host, name, damaged):
                     return False
             return True
 

@@ -1,13 +1,16 @@
 """How things are named, kept by reading the code: verbs for what works, nouns for what is given; the glossary's words.
 
 A participle that says nothing of what it names (`known`, `given`) is no name of a module, class, function, field or
-parameter. What the glossary says not to call a thing is no word of a module's or a class's name, unless it is exempt.
+parameter. What the glossary says not to call a thing is no word of a name, nor of a text that the user may read, unless
+it is exempt. Riddles that the glossary's last table lists are not written in comments and documentation either.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -132,10 +135,26 @@ EXEMPT = {
 }
 EXEMPT_WORDS = {word for words in EXEMPT.values() for word in words.split()}
 
+# The same for names of functions, fields and parameters, and for texts.
+EXEMPT_IN_DETAIL = {
+    "a plain word for an act or a part": "active claim copy generation pattern scale script stop variant",
+    "a word of the literature on consistency or of its algorithms": "serial sweep violation",
+    "a word of Jepsen's generators and of what queues do": "drained op",
+    "a word of the program whose setting, command or page the text is": (
+        "backend circle domain excluded monitor probe worker"
+    ),
+    "what a mutant is, where a text explains it": "bug",
+}
+EXEMPT_WORDS_IN_DETAIL = {word for words in EXEMPT_IN_DETAIL.values() for word in words.split()}
 
-def glossary() -> Iterator[tuple[str, str]]:
-    """(left column, right column) of the tables, without their heads."""
-    for line in (ROOT / "docs" / "glossary.md").read_text("utf-8").splitlines():
+RIDDLES = "## Plain English"
+PLAIN_FOLDERS = ("harness", "nemesis", "workloads", "system_under_test")
+
+
+def glossary(since: str = "") -> Iterator[tuple[str, str]]:
+    """(left column, right column) of the tables from a heading on, without their heads."""
+    page = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    for line in page[page.index(since) :].splitlines():
         if line.startswith("| ") and not line.startswith("| word |"):
             word, _, instead = line.removeprefix("| ").removesuffix("|").split("|")
             yield word.strip(), instead.strip()
@@ -151,43 +170,119 @@ def banned() -> set[str]:
     return {word for _, instead in glossary() for word in re.split(r",\s*", instead) if word} - terms() - EXEMPT_WORDS
 
 
-def words_of(name: str) -> tuple[str, ...]:
-    """`FaultWindows` and `fault_windows` are `fault` and `window`."""
+@cache
+def words_of(name: str) -> str:
+    """`FaultWindows`, `fault_windows` and `fault windows` are ` fault window `."""
     parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)
-    return tuple(part.lower().removesuffix("s") for part in parts)
+    return " ".join(("", *(part.lower().removesuffix("s") for part in parts), ""))
 
 
 def uses(word: str, name: str) -> bool:
-    searched = tuple(part.lower().removesuffix("s") for part in re.findall(r"\w+", word))
-    parts = words_of(name)
-    return any(parts[at : at + len(searched)] == searched for at in range(len(parts)))
+    return words_of(word.lower()) in words_of(name)
 
 
-def module_and_class_names() -> Iterator[tuple[str, str]]:
-    """(where, name) in the packages."""
+@cache
+def is_documentation(source: str) -> frozenset[int]:
+    """Lines on which strings begin that are documentation."""
+    return frozenset(
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of what a user may read: strings of more than one word, and the documentation of commands, which is
+    their help."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if " " in node.value.strip() and node.lineno not in is_documentation(source):
+                yield node.lineno, node.value
+        elif isinstance(node, ast.FunctionDef) and any(
+            ast.unparse(each).split("(")[0].endswith((".command", ".group")) for each in node.decorator_list
+        ):
+            yield node.lineno, ast.get_docstring(node) or ""
+
+
+def prose(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of comments and documentation."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        is_string = token.type == tokenize.STRING and token.start[0] in is_documentation(source)
+        if is_string or token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def places(packages: tuple[str, ...], of: str) -> Iterator[tuple[str, str]]:
+    """(where, name or text) in these packages. `of`: `rooms` (modules and classes), `details` (functions, fields,
+    parameters), `texts` or `prose`."""
     for file, path in FILES.items():
-        if file.split("/")[0] in PACKAGES:
-            yield file, path.stem
-            for line, kind, name in names(path.read_text("utf-8")):
-                if kind == "class":
-                    yield f"{file}:{line}", name
+        if file.split("/")[0] in packages:
+            source = path.read_text("utf-8")
+            if of == "rooms":
+                yield file, path.stem
+            if of in ("rooms", "details"):
+                found = ((line, name) for line, kind, name in names(source) if (kind == "class") == (of == "rooms"))
+            else:
+                found = texts(source) if of == "texts" else prose(source)
+            yield from ((f"{file}:{line}", text) for line, text in found)
+
+
+def uses_of(words: set[str], packages: tuple[str, ...], of: str) -> list[str]:
+    return sorted(
+        f"{where}: {text!r} says {word}, which docs/glossary.md rules out"
+        for where, text in places(packages, of)
+        for word in words
+        if uses(word, text)
+    )
 
 
 def test_no_module_or_class_has_a_name_that_the_glossary_rules_out() -> None:
-    words = sorted(banned())
+    assert len(banned()) > 50
+    assert uses_of(banned(), PACKAGES, "rooms") == []
+
+
+@pytest.mark.parametrize("of", ["details", "texts"])
+def test_no_smaller_name_and_no_text_says_what_the_glossary_rules_out(of: str) -> None:
+    words = banned() - EXEMPT_WORDS_IN_DETAIL
     assert len(words) > 50
-    found = [
-        f"{where}: {name} says {word}, which docs/glossary.md rules out"
-        for where, name in module_and_class_names()
-        for word in words
-        if uses(word, name)
-    ]
-    assert found == []
+    assert uses_of(words, PACKAGES, of) == []
+
+
+@pytest.mark.parametrize("folder", PLAIN_FOLDERS)
+def test_comments_and_documentation_are_plain_english(folder: str) -> None:
+    riddles = {word for _, instead in glossary(RIDDLES) for word in instead.split(", ")} - {"told"}
+    assert len(riddles) >= 4
+    assert uses_of(riddles, (folder,), "prose") == []
+
+
+def test_every_word_that_is_exempt_in_detail_is_used_and_no_module_or_class_needs_it() -> None:
+    everything = {text for of in ("details", "texts") for _, text in places(PACKAGES, of)}
+    for word in sorted(EXEMPT_WORDS_IN_DETAIL):
+        assert word in banned(), word
+        assert any(uses(word, text) for text in everything), word
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("raise ValueError('no such validator')", [(1, "no such validator")]),
+        ("reason = f'{node} is a victim of {fault}'", [(1, " is a victim of ")]),
+        ("@cli.command()\ndef run():\n    'Starts a campaign.'", [(2, "Starts a campaign.")]),
+        ("def f():\n    'One of its victims.'\n    return 'victim'", []),
+    ],
+)
+def test_texts_are_what_a_user_may_read(source: str, found: list[tuple[int, str]]) -> None:
+    assert list(texts(source)) == found
+
+
+def test_prose_is_comments_and_documentation() -> None:
+    source = "def f():\n    'For whoever asks.'\n    return 'whoever asks'  # and dear"
+    assert list(prose(source)) == [(2, "'For whoever asks.'"), (3, "# and dear")]
 
 
 def test_every_exempt_word_is_ruled_out_by_the_glossary_and_used() -> None:
     ruled_out = {word for _, instead in glossary() for word in re.split(r",\s*", instead)}
-    everything = [name for _, name in module_and_class_names()]
+    everything = [name for _, name in places(PACKAGES, "rooms")]
     for word in sorted(EXEMPT_WORDS):
         assert word in ruled_out - terms(), word
         assert any(uses(word, name) for name in everything), word

@@ -41,11 +41,11 @@ from harness.record.meaning import Meaning
 MEANINGS: Mapping[str, Meaning] = {
     "torn-batch": Meaning(
         says="Some messages of one batch are in the final log, and others are not.",
-        usually="A crash or a failover in the midst of its write left its first messages.",
+        usually="A crash or a failover during its write left its first messages.",
     ),
     "foreign-message": Meaning(
         says="A poll by tag was given a message that it had not asked for.",
-        usually="Messages are told apart by a hash of their tags alone, or the filter was not looked at.",
+        usually="Messages are distinguished by a hash of their tags alone, or the filter was not looked at.",
     ),
     "filtered-skip": Meaning(
         says="A poll by tag passed a message of that tag without giving it.",

@@ -97,7 +97,7 @@ def place_outcomes(places: pa.Table, *, final: FinalReads, buckets: int, excuses
     # Findings pass through the next grouping untouched; any bucket will do.
     padded[0] = pa.array(np.zeros(found.num_rows, dtype=np.int32))
     outcomes = pa.Table.from_arrays([*found.columns, *padded], schema=OUTCOMES)
-    return pa.concat_tables([outcomes, _hits(column, buckets)]).combine_chunks()
+    return pa.concat_tables([outcomes, _crossings(column, buckets)]).combine_chunks()
 
 
 def _backward(column: dict[str, Int64], final: FinalReads, findings: Findings, excuses: Excuses) -> None:
@@ -140,7 +140,7 @@ def _backward_example(jump: int, queue: str, *, offset: int, end: int, previous:
     )
 
 
-def _hits(column: dict[str, Int64], buckets: int) -> pa.Table:
+def _crossings(column: dict[str, Int64], buckets: int) -> pa.Table:
     """The probes of this bucket behind whose start, and before whose end, an offset is known."""
     probes = np.flatnonzero(column["kind"] == PROBE)
     known = np.flatnonzero(column["kind"] <= KNOWN_BLOCK)

@@ -5,7 +5,7 @@ fills each segment from its beginning without a hole, so offsets have gaps only 
 begins.
 
 What breaks it, by name:
-  offset-gap         the final reads lack an offset in the midst of a segment, and go on behind it
+  offset-gap         the final reads lack an offset within a segment, and go on behind it
   stray-offset       the final reads find a message at an offset that no segment has
   segment-overlap    a segment begins before the end of the one before
 
@@ -34,7 +34,7 @@ from harness.record.meaning import Meaning
 
 MEANINGS: Mapping[str, Meaning] = {
     "offset-gap": Meaning(
-        says="An offset in the midst of a segment holds nothing, and the queue goes on behind it.",
+        says="An offset within a segment holds nothing, and the queue goes on behind it.",
         usually="Offsets of the segment are counted from another place by its readers than by its writers.",
     ),
     "stray-offset": Meaning(

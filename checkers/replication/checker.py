@@ -67,7 +67,7 @@ MEANINGS: Mapping[str, Meaning] = {
     ),
     "unclean-election": Meaning(
         says="A master was elected that was not in sync, though that is not allowed.",
-        usually="The election takes whoever lives where no member of the in-sync set does.",
+        usually="The election takes any living replica where no member of the in-sync set lives.",
     ),
     "fenced-write": Meaning(
         says="A deposed master went on to confirm writes that its successor's log does not hold.",

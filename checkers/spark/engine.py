@@ -36,7 +36,7 @@ from checkers.spark.stages import (
     read_table,
     read_tasks,
 )
-from checkers.spark.task_failures import told_by_workers
+from checkers.spark.task_failures import failures_of_workers
 from harness.record.history import COLUMNS
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class SparkEngine:
         of = cast(SparkDataset, source)
         payloads = self._shuffled
         try:
-            with told_by_workers():
+            with failures_of_workers():
                 rows = _sent(of, partial(before_gather, schema=of.schema, limit=limit), payloads).toArrow()
             tables = chain.from_iterable(payloads.received(iter(rows.to_batches())))
             table = joined(list(tables), of.schema)

@@ -15,7 +15,7 @@ class TaskFailed(Exception):
 
 
 @contextmanager
-def told_by_workers() -> Iterator[None]:
+def failures_of_workers() -> Iterator[None]:
     """What fails inside because a task raised fails as TaskFailed."""
     from pyspark.errors import PythonException
 

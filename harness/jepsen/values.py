@@ -181,7 +181,7 @@ class Values:
         if not self._shape.any_values or f not in self._shape.puts or self._single is None:
             return self.none
         if self._shape.batches:
-            raise Malformed(f"{f} puts null in, which cannot be told from the answer that nothing was there")
+            raise Malformed(f"{f} puts null in, which cannot be distinguished from the answer that nothing was there")
         return (*self._before, self._numbering.of(edn.identity(None)), *self._after)
 
     def _fill(self, cells: list[Any], value: dict[Any, Any]) -> None:

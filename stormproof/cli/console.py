@@ -36,7 +36,7 @@ class Watching(Enum):
     """Whether progress is shown, on standard error."""
 
     YES = "yes"
-    NOW_AND_THEN = "now and then"
+    AT_INTERVALS = "at intervals"
     """Only what takes long is told, every few seconds: how far it is."""
     NO = "no"
 
@@ -44,7 +44,7 @@ class Watching(Enum):
     def when(cls, asked: bool | None) -> Watching:
         """As asked for by --progress or --quiet; otherwise all on a terminal, and elsewhere little."""
         if asked is None:
-            return cls.YES if sys.stderr.isatty() else cls.NOW_AND_THEN
+            return cls.YES if sys.stderr.isatty() else cls.AT_INTERVALS
         return cls.YES if asked else cls.NO
 
 

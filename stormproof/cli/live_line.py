@@ -58,7 +58,7 @@ class LiveLine:
                 self._samples = deque([moment])
                 if self._ended is None:
                     self._ended = threading.Event()
-                    threading.Thread(target=self._draw_now_and_then, args=(self._ended,), daemon=True).start()
+                    threading.Thread(target=self._draw_at_intervals, args=(self._ended,), daemon=True).start()
 
     def end(self) -> None:
         """Erase it; nothing is drawn until the next moment. Its thread waits for that: to start another one for each
@@ -94,7 +94,7 @@ class LiveLine:
             else:
                 self._write(f"{words}\n")
 
-    def _draw_now_and_then(self, ended: threading.Event) -> None:
+    def _draw_at_intervals(self, ended: threading.Event) -> None:
         # Signals are for the thread that works: one that came here would not wake it from what it waits for.
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         while not ended.wait(REDRAWN_EVERY_S if self._in_place else SAID_EVERY_S):

@@ -74,8 +74,8 @@ def search_options(command: F) -> F:
         type=float,
         callback=_seconds,
         help="End searches for an order of operations after so long; what is undecided by then is UNKNOWN, and how far "
-        "each came is told. What takes time in proportion to the history is given up soon after it as well. By default "
-        "only steps and memory bound searches.",
+        "each came is printed. What takes time in proportion to the history is given up soon after it as well. By "
+        "default only steps and memory bound searches.",
     )(of_searches)
     return cast(F, of_both)
 

@@ -115,14 +115,14 @@ class _UntilCaught:
             self.processor_s += row["processor_s"]
             if row["verdict"] != Verdict.INVALID.value:
                 continue
-            if is_of_the_bug(task.scenario):
+            if is_of_the_mutant(task.scenario):
                 self.catch = row
             else:
                 self.also_without.append(task.number)
         return ended(rows)
 
 
-def is_of_the_bug(scenario: Scenario) -> bool:
+def is_of_the_mutant(scenario: Scenario) -> bool:
     """Whether no promise is broken in this storm without the planted bug; yes where none is planted."""
     if scenario.mutant is None:
         return True
@@ -136,7 +136,7 @@ def shrunk_catch(most_seconds: float, chase: Chase) -> dict[str, Any]:
     assert chase.scenario is not None and chase.number is not None
     finding = Finding(number=chase.number, anomaly=chase.anomalies[0], scenario=chase.scenario)
     row = shrunk_row(finding, most_seconds)
-    of_the_bug = is_of_the_bug(scenario_of(row))
+    of_the_bug = is_of_the_mutant(scenario_of(row))
     whose = {"mutant": chase.mutant, "root": chase.root, "is_guided": chase.is_guided}
     return row | whose | {"is_of_the_bug": of_the_bug}
 

@@ -539,7 +539,7 @@ Pass = Callable[[Trials], None]
 PASSES: tuple[tuple[str, Pass], ...] = (
     ("no demand for progress", without_liveness),
     ("a calm world", calm),
-    ("cut behind the violation", cut_behind),
+    ("cut behind the anomaly", cut_behind),
     ("fewer kinds of faults", fewer_kinds),
     ("fewer faults", fewer_faults),
     ("fewer operations", fewer_operations),

@@ -1,6 +1,6 @@
 """What is certain of a history while the pipe that it comes through is still open.
 
-The rows so far are judged as a history of their own, now and then, and of what is found that is told which no row that
+At intervals the rows so far are judged as a history of their own, and of what is found that is told which no row that
 may follow can undo (`checkers.prefix`): each finding once, when it is found first. The verdict is another matter, and
 comes from the whole.
 

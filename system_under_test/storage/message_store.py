@@ -74,7 +74,7 @@ class MessageStore:
         self._topics: dict[str, bytes] = {}
         self._confirm_offset = 0
         self._confirm_due = 0
-        self._confirm_told = 0
+        self._confirm_reported = 0
         self._dispatched_offset = 0
         self._noted_boundary = 0
         self.cuts = 0
@@ -269,9 +269,9 @@ class MessageStore:
         """Tell the event log how far whole messages are confirmed, which is done at intervals while that moves."""
         newest = self.epochs.map.last
         epoch = 0 if newest is None else newest.master_epoch
-        self._confirm_told = self._whole_confirmed_offset()
-        self._host.log("confirmed", offset=self._confirm_told, master_epoch=epoch)
-        self._confirm_due = self._confirm_told + CONFIRM_LOG_BYTES
+        self._confirm_reported = self._whole_confirmed_offset()
+        self._host.log("confirmed", offset=self._confirm_reported, master_epoch=epoch)
+        self._confirm_due = self._confirm_reported + CONFIRM_LOG_BYTES
 
     def _headers(self, start: int, end: int) -> Iterator[MessageHeader]:
         """Of the messages that `CommitLog.records` gives."""
@@ -283,7 +283,7 @@ class MessageStore:
         more."""
         if not self._config.reads_uncommitted or self._dispatched_offset <= self._confirm_offset:
             return self._dispatched_offset
-        end = max(self._log.min_offset, min(self._confirm_told, self._confirm_offset))
+        end = max(self._log.min_offset, min(self._confirm_reported, self._confirm_offset))
         for header in self._headers(end, self._confirm_offset):
             end = header.physical_offset + header.size
         return end
@@ -481,7 +481,7 @@ class MessageStore:
         self._host.log("truncated", to=offset, from_=self._log.max_offset)
         self.cuts += 1
         self._cut_at = offset
-        self._confirm_due = self._confirm_told = 0
+        self._confirm_due = self._confirm_reported = 0
         self._queues.truncate(offset)
         self._index.truncate(offset)
         cut_topics = [topic for topic, before in self.forgotten_topics.items() if before > offset]

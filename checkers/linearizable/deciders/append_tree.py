@@ -48,7 +48,7 @@ class Places:
     """Whether a state may have come about twice and time does not tell which get showed it when."""
     choices: tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], ...]
     """States of which it is open who gave their last value, and the ways in which it can be."""
-    told_by_time: bool
+    known_by_time: bool
     """Whether it took more than values to say who gave them."""
 
     @property
@@ -92,7 +92,7 @@ def places(spans: Spans, paths: Paths) -> Places:
         giver=giver,
         come_back=visits.doubtful,
         choices=_choices(spans, visits, giver, groups),
-        told_by_time=bool(groups) or bool(visits.begun_by),
+        known_by_time=bool(groups) or bool(visits.begun_by),
     )
 
 

@@ -51,7 +51,7 @@ class MapEntry:
         if found.come_back:
             return Open("what a get showed first was put several times")
         shown = showing(spans, found, outcome.operations)
-        if found.told_by_time and not _convicts(spans, shown):
+        if found.known_by_time and not _convicts(spans, shown):
             shown = frozenset(np.flatnonzero(spans.definite).tolist())
         return replace(outcome, operations=shown)
 

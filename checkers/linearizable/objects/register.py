@@ -153,7 +153,7 @@ class _Explanations:
         swaps = swaps[chained.first[value[swaps]] == NO_INDEX]
         return self._proven(
             {seen, *swaps[:LINKS].tolist()},
-            f"{self._operation(seen)} saw a value of a circle of {self.words.cas} operations, each of which needs the "
+            f"{self._operation(seen)} saw a value of a cycle of {self.words.cas} operations, each of which needs the "
             "last",
         )
 

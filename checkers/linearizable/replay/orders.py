@@ -61,7 +61,7 @@ def _fault_of_object(
         latest_begin = max(latest_begin, index)
         result = "failed" if failed else end["value"] if end is not None else None
         if not run(begin["f"], begin["value"], result, known):
-            return f"{begin['f']} {index} could not have told {result!r}"
+            return f"{begin['f']} {index} could not have returned {result!r}"
     named = set(order)
     for index, (begin, end) in operations.items():
         if index in named or end is None:

@@ -222,7 +222,7 @@ def _require_reachable(host: Host, hosts: Mapping[str, Host], where: str) -> Non
         if host.jump not in hosts:
             raise UsageError(f"{where}: hosts.{host.name}.jump: {unknown('host', host.jump, list(hosts))}")
         if host.jump in passed:
-            raise UsageError(f"{where}: hosts.{host.name}.jump leads in a circle: {' → '.join([*passed, host.jump])}")
+            raise UsageError(f"{where}: hosts.{host.name}.jump leads in a cycle: {' → '.join([*passed, host.jump])}")
         host = hosts[host.jump]
         passed.append(host.name)
 

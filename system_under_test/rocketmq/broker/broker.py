@@ -14,7 +14,7 @@ from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations, contented
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.broker.processor import Processor
-from system_under_test.rocketmq.broker.public_codes import told_publicly
+from system_under_test.rocketmq.broker.public_codes import use_public_code
 from system_under_test.rocketmq.broker.role import Role, Roles
 from system_under_test.rocketmq.broker.services import Services
 from system_under_test.rocketmq.broker.topics.tables import Tables
@@ -70,7 +70,7 @@ class Broker:
         self._services = Services(context, parts, self.roles, self._address, places, self._name_servers.changed)
         processor = Processor(context, self.roles, self._services.put_rate, self._services.handlers)
         self._server = RemotingServer(
-            host, processor.handle, self._services.closed, translate=told_publicly, places=places
+            host, processor.handle, self._services.closed, translate=use_public_code, places=places
         )
         self._opened = False
 

@@ -21,7 +21,7 @@ _PUBLIC: Final[Mapping[int, tuple[ResponseCode, str]]] = {
 """Own code → RocketMQ's, and how its remark begins."""
 
 
-def told_publicly(request: RemotingCommand, answer: RemotingCommand) -> None:
+def use_public_code(request: RemotingCommand, answer: RemotingCommand) -> None:
     """Change the answer for clients that say in which language they are written: the own ones do not."""
     public = _PUBLIC.get(answer.code)
     if public is not None and request.language is not Language.OTHER:

@@ -147,7 +147,7 @@ def sys_flag_of(system: SystemProperties) -> int:
 def delivered(message: Message, receipt: str | None, attempt: int, invisible_ms: int | None = None) -> UserMessage:
     """A stored message as its consumer gets it. Raises Refused where its body cannot be told."""
     properties = message.properties
-    body, encoding = _told_body(message)
+    body, encoding = _sent_body(message)
     system = SystemProperties(
         tag=properties.get(TAGS),
         keys=properties.get(KEYS, "").split(),
@@ -180,7 +180,7 @@ def delivered(message: Message, receipt: str | None, attempt: int, invisible_ms:
     )
 
 
-def _told_body(message: Message) -> tuple[bytes, Encoding]:
+def _sent_body(message: Message) -> tuple[bytes, Encoding]:
     """Version 2 knows zlib and gzip, by one name; what is compressed otherwise is told whole."""
     try:
         how = compression_of(message.sys_flag)

@@ -310,7 +310,7 @@ class _GroupInvariants:
                 "overrated-candidate",
                 (master,),
                 f"{node} had {master} elected for a log up to {ranked}, though it ends at "
-                f"{self._brokers[master].end}, and {master} has told so since it started",
+                f"{self._brokers[master].end}, and {master} has reported so since it started",
             )
 
     def _route(self, node: str, fields: Mapping[str, Any]) -> None:
@@ -427,7 +427,7 @@ class _GroupInvariants:
             self._says(
                 "needless-shrink",
                 (node,),
-                f"{node} puts {whole} out of its SyncStateSet that told it a moment ago that they hold the whole log",
+                f"{node} puts {whole} out of its SyncStateSet that reported a moment ago that they hold the whole log",
             )
 
     def _alter_decided(self, node: str, dead: int, stale: int) -> None:

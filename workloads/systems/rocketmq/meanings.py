@@ -26,7 +26,7 @@ MEANINGS: Mapping[str, Meaning] = {
     ),
     "beyond-log": Meaning(
         says="A node took more for confirmed, or had more in its queues, than its log held.",
-        usually="It believes what it is told of the confirmed offset, or does not cut its queues with its log.",
+        usually="It believes what it hears of the confirmed offset, or does not cut its queues with its log.",
     ),
     "passing-offset": Meaning(
         says="A consumer's offset stayed beyond the end of its queue when the log had become shorter.",
@@ -86,7 +86,7 @@ MEANINGS: Mapping[str, Meaning] = {
     ),
     "deleted-early": Meaning(
         says="A node deleted data before it had kept them for as long as is promised.",
-        usually="Ages are told by a clock that jumps, or by when a file was begun and not by its last write.",
+        usually="Ages are measured by a clock that jumps, or by when a file was begun and not by its last write.",
     ),
     "returned-tail": Meaning(
         says="What a node had cut from its log was there again when it started again.",

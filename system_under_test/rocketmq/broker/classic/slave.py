@@ -85,7 +85,7 @@ class ClassicFollower:
             self._wait_for_a_human("no part of the logs is equal")
             # Without a first ack the master sends nothing, and ends the connection when it has been silent for long.
             await connection.read_exactly(1)
-            raise WireError("the master sent something before it was told where to begin")
+            raise WireError("the master sent something before it was asked from where on")
         if common < store.max_offset:
             await self._cut_at(common)
         begun = store.max_offset

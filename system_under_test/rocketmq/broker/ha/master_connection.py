@@ -80,7 +80,7 @@ class MasterConnection:
         self._begin_offset = mastership.store.min_offset
         self._next_offset = 0
         self._window_start = 0
-        self._told_confirm_offset = -1
+        self._sent_confirm_offset = -1
         self._entries = self._store.epochs.map.entries
         self._position = 0
         self._lag = -1
@@ -133,7 +133,7 @@ class MasterConnection:
 
     def tell_confirm_offset(self) -> None:
         """A heartbeat, if the slave does not know the confirm offset yet."""
-        if self._told_confirm_offset != self._mastership.confirm_offset:
+        if self._sent_confirm_offset != self._mastership.confirm_offset:
             self.heartbeat()
 
     def housekeep(self, now_ns: int) -> None:
@@ -218,7 +218,7 @@ class MasterConnection:
         self._connection.write(
             encode_transfer(self._next_offset, entry.master_epoch, entry.start_offset, confirm_offset, body)
         )
-        self._told_confirm_offset = confirm_offset
+        self._sent_confirm_offset = confirm_offset
         self._sent_ns = self._clock.monotonic_ns()
         self._caught_up.note(mastership.catch_up_offset(self._next_offset + len(body)), mastership.catch_up_now_ns())
 

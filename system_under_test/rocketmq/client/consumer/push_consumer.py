@@ -245,12 +245,12 @@ class PushConsumer:
         """The queues that are to be this member's. Raises ClientError where that is not known."""
         config = self._config
         if config.divided_by is DividedBy.BROKERS:
-            return await self._told_queues(topic)
+            return await self._assigned_queues(topic)
         queues = await self._requests.queues(topic)
         own = config.allocation(config.client_id, sorted(queues), sorted(await self._members(topic)))
         return [Assignment(queue, RequestMode.PULL) for queue in (own if config.divides_queues else queues)]
 
-    async def _told_queues(self, topic: str) -> Sequence[Assignment]:
+    async def _assigned_queues(self, topic: str) -> Sequence[Assignment]:
         """As a broker says that knows this member. Raises ClientError."""
         config = self._config
         request = AssignmentRequest(

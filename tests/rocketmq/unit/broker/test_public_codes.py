@@ -6,7 +6,7 @@ import pytest
 
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import Language, RemotingCommand
-from system_under_test.rocketmq.broker.public_codes import told_publicly
+from system_under_test.rocketmq.broker.public_codes import use_public_code
 
 RETRIED = {
     "Java": {ResponseCode.TOPIC_NOT_EXIST, ResponseCode.SERVICE_NOT_AVAILABLE, ResponseCode.SYSTEM_ERROR}
@@ -21,7 +21,7 @@ def public(code: ResponseCode, language: Language, remark: str | None = "why") -
     request = RemotingCommand.request(10)
     request.language = language
     answer = RemotingCommand.response(code, {"a": "b"}, b"body", remark)
-    told_publicly(request, answer)
+    use_public_code(request, answer)
     return answer
 
 

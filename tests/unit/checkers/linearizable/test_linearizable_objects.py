@@ -243,7 +243,7 @@ def test_a_replayed_order_distinguishes_true_from_1(tmp_path: Path) -> None:
     assert replayed(right, certificate, "register").returncode == 0
     wrong = written(tmp_path / "wrong.parquet", done(0, "write", 1, 1) + done(1, "read", None, True))
     finished = replayed(wrong, certificate, "register")
-    assert (finished.returncode, finished.stdout) == (3, "refuted: k: read 2 could not have told True\n")
+    assert (finished.returncode, finished.stdout) == (3, "refuted: k: read 2 could not have returned True\n")
 
 
 def _last_in_first_out(state: tuple[Any, ...], call: Call) -> list[tuple[tuple[Any, ...], Any]]:

@@ -201,7 +201,7 @@ def rows_of(text: str) -> list[dict[str, Any]]:
     ("text", "order", "wrong"),
     [
         (AT_ONCE, [0, 1], None),
-        (AT_ONCE, [1, 0], "read 1 could not have told 1"),
+        (AT_ONCE, [1, 0], "read 1 could not have returned 1"),
         (AT_ONCE, [0, 1, 0], "the order names an operation twice"),
         (AT_ONCE, [0, 2, 1], "2 is no invocation"),
         (AT_ONCE, [0], "1 is missing"),
@@ -243,10 +243,10 @@ REFUSED = f"{MISSED} error=not-master"
         (MISSED, True, [0], "2 is missing"),
         (REFUSED, True, [0], None),
         (REFUSED, True, [0, 2], "2 failed"),
-        (MISSED.replace("2/3", "1/3"), True, [0, 2], "cas 2 could not have told 'failed'"),
+        (MISSED.replace("2/3", "1/3"), True, [0, 2], "cas 2 could not have returned 'failed'"),
         (WRITTEN + "1 invoke write 2, 1 fail write 2", True, [0, 2], "2 failed"),
         (WRITTEN + "1 invoke cas 2/3, 1 info cas -", True, [0], None),
-        (WRITTEN + "1 invoke cas 2/3, 1 info cas -", True, [0, 2], "cas 2 could not have told None"),
+        (WRITTEN + "1 invoke cas 2/3, 1 info cas -", True, [0, 2], "cas 2 could not have returned None"),
     ],
 )
 def test_a_cas_that_failed_is_in_the_order_where_that_is_an_answer(

@@ -110,7 +110,7 @@ class BorderingClient:
         self._proxies = proxy_names(settings)
         self._greatest = greatest_bytes(settings)
         self._tasks: list[asyncio.Task[None]] = []
-        self._is_told = False
+        self._is_asked = False
         self._is_polling = False
 
     async def open(self) -> None:
@@ -213,9 +213,9 @@ class BorderingClient:
 
     async def _tell_a_proxy(self) -> None:
         """That this client sends halves to the topic: it is one whom proxies may ask."""
-        if self._is_told or not self._proxies:
+        if self._is_asked or not self._proxies:
             return
-        self._is_told = True
+        self._is_asked = True
         proxy = self._host.random.choice(self._proxies)
         stream = await self._grpc.open(
             f"{proxy}:{PROXY_PORT}", f"{SERVICE}Telemetry", {"x-mq-client-id": f"{self._host.name}@{BORDERS}"}

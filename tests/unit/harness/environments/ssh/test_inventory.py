@@ -81,7 +81,7 @@ def test_clients_come_by_the_address_unless_it_says_otherwise() -> None:
         (DEFAULTS + MACHINE + 'host_key = "AAAA"', "hosts.m1.host_key takes a type and a key, as 'ssh-ed25519 AAAA…'"),
         (DEFAULTS + MACHINE + f'host_key = "{HOST_KEY.replace("ssh-ed25519", "ssh-rsa")}"', "takes a type and a key"),
         (DEFAULTS + MACHINE + 'jump = "gate"', "hosts.toml: hosts.m1.jump: unknown host 'gate'; known are: m1"),
-        (DEFAULTS + MACHINE + 'jump = "m1"', "hosts.toml: hosts.m1.jump leads in a circle: m1 → m1"),
+        (DEFAULTS + MACHINE + 'jump = "m1"', "hosts.toml: hosts.m1.jump leads in a cycle: m1 → m1"),
         (DEFAULTS + MACHINE + MACHINE.replace("m1", "m2"), "hosts.m2 and hosts.m1 have both b1 as node; each node has"),
         (
             DEFAULTS + MACHINE + MACHINE.replace("m1", "m2").replace("b1", "b2"),

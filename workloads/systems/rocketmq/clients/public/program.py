@@ -51,7 +51,7 @@ class Informed(Producer):  # type: ignore[misc]
         try:
             allowed = self._attempts.get(timeout=within_s)
         except Empty:
-            raise Unsent(f"the proxy has not told its settings within {within_s} s") from None
+            raise Unsent(f"the proxy has not sent its settings within {within_s} s") from None
         if allowed != 1:
             raise Unsent(f"the proxy has clients send up to {allowed} times, which hides what they sent")
 

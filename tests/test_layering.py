@@ -44,8 +44,10 @@ ARROWS = {
     "checkers.transactions.verify": ("checkers.transactions.verify", "harness.printable"),
     "results": ("results", *RECORD, "checkers.api.verdict", "checkers.api.anomaly", *LEAVES),
     "system_under_test": COMMON_TO_OUR_SYSTEMS,
-    "system_under_test.rocketmq": ("system_under_test.rocketmq", *COMMON_TO_OUR_SYSTEMS),
 }
+# All other rooms beside those are systems: each may import itself as well, and no other one.
+OUR_SYSTEMS = {f"system_under_test.{path.parent.name}" for path in (ROOT / "system_under_test").glob("*/__init__.py")}
+ARROWS |= {system: (system, *COMMON_TO_OUR_SYSTEMS) for system in OUR_SYSTEMS - {*COMMON_TO_OUR_SYSTEMS}}
 # The command line is used by the command alone.
 THE_COMMAND = ("stormproof.cli", "stormproof.command")
 WORLD_MODULES = ("time", "socket", "secrets", "threading", "multiprocessing", "subprocess", "selectors")
@@ -201,6 +203,7 @@ def test_a_forbidden_import_would_be_found() -> None:
     assert violations("system_under_test.raft.core", "from harness.seed import Seed")
     assert violations("system_under_test.raft.core", "from system_under_test.rocketmq.topic import Topic")
     assert not violations("system_under_test.rocketmq.node", "from system_under_test.raft.core import Raft")
+    assert not violations("system_under_test.rocketmq.node", "from system_under_test.rocketmq.topic import Topic")
     assert violations("results.junit", "def late():\n    import harness.run")
     assert violations("checkers.log.kernel", "from harness import scenario")
     assert not violations("checkers.log.kernel", "from harness.record import history")

@@ -19,8 +19,14 @@ PAUSES = "pause leader every 6 for 4"
 """It goes on as the leader that it was, and another one has counted meanwhile."""
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the example is installed, and runs leave what they leave."""
+    installed_from(PROJECT, tmp_path / "site")
+    return tmp_path
+
+
 def answered(folder: Path, *words: str) -> dict[str, Any]:
-    installed_from(PROJECT, folder / "site")
     ran = subprocess.run(
         [sys.executable, "-m", "stormproof.cli.main", *words, "--json"],
         cwd=folder,
@@ -45,34 +51,34 @@ def logs_of(directory: Path) -> set[str]:
     return {event["log"] for file in files for _, event in node_events(file) if event["event"] == "written"}
 
 
-def test_a_deposed_leader_that_answers_alone_breaks_the_systems_own_invariant(tmp_path: Path) -> None:
-    answer = storm(tmp_path, PAUSES, "--time-limit", "24", "--mutant", "answers-alone")
+def test_a_deposed_leader_that_answers_alone_breaks_the_systems_own_invariant(folder: Path) -> None:
+    answer = storm(folder, PAUSES, "--time-limit", "24", "--mutant", "answers-alone")
     assert answer["verdict"] == "invalid"
     assert {name for of in answer["anomalies"].values() for name in of} == {"stale-read"}, "clients could not tell"
-    summary = read_verdict(tmp_path / answer["directory"]).checkers["invariants"].anomalies["stale-read"]
+    summary = read_verdict(folder / answer["directory"]).checkers["invariants"].anomalies["stale-read"]
     assert summary.meaning is not None
     assert summary.meaning.says.startswith("A read showed less than what had been answered to be added")
 
 
-def test_healthy_nodes_with_several_logs_are_valid(tmp_path: Path) -> None:
-    answer = storm(tmp_path, PAUSES, "--time-limit", "24", "--set", "counters=3")
+def test_healthy_nodes_with_several_logs_are_valid(folder: Path) -> None:
+    answer = storm(folder, PAUSES, "--time-limit", "24", "--set", "counters=3")
     assert answer["verdict"] == "valid", answer
-    verdict = read_verdict(tmp_path / answer["directory"])
+    verdict = read_verdict(folder / answer["directory"])
     assert verdict.checkers["cluster"].statistics["events"]["confirmed"] > 100
-    assert logs_of(tmp_path / answer["directory"]) == {"c0", "c1", "c2"}
+    assert logs_of(folder / answer["directory"]) == {"c0", "c1", "c2"}
 
 
 @pytest.mark.gate
-def test_a_search_from_random_starts_finds_the_planted_bug_and_nothing_without_it(tmp_path: Path) -> None:
+def test_a_search_from_random_starts_finds_the_planted_bug_and_nothing_without_it(folder: Path) -> None:
     search = ["explore", "counter", "--nemesis", "partition,pause,kill", "--random", "--seed", "1", "--seeds", "0..7"]
-    assert answered(tmp_path, *search, "--no-shrink", "--mutant", "answers-alone")["verdict"] == "invalid"
-    assert answered(tmp_path, *search)["verdict"] == "valid"
+    assert answered(folder, *search, "--no-shrink", "--mutant", "answers-alone")["verdict"] == "invalid"
+    assert answered(folder, *search)["verdict"] == "valid"
 
 
 @pytest.mark.docker
 @pytest.mark.gate
-def test_in_containers_counters_outlast_partitions_and_kills(tmp_path: Path) -> None:
+def test_in_containers_counters_outlast_partitions_and_kills(folder: Path) -> None:
     environment = ["--environment", "docker", "--time-limit", "15", "--recovery", "5"]
-    answer = storm(tmp_path, "partition,kill", *environment)
+    answer = storm(folder, "partition,kill", *environment)
     assert answer["verdict"] == "valid", answer
-    assert logs_of(tmp_path / answer["directory"]) == {"c0", "c1"}
+    assert logs_of(folder / answer["directory"]) == {"c0", "c1"}

@@ -214,15 +214,14 @@ class _Parts(NamedTuple):
     first: Int64
     """Parts of row i are first[i]:first[i + 1]."""
     f: Int32
-    """Of each part a number for its function;"""
+    """The number of each part's function."""
     key: Int32
-    """one for its key;"""
+    """The number of each part's key."""
     value: Int64
-    """and its value."""
     is_looked_at: Bool
-    """Of each number of a function, whether such parts are looked at;"""
+    """By the number of a function, whether such parts are looked at."""
     is_written: Bool
-    """and whether their values are part of what they do."""
+    """By the number of a function, whether the values of such parts are part of what they do."""
 
     @classmethod
     def of(cls, lists: pa.Array, asked: _Of) -> _Parts:

@@ -60,7 +60,7 @@ from checkers.causal.causality import (
     cycle_before,
 )
 from checkers.causal.spans import TXN, spans_schema, transactions
-from checkers.causal.uses import USES, unexplained_reads, uses_of_registers
+from checkers.causal.uses import OF_READS_WITHOUT_WRITES, USES, unexplained_reads, uses_of_registers
 from checkers.history_batches import history_rows
 from checkers.kernels.columns import INFO, OK, Bool, Int64, codes, member, run_starts, witness_order
 from checkers.kernels.hashing import bucket_of, mixed_column
@@ -94,15 +94,7 @@ MEANINGS: Mapping[str, Meaning] = {
         says="A value was read that, for all the reader had seen, was overwritten before.",
         usually="A session moved to a replica or a deposed leader that lags behind.",
     ),
-    "unexpected": Meaning(
-        says="A value was read before anybody had tried to write it, or that nobody ever tried to write.",
-        usually="Corrupt or misdirected data, values of an earlier run left behind, or a client that records what "
-        "it did not send.",
-    ),
-    "aborted-read": Meaning(
-        says="A value was read although its write had certainly failed.",
-        usually="The write was reported as refused after it had been applied, or was not rolled back on every replica.",
-    ),
+    **OF_READS_WITHOUT_WRITES,
     "broken-link": Meaning(
         says="The position that an operation was linked to does not exist, or was not the last one of its session.",
         usually="The database gave out a position and then lost the operation, or ordered operations anew.",

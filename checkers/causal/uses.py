@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,10 +14,23 @@ from checkers.elements.rows import KEY, SPANS, ElementGroups, element_groups
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
 from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.transactions.history.micro_operations import R, W, micro_operations
+from harness.record.meaning import Meaning
 
 USES = SPANS.set(SPANS.get_field_index("key"), pa.field("key", pa.string()))
 """One row a write, whatever became of it, and a value that an ok transaction read: `key` is the register, `element` the
 value. Registers may be as many as operations, so that their names are no dictionary on the way."""
+
+OF_READS_WITHOUT_WRITES: Mapping[str, Meaning] = {
+    "unexpected": Meaning(
+        says="A value was read before anybody had tried to write it, or that nobody ever tried to write.",
+        usually="Corrupt or misdirected data, values of an earlier run left behind, or a client that records what "
+        "it did not send.",
+    ),
+    "aborted-read": Meaning(
+        says="A value was read although its write had certainly failed.",
+        usually="The write was reported as refused after it had been applied, or was not rolled back on every replica.",
+    ),
+}
 
 WRITE, READ = range(2)
 

@@ -26,8 +26,8 @@ of the `finish` on: whether that came through or not, the application had it. Co
 of a `consume` to the call of the `finish`. Where a consumer was not drained to its end (`settled`), or its dead letters
 were not read, what it lacks cannot be decided, and the result is UNKNOWN unless something else is broken.
 
-Where members pop, what one has not acknowledged comes again whoever has it then, and the committed offset says what
-was given out: `passed-over` and `early-dead-letter` are not looked for, and of counts only that what comes from a
+Where members pop, what one has not acknowledged comes again to any of them, and the committed offset says what was
+given out: `passed-over` and `early-dead-letter` are not looked for, and of counts only that what comes from a
 retry queue came before.
 
 It does not establish that anything arrives in time, or once, or that queues are divided evenly.

@@ -118,9 +118,9 @@ class Expected:
     """Which total the reads of a table show."""
 
     default: int | None = None
-    """That of all tables, if that was said;"""
+    """The total of all tables, if it was given."""
     by_table: Mapping[str | None, int] = field(default_factory=dict)
-    """else of each one what its first whole read shows."""
+    """What the first whole read of each table shows, where none was given."""
 
     @classmethod
     def shown_by(cls, firsts: pa.Table) -> Expected:

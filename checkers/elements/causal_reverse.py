@@ -28,7 +28,8 @@ from checkers.api.findings import Example, Findings, found_in_buckets, judge
 from checkers.api.plan import CheckRequest, Engine
 from checkers.api.verdict import EXAMPLES, CheckerResult
 from checkers.buckets import in_buckets
-from checkers.elements.rows import COLUMNS, NEVER, ROWS, element_groups, is_ok, keyed_rows, spans
+from checkers.causal.uses import OF_READS_WITHOUT_WRITES
+from checkers.elements.rows import COLUMNS, FAR, NEVER, ROWS, element_groups, is_ok, keyed_rows, spans
 from checkers.kernels.columns import FAIL, NONE, OK, run_starts
 from checkers.prefix import Finals, by_their_names
 from harness.record.meaning import Meaning
@@ -36,8 +37,6 @@ from harness.record.meaning import Meaning
 FUNCTIONS = ("write", "read")
 WRITE, READ = range(2)
 READS = "reads"
-FAR = 1 << 40
-"""More operations than any history has."""
 
 
 MEANINGS: Mapping[str, Meaning] = {
@@ -46,15 +45,7 @@ MEANINGS: Mapping[str, Meaning] = {
         usually="Writes get their timestamps from clocks that disagree, so that a later one is ordered before an "
         "earlier one.",
     ),
-    "unexpected": Meaning(
-        says="A value was read before anybody had tried to write it, or that nobody ever tried to write.",
-        usually="Corrupt or misdirected data, values of an earlier run left behind, or a client that records what "
-        "it did not send.",
-    ),
-    "aborted-read": Meaning(
-        says="A value was read although its write had certainly failed.",
-        usually="The write was reported as refused after it had been applied, or was not rolled back on every replica.",
-    ),
+    **OF_READS_WITHOUT_WRITES,
 }
 
 

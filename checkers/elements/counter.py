@@ -31,7 +31,7 @@ from checkers.api.findings import Example, Findings, found_in_buckets, judge
 from checkers.api.plan import CheckRequest, Engine
 from checkers.api.verdict import EXAMPLES, CheckerResult
 from checkers.buckets import in_buckets
-from checkers.elements.rows import COLUMNS, ROWS, keyed_rows, numbered_keys, spans
+from checkers.elements.rows import COLUMNS, FAR, ROWS, keyed_rows, numbered_keys, spans
 from checkers.kernels.columns import FAIL, NONE, OK, Bool, Int64
 from checkers.kernels.wide import Wide, cumulated
 from checkers.prefix import Finals, by_their_names
@@ -40,8 +40,6 @@ from harness.record.meaning import Meaning
 FUNCTIONS = ("add", "read", "final-read")
 ADD, READ, FINAL_READ = range(3)
 READS = "reads"
-FAR = 1 << 40
-"""More operations than any history has."""
 
 
 MEANINGS: Mapping[str, Meaning] = {

@@ -171,7 +171,7 @@ class DelayChecker:
     """Judges a delay workload's history."""
 
     tolerance_ms: int = 0
-    """A delivery may be so much too early: clocks differ."""
+    """How much too early a delivery may be: clocks differ."""
     latest_ms: int | None = None
     again_ms: int | None = None
     terms: Terms = field(default_factory=Terms)

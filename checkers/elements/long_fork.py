@@ -15,7 +15,7 @@ written more than once, being shown says nothing of order: forks of it and anoth
 read ever showed one register and not another, nothing was tried: UNKNOWN. The statistics count reads of several
 registers: early ones showed none, late ones all of them, the telling ones some.
 
-Cost: the number of pairs of registers that a read shows and does not show, so reads of many registers are dear.
+Cost: the number of pairs of registers that a read shows and does not show, so reads of many registers are expensive.
 
 It does not establish that reads are current, nor anything of transactions that write what they read: cycles do.
 """
@@ -37,6 +37,7 @@ from checkers.api.verdict import EXAMPLES, CheckerResult
 from checkers.buckets import bucket_count
 from checkers.causal.spans import transactions
 from checkers.causal.uses import (
+    OF_READS_WITHOUT_WRITES,
     REGISTERS,
     REWRITTEN,
     USES,
@@ -75,15 +76,7 @@ MEANINGS: Mapping[str, Meaning] = {
         says="One read shows a first write and not a second one, another read shows the second and not the first.",
         usually="Snapshots are taken by each replica on its own, without one order of commits.",
     ),
-    "unexpected": Meaning(
-        says="A value was read before anybody had tried to write it, or that nobody ever tried to write.",
-        usually="Corrupt or misdirected data, values of an earlier run left behind, or a client that records what "
-        "it did not send.",
-    ),
-    "aborted-read": Meaning(
-        says="A value was read although its write had certainly failed.",
-        usually="The write was reported as refused after it had been applied, or was not rolled back on every replica.",
-    ),
+    **OF_READS_WITHOUT_WRITES,
 }
 
 

@@ -20,20 +20,19 @@ Of each message, what breaks the promise:
   unexpected              it came before anybody had tried to send it, or without that
   aborted-read            it came, although its send had certainly failed
 
-What is certain, precisely. A pop gives messages out, and a change takes effect, at a moment between its begin and its
-end. In whatever order the deliveries of a message came, and at whatever moments, each came when the invisible time of
-the one before it was over: that is a delivery's moment plus its time; a change that was confirmed before the next
-delivery began counts in its place, from its own begin; one that overlaps it, or whose outcome is unknown, may count or
-not, and the earlier of both is taken. So a delivery that had to wait for another one makes a third one wait for it.
-Deliveries that overlap may have come in any order: it is a breach only if each order is one, and of more than
-MOST_AT_ONCE that overlap nothing is said: UNKNOWN. A `times` that did not rise is one only if the first delivery had
-ended before the second began, whatever came between them.
+What is certain, precisely. A pop gives messages out, and a change takes effect, at some moment between its begin and
+its end. A delivery makes its message invisible from that moment on, for the time that the pop names. A change that was
+confirmed before the next delivery began ends the invisible time anew: its own time after its own begin. Where a change
+overlaps the next delivery, or its outcome is unknown, the earlier of both ends is taken. Each delivery must come when
+the invisible time of the one before it is over; so a delivery that waited for another one makes a third one wait for
+it. Deliveries that overlap may have come in any order: it is a breach only if no order of them keeps this rule. Of more
+than MOST_AT_ONCE that overlap nothing is said: UNKNOWN. A `times` that did not rise is a breach only if the first
+delivery had ended before the second began.
 
-Duplicates are legal: whoever does not acknowledge in time gets the message again. So is one that comes late. A
-confirmed acknowledgement binds the system for good: a failover is no excuse, unless the system's adapter says that
-what was written around it may be lost. It kills checkpoint-after-reply, revive-drop,
-revive-next, renew-after-ack, ack-before-replicated, renewal-keeps-old, revive-log-not-read, pop-count-kept and,
-in order, orderly-not-blocked.
+Duplicates are legal: a message that is not acknowledged in time comes again, and it may come late. A confirmed
+acknowledgement binds the system for good: a failover is no excuse, unless the system's adapter says that what was
+written around it may be lost. It kills checkpoint-after-reply, revive-drop, revive-next, renew-after-ack,
+ack-before-replicated, renewal-keeps-old, revive-log-not-read, pop-count-kept and, in order, orderly-not-blocked.
 
 Where no drain found nothing left, absence proves nothing: UNKNOWN. It does not establish that a message comes in a
 given time; nor in which order, of which `checkers/elements/pop_order.py` judges where it is promised.
@@ -126,7 +125,7 @@ MEANINGS: Mapping[str, Meaning] = {
         usually="It was given out before its checkpoint was safe, or what lets messages come again passed it over.",
     ),
     "redelivered-early": Meaning(
-        says="A message was given to a second consumer while it was still invisible for the sake of the first.",
+        says="A message was given to a second consumer while its delivery to the first still made it invisible.",
         usually="Two consumers were served from one offset, a changed invisible time was forgotten, or a clock was "
         "trusted that was not the one that had measured.",
     ),
@@ -155,7 +154,7 @@ class PopChecker:
     """Judges a pop workload's history."""
 
     tolerance_ms: int = 0
-    """A delivery may be so much too early: clocks run at different rates."""
+    """How much too early a delivery may be: clocks run at different rates."""
     name: str = "pop"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
     final_on_a_prefix: ClassVar[Finals] = by_their_names("redelivered-after-ack", "times-not-risen", "unexpected")
@@ -346,7 +345,7 @@ class _Messages:
             "redelivered-early",
             earlier,
             again,
-            "came again by {1} while it was invisible for the sake of {0}",
+            "came again by {1} while its delivery by {0} made it invisible",
         )
         counted = self.is_delivery & (self.times != NONE)
         most = most_before(self.message, counted, self.times, self.start, self.end)

@@ -31,6 +31,7 @@ from checkers.api.findings import FINDINGS, Example, Findings, gathered_findings
 from checkers.api.plan import CheckRequest, Engine
 from checkers.api.verdict import EXAMPLES, CheckerResult
 from checkers.elements.pop import ACK, DRAIN, FUNCTIONS, POP
+from checkers.elements.rows import NEVER
 from checkers.kernels.columns import FAIL, INVOKE, OK, TYPES, Int64, codes, elements, integers, member, whole
 from checkers.prefix import Finals, by_their_names
 from harness.record.meaning import Meaning
@@ -44,7 +45,6 @@ EVENTS = pa.schema(
 """`position` is the delivery's in its answer."""
 
 COLUMNS = ("index", "process", "type", "f", "value")
-NEVER = int(np.iinfo(np.int64).max)
 
 MEANINGS: Mapping[str, Meaning] = {
     "overtaken": Meaning(

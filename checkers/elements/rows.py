@@ -70,6 +70,8 @@ SPANS = pa.schema(
 take place at any time: its `end` is NEVER, whether or not somebody recorded that it was given up."""
 
 NEVER = int(np.iinfo(np.int64).max)
+FAR = 1 << 40
+"""More operations than any history has."""
 
 
 def process_rows(batch: pa.Table, *, functions: Sequence[str], buckets: int) -> pa.Table:

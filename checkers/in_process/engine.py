@@ -222,7 +222,7 @@ class _Rest(NamedTuple):
 
 
 def _completed(task: Task, matching: Matching, rest: _Rest) -> Iterator[pa.Table]:
-    """All of the task at once: whoever failed amid it would leave the rest waiting."""
+    """Runs all of the task at once: one that failed halfway would leave the rest waiting."""
     whole = []
     try:
         for table in task():

@@ -36,7 +36,7 @@ def joined(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
 
 
 def joined_column(parts: Sequence[pa.Table], field: pa.Field) -> pa.Array:
-    """One column of these tables, packed or not; `field` is what it was before. For whoever needs few at a time."""
+    """One column of these tables, packed or not; `field` is what it was before. For kernels that need few at a time."""
     parts = [part for part in parts if part.num_rows]
     if not parts:
         return pa.array([], field.type)

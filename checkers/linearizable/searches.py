@@ -1,8 +1,8 @@
 """What is searched of the objects that no decider of their kind decides, and what is said of them after it.
 
-Searches are dear, and one broken promise settles the verdict. So unless all are asked for, none begins once an object
-was found not to be linearizable; those that were left are named. The objects with the fewest operations come first:
-what can be found soon is not found late.
+Searches are expensive, and one broken promise settles the verdict. So unless all are asked for, none begins once an
+object was found not to be linearizable; those that were left are named. The objects with the fewest operations come
+first: what can be found soon is not found late.
 """
 
 from __future__ import annotations

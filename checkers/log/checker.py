@@ -1,7 +1,7 @@
 """The log checker: what was acked is kept.
 
 A message whose send was acknowledged stays in its queue at the offset that the acknowledgement named, once, for
-ever, and the same for everybody: whoever reads the queue later finds it there, in order, without holes, and never
+ever, and the same for everybody: every later reader of the queue finds it there, in order, without holes, and none
 finds what was not committed.
 
 What breaks it, by name:

@@ -28,7 +28,7 @@ EMPTY = 0
 """The state in which nothing was put."""
 
 ROUNDS = 4
-"""So often what was told apart is used to tell more apart."""
+"""How often what is known of some states is used to find which operations led to others."""
 
 WAYS = 64
 """At most so many ways are tried in which states may have come about."""

@@ -26,11 +26,11 @@ from checkers.linearizable.question import Question, call_of
 from checkers.linearizable.values import NEVER, render
 
 NEAR = 4_096
-"""So many operations before a failure are looked at first for an earlier one, and for a smaller window."""
+"""How many operations before a failure are looked at first for an earlier one, and for a smaller window."""
 FURTHER = 8
-"""So many times as many are looked at next."""
+"""By how much that number grows each time that nothing was found."""
 LOOKED_AT = 2_000_000
-"""So many operations are looked at, again and again, to make the window smaller, and to find what would have fitted."""
+"""How many operations are looked at in all, to make the window smaller and to find what would have fitted."""
 CANDIDATES = 64
 """At most so many answers are tried instead of the one that fits nowhere, or operations left out of the window."""
 SHOWN_ANSWERS = 5

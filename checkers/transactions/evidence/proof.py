@@ -111,17 +111,17 @@ class Established:
 
     bound: Bound
     components: int = 0
-    """Those left,"""
+    """How many were left undecided."""
     transactions: int = 0
-    """how many transactions are in them, and"""
+    """How many transactions are in these components."""
     choices: int = 0
-    """how many orders of two writers were to be chosen there."""
+    """How many orders of two writers were to be chosen in these components."""
     conflicts: int = 0
-    """Of choices, that taught the solver something, in all components."""
+    """How many choices failed, and taught the solver something, in all components."""
     orders: int = 0
-    """Those tried."""
+    """How many orders were tried."""
     prefix: int = 0
-    """So many transactions, those invoked first, have an order that explains them, taken alone."""
+    """How many transactions, those invoked first, have an order that explains them, taken alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

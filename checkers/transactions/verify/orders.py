@@ -141,7 +141,7 @@ def _require_explained(history: TransactionHistory, demand: Demand, events: Sequ
 
 
 def _require_beginnings(history: TransactionHistory, state: State, numbers: Sequence[int]) -> None:
-    """That every list that was read is one with which the last one begins, whoever appended what."""
+    """That every list that was read is one with which the last one begins."""
     for number, operations in history.walk(numbers):
         for is_write, key, value in operations:
             if not is_write and not state.get(key, b"").startswith(value):

@@ -36,9 +36,9 @@ class _Processes(NamedTuple):
     listed: Int64
     """int64[transactions], ascending within each process."""
     follow: Int32
-    """int32[transactions]: where in `listed` those of its process begin that began after it had ended;"""
+    """int32[transactions]: where in `listed` those of its process begin that began after it had ended."""
     stop: Int32
-    """and where they stop."""
+    """int32[transactions]: where in `listed` those of its process end."""
 
 
 @compiled

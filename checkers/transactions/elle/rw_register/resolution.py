@@ -33,11 +33,11 @@ class Registers:
     """All rows of a bucket of keys, sorted by key, transaction and place."""
 
     rows: pa.Table
-    """ROWS, in the order in which they came;"""
+    """ROWS, in the order in which they came."""
     in_order: Int64
-    """which of them follow each other by transaction and place;"""
+    """Positions of these rows, sorted by transaction and place."""
     row: Int64
-    """and by key before that, which is the order of all that follows."""
+    """Positions of these rows, sorted by key, transaction and place, as all that follows is."""
     names: pa.Array
     """Of keys, in their order."""
     key: Int32
@@ -151,8 +151,7 @@ def resolved(rows: pa.Table, *, buckets: int) -> pa.Table:
 
 
 def resolved_of(registers: Registers, bucket: int, buckets: int) -> pa.Table:
-    """RESOLVED, in the order of transactions: whoever lays them out by transaction goes through memory from end to
-    end."""
+    """RESOLVED, in the order of transactions, so that laying them out by transaction goes through memory in order."""
     external = np.flatnonzero(registers.installed | registers.resolved)
     at = np.full(len(registers.row), -1, dtype=np.int64)
     at[registers.row[external]] = external

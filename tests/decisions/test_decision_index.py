@@ -25,7 +25,8 @@ NEVER_GIVEN = {
     168,
     179,
     180,
-    *range(193, 198),
+    *range(193, 196),
+    197,
 }
 REFERENCE = re.compile(rf"\b[Dd]ecisions?\s+({NUMBERS})")
 NUMBER_ALONE = re.compile(r"(?<![\d.])\b0\d{3}\b")

@@ -115,11 +115,11 @@ MEANINGS: Mapping[str, Meaning] = {
     ),
     "delivered-though-taken-back": Meaning(
         says="A message was delivered although it had been taken back before it was due.",
-        usually="What takes a message back was not replicated, or is not known to the broker that delivers.",
+        usually="What takes a message back was not replicated, or is not known to the node that delivers.",
     ),
     "delivered-again": Meaning(
         says="A message was delivered again longer after its first delivery than is allowed.",
-        usually="The broker that took over began with progress that was far too old.",
+        usually="The node that took over began with progress that was far too old.",
     ),
 }
 

@@ -13,6 +13,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -273,6 +274,32 @@ def test_every_word_that_is_exempt_in_detail_is_used_and_no_module_or_class_need
 )
 def test_texts_are_what_a_user_may_read(source: str, found: list[tuple[int, str]]) -> None:
     assert list(texts(source)) == found
+
+
+def fragments(source: str) -> list[int]:
+    """Lines with the comment of a constant or a field that is only a part of a sentence."""
+    bodies = [node.body for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Module | ast.ClassDef)]
+    return [
+        comment.lineno
+        for body in bodies
+        for bound, comment in pairwise(body)
+        if isinstance(bound, ast.Assign | ast.AnnAssign)
+        and isinstance(comment, ast.Expr)
+        and isinstance(comment.value, ast.Constant)
+        and re.search(r"^(and|but|or) |[,;]$", str(comment.value.value))
+    ]
+
+
+@pytest.mark.parametrize("folder", PLAIN_FOLDERS)
+def test_each_comment_of_a_constant_is_a_sentence_of_its_own(folder: str) -> None:
+    files = {file: path for file, path in FILES.items() if file.startswith(f"{folder}/")}
+    assert [file for file, path in files.items() if fragments(path.read_text("utf-8"))] == []
+
+
+def test_a_sentence_over_two_constants_would_be_found() -> None:
+    source = "A = 1\n'So many events,'\nclass C:\n    b: int = 2\n    'and so many literals.'\n    c = 3"
+    assert fragments(source) == [2, 5]
+    assert fragments("A = 1\n'So many events.'") == []
 
 
 def test_prose_is_comments_and_documentation() -> None:

@@ -8,19 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from checkers.api.evidence import reading
-from checkers.api.plan import Checker
-from checkers.completions import parts
 from checkers.transactions.checker import Levels, RwRegister
 from checkers.transactions.elle.rw_register import Assumption
-from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel
 from harness.bounds import Bounds
-from harness.generator import Generator
-from harness.seed import Seed
-from harness.workload import Workload
-from workloads.final_reads import OK_SHARE
-from workloads.random_transactions import TransactionSettings, final_reads, random_transactions
+from workloads.random_transactions import TransactionSettings, workload_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,30 +26,8 @@ class RwRegisterSettings(TransactionSettings):
     """What the system is known to promise of each key."""
 
 
-def generator(settings: RwRegisterSettings, seed: Seed, concurrency: int) -> Generator:
-    return random_transactions("w", settings, seed)
+def checker(settings: RwRegisterSettings) -> RwRegister:
+    return RwRegister(model=settings.model, levels=settings.levels, assume=settings.assume)
 
 
-def final_generator(settings: RwRegisterSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
-    return final_reads(settings)
-
-
-def checkers(settings: RwRegisterSettings) -> dict[str, Checker]:
-    return {"rw-register": RwRegister(model=settings.model, levels=settings.levels, assume=settings.assume)}
-
-
-WORKLOAD = Workload(
-    name="rw-register",
-    about="transactions on registers are isolated as a consistency model says",
-    settings_type=RwRegisterSettings,
-    value_type=TRANSACTION,
-    functions=("txn",),
-    any_values=True,
-    repeats=(parts("txn", written=("w", "append")),),
-    evidence=(reading("txn", "r"),),
-    checkers=checkers,
-    generator=generator,
-    final_generator=final_generator,
-    required_ok={"txn": 40},
-    required_share={"txn": OK_SHARE},
-)
+WORKLOAD = workload_of("rw-register", RwRegisterSettings, checker, of="registers", write="w")

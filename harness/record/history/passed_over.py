@@ -24,9 +24,9 @@ class PassedOver:
     functions: Counter[str] = field(default_factory=Counter)
     """Rows of functions that are not the workload's."""
     times: int = 0
-    """Times before that of an earlier row;"""
+    """Times before that of an earlier row."""
     by_ns: int = 0
-    """and by how much at most."""
+    """By how much such a time was earlier, at most."""
     odd_times: int = 0
     """Times that are no number of nanoseconds."""
 

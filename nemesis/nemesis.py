@@ -28,7 +28,7 @@ from nemesis.asking import ASKING
 from nemesis.cluster import Cluster
 from nemesis.fault import ClockSkew, Compound, Fault, ImpairedNodes, Kill, Partition, Pause, PowerLoss, Skew
 from nemesis.membership import Departure
-from nemesis.pending_recoveries import Endings
+from nemesis.pending_recoveries import PendingRecoveries
 from nemesis.schedule import Due, Entry
 from nemesis.vocabulary import IT
 
@@ -160,7 +160,7 @@ class Nemesis:
     _armed: dict[tuple[str, int], _Armed] = field(default_factory=dict, init=False)
     _began_ns: dict[tuple[str, int], int] = field(default_factory=dict, init=False)
     """When what is being started began to take effect: it may be felt long before all of it is there."""
-    _endings: Endings = field(default_factory=Endings, init=False)
+    _recoveries: PendingRecoveries = field(default_factory=PendingRecoveries, init=False)
     _heeds_points: bool = field(default=False, init=False)
 
     async def open(self) -> None:
@@ -186,7 +186,7 @@ class Nemesis:
             await self._end(entry)
             return operation._replace(type="info", value=None)
         if entry.package == QUORUM:
-            await self._endings.over_within(self.environment.timeline, QUORUM_TIMEOUT_S)
+            await self._recoveries.over_within(self.environment.timeline, QUORUM_TIMEOUT_S)
         fault, effect = await self._start(entry)
         self._record(entry, entry.what, fault, effect, starts=True)
         return operation._replace(type="info", value=None)
@@ -194,7 +194,7 @@ class Nemesis:
     async def _end(self, entry: Entry) -> None:
         fault = self.active.get(entry.key)
         if fault is not None and _is_open(fault):
-            self._endings.begin(entry.key, self._stop_and_record(entry, entry.what))
+            self._recoveries.begin(entry.key, self._stop_and_record(entry, entry.what))
         else:
             await self._stop_and_record(entry, entry.what)
 
@@ -215,8 +215,8 @@ class Nemesis:
             if fault is None:
                 continue  # it ended while others were healed
             if _is_open(fault):
-                if key not in self._endings:
-                    self._endings.begin(key, self._stop_and_record(self._entry(key), FINAL_HEALING))
+                if key not in self._recoveries:
+                    self._recoveries.begin(key, self._stop_and_record(self._entry(key), FINAL_HEALING))
                 continue
             try:
                 effect = await self._undo(key)
@@ -235,7 +235,7 @@ class Nemesis:
             return []
         task = asyncio.current_task()
         is_ending = task is not None and task.cancelling() > 0
-        failures = await self._endings.finish(self.environment.timeline, 0.0 if is_ending else RETURN_TIMEOUT_S)
+        failures = await self._recoveries.finish(self.environment.timeline, 0.0 if is_ending else RETURN_TIMEOUT_S)
         for key, fault in sorted(self.active.items()):
             if isinstance(fault, Departure | UnderWay) and not failures:
                 why = fault.refusal or "the run was ended before"

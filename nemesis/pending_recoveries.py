@@ -12,7 +12,7 @@ from harness.errors import HarnessError
 Key = tuple[str, int]
 
 
-class Endings:
+class PendingRecoveries:
     """By the keys of the faults. Code that begins one calls `finish` in the end."""
 
     def __init__(self) -> None:

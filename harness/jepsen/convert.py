@@ -214,7 +214,7 @@ def _is_halved(text: str) -> bool:
 def malformed(path: Path, row: int, broken: BrokenText) -> MalformedHistory:
     """With lines and columns, which are counted now. Raises OSError."""
     # A file whose text cannot even be begun has no other place.
-    begun = source.place(path, broken.at) if broken.at else source.Place(byte=0, line=1, column=1)
+    begun = source.place(path, broken.at) if broken.at else source.TextPosition(byte=0, line=1, column=1)
     reason = broken.reason
     if broken.fault != broken.at:
         reason += f" at {source.place(path, broken.fault)}"

@@ -67,7 +67,7 @@ class CutOff(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class TextPosition:
     """A place in a text; lines and columns as editors count them, from 1."""
 
     byte: int
@@ -176,7 +176,7 @@ def length_of_mark(head: bytes) -> int:
     return len(_MARK) if head.startswith(_MARK) else 0
 
 
-def place(path: Path, byte: int) -> Place:
+def place(path: Path, byte: int) -> TextPosition:
     """Reads the text up to there. Raises OSError."""
     line, begin, at = 1, 0, 0
     tail = b""
@@ -194,4 +194,4 @@ def place(path: Path, byte: int) -> Place:
                 tail += block
             at += len(block)
     characters = len(tail.decode(errors="replace").removeprefix("\ufeff"))
-    return Place(byte=byte, line=line, column=characters + 1)
+    return TextPosition(byte=byte, line=line, column=characters + 1)

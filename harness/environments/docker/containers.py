@@ -17,7 +17,7 @@ from harness.environments.docker.disks import DISK_FAULTS, Disks, require_seen
 from harness.environments.docker.engine import LABEL_LOGS, LABEL_START, SAME_CLOCK_NS, labels
 from harness.environments.docker.network import make_network
 from harness.environments.remote.environment import ClientHosts, RemoteEnvironment
-from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place, Squeezed
+from harness.environments.remote.machines import ByItself, Home, NodeDisk, NodeMachine, Squeezed
 from harness.errors import HarnessError
 from harness.seed import Seed
 from harness.system import NodeSpec
@@ -53,7 +53,7 @@ class Containers:
         self._setup = Setup(run=self.run, labels=found_again, network=network.name, ips=ips)
         return ips
 
-    def open(self, spec: NodeSpec) -> Place:
+    def open(self, spec: NodeSpec) -> NodeMachine:
         assert self._setup is not None, "taken before"
         container = Container(
             client=self.client,
@@ -68,7 +68,7 @@ class Containers:
         if container.disk is not None:
             require_seen(container.disk, shell)
         self._containers.append(container)
-        return Place(shell=shell)
+        return NodeMachine(shell=shell)
 
     def clock_ahead_ns(self, node: str, monotonic_ns: int) -> int:
         """Nothing, unless the engine is in a machine of its own."""

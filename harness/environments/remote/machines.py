@@ -24,7 +24,7 @@ class Home:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class NodeMachine:
     """One node's machine or container, ready for its agent."""
 
     shell: Shell
@@ -124,7 +124,7 @@ class Machines(Protocol):
     def take(self, nodes: Sequence[NodeSpec], home: Home) -> Mapping[str, str]:
         """Make sure of a machine for each node; returns the addresses at which nodes reach each other, by node."""
 
-    def open(self, spec: NodeSpec) -> Place:
+    def open(self, spec: NodeSpec) -> NodeMachine:
         """Make one node's machine ready. Called for several nodes at once."""
 
     def clock_ahead_ns(self, node: str, monotonic_ns: int) -> int:

@@ -14,7 +14,7 @@ from harness.environments.impairment import Strobe
 from harness.environments.remote import agent, capture, control_groups, real_clock, relay
 from harness.environments.remote.launch import Launch, launch_of
 from harness.environments.remote.logs import bring_home
-from harness.environments.remote.machines import Place, Squeezed
+from harness.environments.remote.machines import NodeMachine, Squeezed
 from harness.environments.remote.struck_processes import OneProcess, Struck
 from harness.errors import HarnessError
 from harness.printable import last_lines
@@ -28,7 +28,7 @@ TOOLS: Mapping[str, Any] = {AGENT: agent, agent.RELAY: relay, agent.CONTROL_GROU
 
 
 def remote_node(
-    spec: NodeSpec, place: Place, addresses: Mapping[str, str], *, has_own_clock: bool = True
+    spec: NodeSpec, place: NodeMachine, addresses: Mapping[str, str], *, has_own_clock: bool = True
 ) -> RemoteNode:
     """`addresses`: node -> where other nodes reach it. Raises UsageError for a text that names what is not there."""
     return RemoteNode(
@@ -49,7 +49,7 @@ class RemoteNode:
     name: str
     address: str
     """At which other nodes reach it."""
-    place: Place
+    place: NodeMachine
     program: Program
     launch: Launch
     upgraded: Launch | None = None

@@ -15,7 +15,7 @@ from typing import Any
 from harness.environments.impairment import OF_CLOCKS
 from harness.environments.remote import real_clock
 from harness.environments.remote.launch import python_files
-from harness.environments.remote.machines import ByItself, Home, NodeDisk, Place, Squeezed
+from harness.environments.remote.machines import ByItself, Home, NodeDisk, NodeMachine, Squeezed
 from harness.environments.remote.packed import tar_of
 from harness.environments.ssh import machine_lease
 from harness.environments.ssh.clock import clock_ahead_ns
@@ -76,7 +76,7 @@ class SshMachines:
             self._say(f"node {name} on {host}")
         return {name: host.inside for name, host in hosts.items()}
 
-    def open(self, spec: NodeSpec) -> Place:
+    def open(self, spec: NodeSpec) -> NodeMachine:
         shell = self.shells[spec.name]
         spared = _port_of_sshd(shell)
         require(shell, spec, self._faults - OF_CLOCKS if self._real_clocks else self._faults)
@@ -87,7 +87,7 @@ class SshMachines:
         if isinstance(spec.program, PythonProgram):
             environment = {"PYTHONPATH": self._program(shell, spec.program), "PYTHONUNBUFFERED": "1"}
         names = {name: other.host.inside for name, other in self.shells.items()}
-        return Place(
+        return NodeMachine(
             shell=shell,
             environment=environment,
             names=names,

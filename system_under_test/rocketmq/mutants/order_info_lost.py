@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.parts import BrokerParts
-from system_under_test.rocketmq.broker.pop.ledger import Place
+from system_under_test.rocketmq.broker.pop.ledger import RevivePosition
 from system_under_test.rocketmq.broker.pop.records import Checkpoint, Record
 from system_under_test.rocketmq.broker.pop.service import PopService
 
 
 class ForgetfulPops(PopService):
-    def replay(self, record: Record, place: Place) -> None:
+    def replay(self, record: Record, place: RevivePosition) -> None:
         if not isinstance(record, Checkpoint) or record.ordered is None:
             super().replay(record, place)
 

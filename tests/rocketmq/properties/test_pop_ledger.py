@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from system_under_test.rocketmq.broker.pop.ledger import Commit, Ledger, Place, Progress
+from system_under_test.rocketmq.broker.pop.ledger import Commit, Ledger, Progress, RevivePosition
 from system_under_test.rocketmq.broker.pop.records import (
     Checkpoint,
     CheckpointKey,
@@ -82,7 +82,7 @@ class Master:
         ]
 
     def _write(self, record: Record) -> None:
-        place, end = Place(0, len(self.log)), len(self.log) + 1
+        place, end = RevivePosition(0, len(self.log)), len(self.log) + 1
         self.log.append(record)
         if isinstance(record, Settlement):
             self.progress.settled(end, self.ledger.settle(record.key, record.offsets))
@@ -104,7 +104,7 @@ def read(log: list[Record], first: int) -> Ledger:
         if isinstance(record, Settlement):
             ledger.settle(record.key, record.offsets)
         else:
-            ledger.add(record, Place(0, offset), 0)
+            ledger.add(record, RevivePosition(0, offset), 0)
     return ledger
 
 

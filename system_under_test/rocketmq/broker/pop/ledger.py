@@ -24,7 +24,7 @@ from typing import NamedTuple
 from system_under_test.rocketmq.broker.pop.records import Checkpoint, CheckpointKey
 
 
-class Place(NamedTuple):
+class RevivePosition(NamedTuple):
     """Of a record in the revive log."""
 
     queue_id: int
@@ -36,7 +36,7 @@ class OpenCheckpoint:
     """One that is not settled: `left` are the offsets that may come again, ascending."""
 
     checkpoint: Checkpoint
-    place: Place
+    place: RevivePosition
     due_ns: int
     left: list[int]
     invisible_ms: dict[int, int]
@@ -65,7 +65,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._open: dict[CheckpointKey, OpenCheckpoint] = {}
-        self._due: list[tuple[int, Place, CheckpointKey]] = []
+        self._due: list[tuple[int, RevivePosition, CheckpointKey]] = []
         self._ordered: dict[tuple[str, str, int], CheckpointKey] = {}
         self.messages = 0
         """That were given out and are not settled."""
@@ -85,9 +85,9 @@ class Ledger:
     def open(self, key: CheckpointKey) -> OpenCheckpoint | None:
         return self._open.get(key)
 
-    def add(self, checkpoint: Checkpoint, place: Place, now_ns: int) -> list[Place]:
+    def add(self, checkpoint: Checkpoint, place: RevivePosition, now_ns: int) -> list[RevivePosition]:
         """A checkpoint was written. Returns the places of checkpoints that it settles."""
-        settled: list[Place] = []
+        settled: list[RevivePosition] = []
         if checkpoint.replaces is not None:
             settled = self.settle(checkpoint.replaces, checkpoint.offsets)
         due_ns = now_ns + checkpoint.invisible_ms * 1_000_000
@@ -112,7 +112,7 @@ class Ledger:
         heapq.heappush(self._due, (due_ns, place, checkpoint.key))
         return settled
 
-    def _end_ordered(self, key: CheckpointKey) -> list[Place]:
+    def _end_ordered(self, key: CheckpointKey) -> list[RevivePosition]:
         """This checkpoint takes the place of the last one of its queue."""
         last = self.ordered(key.group, key.topic, key.queue_id)
         self._ordered[key.group, key.topic, key.queue_id] = key
@@ -123,7 +123,7 @@ class Ledger:
         key = self._ordered.get((group, topic, queue_id))
         return None if key is None else self._open.get(key)
 
-    def settle(self, key: CheckpointKey, offsets: Iterable[int]) -> list[Place]:
+    def settle(self, key: CheckpointKey, offsets: Iterable[int]) -> list[RevivePosition]:
         """These messages are. Returns the place of their checkpoint if nothing of it is left."""
         found = self._open.get(key)
         if found is None:
@@ -181,11 +181,11 @@ class Progress:
     """What of the revive log is confirmed, and so may be built upon."""
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[int, Commit | Place]] = deque()
+        self._waiting: deque[tuple[int, Commit | RevivePosition]] = deque()
         self._unsettled: dict[int, dict[int, None]] = {}
         """Queue of the revive log -> offsets of checkpoints, ascending: they are written in that order."""
 
-    def written(self, end_offset: int, place: Place, commit: Commit | None) -> None:
+    def written(self, end_offset: int, place: RevivePosition, commit: Commit | None) -> None:
         """A checkpoint was appended, and moves its group so far, if at all; it ends at `end_offset` of the log."""
         self.found(place)
         if commit is not None:
@@ -203,11 +203,11 @@ class Progress:
         """Of the revive log, those that have been written to."""
         return tuple(self._unsettled)
 
-    def found(self, place: Place) -> None:
+    def found(self, place: RevivePosition) -> None:
         """A checkpoint is in the confirmed log."""
         self._unsettled.setdefault(place.queue_id, {})[place.offset] = None
 
-    def settled(self, end_offset: int, places: Iterable[Place]) -> None:
+    def settled(self, end_offset: int, places: Iterable[RevivePosition]) -> None:
         """Nothing is left of these checkpoints once the log is confirmed up to `end_offset`."""
         self._waiting.extend((end_offset, place) for place in places)
 

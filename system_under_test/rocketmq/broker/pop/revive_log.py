@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from zlib import crc32
 
-from system_under_test.rocketmq.broker.pop.ledger import Place
+from system_under_test.rocketmq.broker.pop.ledger import RevivePosition
 from system_under_test.rocketmq.broker.pop.records import (
     REVIVE_GROUP,
     REVIVE_QUEUES,
@@ -58,7 +58,7 @@ class ReviveLog:
         if offset > self.settled(queue_id):
             self._store.consumer_offsets.commit(REVIVE_GROUP, self.topic.name, queue_id, offset)
 
-    def records(self, queue_id: int, first: int) -> Iterator[tuple[Place, Record]]:
+    def records(self, queue_id: int, first: int) -> Iterator[tuple[RevivePosition, Record]]:
         """From this offset on, or where the queue begins. What is no record is passed over: clients cannot write here,
         so it is of another version, or rotten."""
         least, end = self._store.queue_range(self.topic.name, queue_id)
@@ -74,7 +74,7 @@ class ReviveLog:
                 except (MessageInvalid, ValueError) as error:
                     self._host.log("revive_record_refused", queue=queue_id, offset=place, reason=str(error))
                     continue
-                yield Place(queue_id, place), record
+                yield RevivePosition(queue_id, place), record
             offset += len(read.messages)
 
     def really_settled(self, settlement: Settlement) -> tuple[int, ...]:

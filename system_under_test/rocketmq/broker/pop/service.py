@@ -25,7 +25,7 @@ from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.acknowledgement import acknowledged, send_on
 from system_under_test.rocketmq.broker.ha.replication import AnyMastership
 from system_under_test.rocketmq.broker.pop.context import PopContext
-from system_under_test.rocketmq.broker.pop.ledger import Commit, Ledger, OpenCheckpoint, Place, Progress
+from system_under_test.rocketmq.broker.pop.ledger import Commit, Ledger, OpenCheckpoint, Progress, RevivePosition
 from system_under_test.rocketmq.broker.pop.positions import Positions
 from system_under_test.rocketmq.broker.pop.queue_read import QueueKey, QueueRead, read_queue
 from system_under_test.rocketmq.broker.pop.records import (
@@ -114,7 +114,7 @@ class PopService:
         """Where a new master begins to read a queue of the revive log."""
         return self._log.settled(queue_id)
 
-    def replay(self, record: Record, place: Place) -> None:
+    def replay(self, record: Record, place: RevivePosition) -> None:
         """Know what a predecessor has written."""
         if isinstance(record, Settlement):
             found = self._ledger.open(record.key)
@@ -436,7 +436,7 @@ class PopService:
         """After it the group goes on at `next_offset`; None where it stays. Raises DiskFull."""
         group, topic, queue_id, _, _ = checkpoint.key
         put = self._log.append(checkpoint, self._log.queue_of(group, topic))
-        place = Place(self._log.queue_of(group, topic), put.queue_offset)
+        place = RevivePosition(self._log.queue_of(group, topic), put.queue_offset)
         commit = None if next_offset is None else Commit(group, topic, queue_id, next_offset)
         self._progress.written(put.end_offset, place, commit)
         settled = self._ledger.add(checkpoint, place, self._host.clock.monotonic_ns())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.environments.remote.environment import RemoteEnvironment
-from harness.environments.remote.machines import Home, Place
+from harness.environments.remote.machines import Home, NodeMachine
 from harness.environments.remote.shell import Finished
 from harness.errors import HarnessError
 from harness.program import Command, Installed
@@ -43,8 +43,8 @@ class FullMachines:
     def take(self, nodes: Sequence[NodeSpec], home: Home) -> Mapping[str, str]:
         return {spec.name: "10.0.0.1" for spec in nodes}
 
-    def open(self, spec: NodeSpec) -> Place:
-        return Place(shell=FullShell())
+    def open(self, spec: NodeSpec) -> NodeMachine:
+        return NodeMachine(shell=FullShell())
 
     def clock_ahead_ns(self, node: str, monotonic_ns: int) -> int:
         return 0

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from harness.environments.remote.launch import Launch
-from harness.environments.remote.machines import Place
+from harness.environments.remote.machines import NodeMachine
 from harness.environments.remote.node import RemoteNode
 from harness.environments.remote.shell import Finished
 from harness.errors import HarnessError
@@ -36,7 +36,7 @@ def node(*outputs: bytes) -> RemoteNode:
     return RemoteNode(
         name="n1",
         address="10.0.0.1",
-        place=Place(shell=Answering(*outputs)),
+        place=NodeMachine(shell=Answering(*outputs)),
         program=PROGRAM,
         launch=Launch(argv=("true",), files={}),
     )

@@ -160,7 +160,7 @@ def test_null_is_an_element_of_a_set_and_refused_in_a_queue(tmp_path: Path) -> N
     assert judge(tmp_path, lost, of_workload("set", ())) == (Verdict.INVALID, {"lost": 1})
     kept = history("add nil => ok", "add 1 => ok 1", "read => ok #{1 nil}")
     assert judge(tmp_path, kept, of_workload("set", ()))[0] is Verdict.VALID
-    with pytest.raises(MalformedHistory, match="cannot be told from the answer that nothing was there"):
+    with pytest.raises(MalformedHistory, match="cannot be distinguished from the answer that nothing was there"):
         judge(tmp_path, history("enqueue nil => ok", "drain => ok []"), of_workload("queue", ()))
 
 

@@ -46,11 +46,19 @@ def test_no_line_is_too_wide_but_rows_of_tables(page: Path) -> None:
 
 
 def test_the_first_test_is_the_example_that_runs_and_fits_in_twenty_lines() -> None:
-    (first,) = re.findall(r"```python\n(.*?)```", ALL, flags=re.DOTALL)
+    first, *_ = re.findall(r"```python\n(.*?)```", ALL, flags=re.DOTALL)
     assert first in TEXTS[README]
     example = (ROOT / "examples" / "test_losing_the_master.py").read_text(encoding="utf-8")
     assert first in example
     assert len(first.strip().splitlines()) <= 20
+
+
+def test_the_checker_of_ones_own_is_the_one_that_runs_and_fits_in_fifteen_lines() -> None:
+    _, shown = re.findall(r"```python\n(.*?)```", ALL, flags=re.DOTALL)
+    imports, checker = shown.split("\n\n")
+    assert imports.startswith("from stormproof import ")
+    assert checker in (ROOT / "tests" / "command_line" / "remembered.py").read_text(encoding="utf-8")
+    assert len(shown.splitlines()) <= 15
 
 
 def test_every_command_shown_is_understood() -> None:

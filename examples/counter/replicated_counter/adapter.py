@@ -42,6 +42,10 @@ NODES = ("n1", "n2", "n3")
 ADDRESSES = tuple(f"{name}:{PORT}" for name in NODES)
 PATIENCE_S = 1.0
 """Of a client."""
+DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
+"""Faults by which a disk loses what was synced."""
+CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
+"""Faults under which a node ends itself rather than go on."""
 
 INVARIANTS = {
     "stale-read": Meaning(
@@ -146,6 +150,8 @@ class Counters:
             points=POINTS,
             invariants=INVARIANTS,
             recovers_within_s=20.0,
+            may_panic=(*DAMAGE, *CANNOT_WRITE),
+            lasting_damage=DAMAGE,
         )
 
     def invariants(self, settings: CounterSettings, breaches: Breaches) -> CounterInvariants:
@@ -165,7 +171,10 @@ class Counters:
         return {"leader": tuple([node for node, led in (await _led(host)).items() if led])}
 
     def legal_loss(self, settings: CounterSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
-        return LegalLoss()
+        damaged = [window.start_ns for window in struck if not set(DAMAGE).isdisjoint(window.kinds)]
+        if not damaged:
+            return LegalLoss()
+        return LegalLoss(anything="a disk lost what Raft had synced", anything_from_ns=min(damaged))
 
 
 async def _led(host: Host) -> dict[str, list[str]]:

@@ -182,6 +182,11 @@ def living_candidates(group: Group, liveness: Liveness, unclean: bool) -> tuple[
         return voters
     if members or not unclean:
         return members
+    return all_living_candidates(group, liveness)
+
+
+def all_living_candidates(group: Group, liveness: Liveness) -> tuple[BrokerReport, ...]:
+    """Members of the SyncStateSet or not; none that learns."""
     return without_who_learns(living_replicas(group, tuple(sorted(group.replicas)), liveness))
 
 

@@ -14,16 +14,13 @@ from system_under_test.rocketmq.controller.protocol import BrokerReport
 from system_under_test.rocketmq.controller.state_machine import (
     Group,
     Rules,
+    all_living_candidates,
     living_candidates,
-    living_replicas,
-    without_who_learns,
 )
 
 
 def all_that_live(group: Group, liveness: Liveness, unclean: bool) -> tuple[BrokerReport, ...]:
-    if not unclean:
-        return living_candidates(group, liveness, False)
-    return without_who_learns(living_replicas(group, tuple(sorted(group.replicas)), liveness))
+    return all_living_candidates(group, liveness) if unclean else living_candidates(group, liveness, False)
 
 
 MUTANT = Mutant(

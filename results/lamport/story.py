@@ -24,7 +24,7 @@ class Moment:
     time_ns: int
     label: str
     sentence: str = ""
-    """To follow on the line's name in the narrative; none where it is not told."""
+    """To follow on the line's name in the narrative; none where the narrative leaves it out."""
     weight: int
 
     @property

@@ -37,7 +37,7 @@ class Watching(Enum):
 
     YES = "yes"
     AT_INTERVALS = "at intervals"
-    """Only what takes long is told, every few seconds: how far it is."""
+    """Of what takes long, how far it is, every few seconds."""
     NO = "no"
 
     @classmethod

@@ -43,7 +43,7 @@ class LiveLine:
         self._started = started
         self._lock = threading.RLock()
         self._reported: tuple[float, Moment] | None = None
-        """When the last moment was reported; replaced as a whole, so that whoever reports needs no lock."""
+        """When the last moment was reported; replaced as a whole, so that a reporter needs no lock."""
         self._ended: threading.Event | None = None
         self._since = 0.0
         self._samples: deque[Moment] = deque()

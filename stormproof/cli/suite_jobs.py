@@ -45,7 +45,7 @@ def each(work: Callable[[In], Out], items: Iterable[In], jobs: int) -> Iterator[
 
 
 def _ask_all() -> None:
-    # Of children that end at this moment the list may change while it is made; whoever was missed is asked again.
+    # Of children that end at this moment the list may change while it is made; one that was missed is asked again.
     with contextlib.suppress(RuntimeError, ProcessLookupError):
         for child in multiprocessing.active_children():
             if child.pid is not None:

@@ -1,4 +1,4 @@
-"""How one scenario of a suite ended, what that counts for, and how it is told."""
+"""How one scenario of a suite ended, what that counts for, and how it is printed."""
 
 from __future__ import annotations
 
@@ -112,14 +112,14 @@ class Result:
     def tell(self, console: Console) -> None:
         scenario = self.row.scenario
         console.say(f"{self.name:<14}  {self.seconds:6.1f} s  {title(scenario)}", tone_of(self.exit_code))
-        told = [as_accepted(reason) for reason in self.accepted]
-        told += [self.standing] if self.standing else []
+        lines = [as_accepted(reason) for reason in self.accepted]
+        lines += [self.standing] if self.standing else []
         is_fine = self.exit_code is ExitCode.VALID
         if not is_fine or self.verdict is not Verdict.VALID:
-            told += self.words.split("\n")[: 1 if is_fine else LINES_SHOWN]
-        told += [str(self.directory)] if self.directory is not None and not is_fine else []
-        told += [] if is_fine else [f"replay: {replay_line(scenario)}"]
-        for line in filter(None, told):
+            lines += self.words.split("\n")[: 1 if is_fine else LINES_SHOWN]
+        lines += [str(self.directory)] if self.directory is not None and not is_fine else []
+        lines += [] if is_fine else [f"replay: {replay_line(scenario)}"]
+        for line in filter(None, lines):
             console.say(f"{'':14}  {line}")
 
     def to_json(self) -> dict[str, Any]:

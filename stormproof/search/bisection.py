@@ -36,9 +36,9 @@ class Tried:
     """Of a commit."""
 
     fails: bool | None
-    """None where it cannot be told."""
+    """None where neither can be said."""
     why: str = ""
-    """It cannot be told."""
+    """Neither can be said."""
 
 
 Try = Callable[[str], Tried]
@@ -46,7 +46,7 @@ Try = Callable[[str], Tried]
 
 @dataclass(frozen=True, kw_only=True)
 class Since:
-    """The commit since which the storm fails, or several that cannot be told apart, oldest first."""
+    """The commit since which the storm fails, or several of which any may be it, oldest first."""
 
     commits: tuple[str, ...]
     tried: int
@@ -77,18 +77,18 @@ def since(checkout: Checkout, good: str, bad: str, tries: Try, progress: Progres
 
 
 def halved(count: int, fails: Callable[[int], bool | None]) -> tuple[int, int]:
-    """The last place known to hold and the first known to fail, such that none between them can be told."""
+    """The last place known to hold and the first known to fail, such that nothing can be said of those between."""
     low, high = 0, count - 1
-    untold: set[int] = set()
+    undecided: set[int] = set()
     while True:
-        open_ = [place for place in range(low + 1, high) if place not in untold]
+        open_ = [place for place in range(low + 1, high) if place not in undecided]
         if not open_:
             return low, high
         middle = min(open_, key=lambda place: (abs(2 * place - low - high), place))
-        told = fails(middle)
-        if told is None:
-            untold.add(middle)
-        elif told:
+        failed = fails(middle)
+        if failed is None:
+            undecided.add(middle)
+        elif failed:
             high = middle
         else:
             low = middle

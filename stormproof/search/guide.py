@@ -2,7 +2,7 @@
 
 Rounds have a fixed size, and a guide learns from whole rounds, in their order, by the numbers of their storms. When it
 proposes one it knows all rounds before it but the last LAG: what it proposes follows from the search and the rows that
-it knows, whoever tried them in whatever order.
+it knows, in whatever order and on whatever machine they were tried.
 """
 
 from __future__ import annotations

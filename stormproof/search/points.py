@@ -58,8 +58,8 @@ class PointClock:
             self._moments.at(now_ns + SECOND_NS, self._look)
 
     def seconds(self) -> Seconds:
-        """What was reached between two looks counts for the second of the later one, so that it is not told too early;
-        what was reached before the first look of the storm is left out."""
+        """What was reached between two looks counts for the second of the later one, so that no point is said to come
+        too early; what was reached before the first look of the storm is left out."""
         from_ns, until_ns = self._facts.storm_from_ns, self._facts.healed_ns
         if from_ns is None:
             return {}

@@ -1,7 +1,7 @@
 """Carries a storm out with a system as it lay in another directory, and the harness as it is.
 
 `python -m stormproof.search.revision_runner FILE DIRECTORY` prints one JSON object: whether the storm shows its
-anomaly, or why that cannot be told; it ends with an exception where the two do not fit together. It is a process of its
+anomaly, or why nothing can be said; it ends with an exception where the two do not fit together. It is a process of its
 own, as modules of two revisions cannot live in one.
 """
 

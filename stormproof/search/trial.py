@@ -94,7 +94,7 @@ def scenario_of(row: Mapping[str, Any]) -> Scenario:
 
 
 def tried(task: Task) -> dict[str, Any]:
-    """Carry the storm out and judge it; a row of ROWS. A failure of the harness, of whatever kind, is told in its
+    """Carry the storm out and judge it; a row of ROWS. Any failure of the harness is a row with its
     words: one storm must not end a search."""
     began = time.process_time()
     try:

@@ -22,7 +22,7 @@ class Expectation:
     because: str
     """Why: a promise that a vendor makes, or does not make."""
     anomalies: tuple[str, ...] = ()
-    """None but these may be found, legal ones included; empty: whichever."""
+    """None but these may be found, legal ones included; empty: any may."""
 
     def met_by(self, verdict: Verdict, found: Iterable[str]) -> bool:
         """`found`: names of anomalies, legal ones included."""

@@ -1,6 +1,6 @@
 """What an ok read of null says: that the register was empty, or nothing at all, as Knossos takes it.
 
-Taken for nothing, such a read is told as one that failed: it had no effect, and constrains no order.
+Taken for nothing, such a read becomes one that failed: it had no effect, and constrains no order.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stormproof.session.outcome import Outcome
 
 PRIMARY = Role("primary")
-"""Whoever serves writes now, in systems that call this role so."""
+"""The node that serves writes now, in systems that call this role so."""
 ACTIVE_CONTROLLER = Role("active-controller")
 """Of RocketMQ: the leader of the controllers."""
 IT = Role("it")
@@ -70,6 +70,7 @@ def storm(
 def run(scenario: Scenario, *, runs: Path = Path("runs"), engine: str = "inprocess") -> Outcome:
     """Run and judge one scenario. Raises UsageError for one that cannot be, HarnessError where the harness failed."""
     # Not before: it imports every checker.
+    from stormproof.session.engines import CheckOptions
     from stormproof.session.run import run_scenario
 
-    return run_scenario(scenario, runs=runs, engine=engine)
+    return run_scenario(scenario, runs=runs, options=CheckOptions(engine=engine))

@@ -121,7 +121,7 @@ def test_longer_names_and_locals_are_left_alone() -> None:
 EXEMPT = {
     "too general: a plain word, of which only one sense is ruled out": (
         "access alternative answer argument call choice class closed config context cursor delay done empty "
-        "error event example exception execution job kind level link loop message metadata options order output "
+        "error event example exception job kind level link loop message metadata options order output "
         "part progress record result rule sample sentence shared standing state status step thread token value "
         "window"
     ),

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.kernels.columns import TYPES, Bool, codes, elements, integers, member, sized_elements, whole
+from checkers.kernels.columns import TYPES, Bool, codes, elements, member, whole
 
 Rows = Callable[[pa.Table], Bool]
 """Of rows of a history, which ones."""
@@ -74,13 +74,6 @@ def reading(f: str, function: str) -> Evidence:
     return Evidence(f=f, which=which, columns=("value.txn.f",), words=f"with {function!r} in it")
 
 
-def beginning_with_a_read(f: str) -> Evidence:
-    """An ok transaction whose first micro-operation is a read that shows something."""
-    return Evidence(
-        f=f, which=_begins_with_a_read, columns=("value.txn",), words="that begins with a read of something"
-    )
-
-
 def in_json(f: str, says: Callable[[object], bool], words: str) -> Evidence:
     """An ok operation whose value, decoded, says so."""
     return Evidence(f=f, which=partial(_says, says=says), columns=("value",), words=words)
@@ -106,21 +99,6 @@ def _has_part(rows: pa.Table, *, function: str) -> Bool:
     if not pa.types.is_null(lists.type):
         owner, parts = elements(lists)
         found[owner[codes(member(parts, "f"), (function,)) == 0]] = True
-    return found
-
-
-def _begins_with_a_read(rows: pa.Table) -> Bool:
-    found = np.zeros(rows.num_rows, dtype=np.bool_)
-    lists = member(rows["value"], "txn")
-    if not pa.types.is_null(lists.type):
-        sizes, parts = sized_elements(lists)
-        has_parts = np.flatnonzero(sizes)
-        first = parts.take(pa.array((np.cumsum(sizes) - sizes)[has_parts]))
-        shown = member(first, "values")
-        shows = _valid(member(first, "value"))
-        if not pa.types.is_null(shown.type):
-            shows |= integers(pc.fill_null(pc.list_value_length(shown), 0)) > 0
-        found[has_parts] = (codes(member(first, "f"), ("r",)) == 0) & shows
     return found
 
 

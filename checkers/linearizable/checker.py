@@ -32,9 +32,7 @@ from itertools import chain
 from typing import Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from checkers.api.evidence import Evidence
 from checkers.api.findings import FINDINGS, gathered_findings, judge
 from checkers.api.plan import CheckRequest, Dataset, Engine
 from checkers.api.tallies import Tally
@@ -42,7 +40,6 @@ from checkers.api.verdict import CheckerResult
 from checkers.buckets import bucket_count
 from checkers.certified import CertifiedHistory
 from checkers.history_batches import Source, history_rows
-from checkers.kernels.columns import whole
 from checkers.linearizable.evidence.failed_attempts import with_failed_attempts
 from checkers.linearizable.history.rows import COLUMNS, ROWS, object_rows
 from checkers.linearizable.model import Model
@@ -88,7 +85,6 @@ class Linearizable:
     max_configurations: int = CONFIGURATIONS
     """At most so many are explored for one object."""
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
-    shows: ClassVar[tuple[Evidence, ...]] = ()
 
     @property
     def name(self) -> str:
@@ -97,12 +93,6 @@ class Linearizable:
     @property
     def final_on_a_prefix(self) -> Finals:
         return by_their_names(*self.meanings) if self.model.is_prefix_closed else {}
-
-    def apart(self, rows: pa.Table, names: pa.Array) -> pa.Table:
-        """The rows with other keys, before each of which stands the name of its row."""
-        keys = pc.fill_null(whole(rows["key"]).cast(pa.string()), "")
-        place = rows.schema.get_field_index("key")
-        return rows.set_column(place, "key", pc.binary_join_element_wise(names, keys, "/"))
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         found = gathered_findings(engine, self._findings(request, engine))

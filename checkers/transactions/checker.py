@@ -33,11 +33,9 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from checkers import search_budget
 from checkers.api.anomaly import Anomaly
-from checkers.api.evidence import Evidence, beginning_with_a_read
 from checkers.api.findings import gathered_findings
 from checkers.api.plan import CheckRequest, Engine
 from checkers.api.verdict import AnomalySummary, CheckerResult, Verdict
@@ -60,7 +58,6 @@ from checkers.transactions.evidence.certificate import (
     certificate_of_cycle,
 )
 from checkers.transactions.evidence.proof import Decision
-from checkers.transactions.history.micro_operations import keys_apart
 from checkers.transactions.meanings import NO_ORDER, OF_CYCLES, OF_LISTS, OF_REGISTERS
 from checkers.transactions.model.lattice import ConsistencyModel, forbidden
 from checkers.transactions.model.lattice_position import LatticePosition
@@ -133,9 +130,6 @@ class _Transactions(ABC):
     """Judges transactions against a model."""
 
     model: ConsistencyModel = ConsistencyModel.STRICT_SERIALIZABLE
-    shows: ClassVar[tuple[Evidence, ...]] = (beginning_with_a_read("txn"),)
-    """What such a read shows another transaction did, for nothing came before it in its own."""
-
     meanings: ClassVar[Mapping[str, Meaning]]
 
     @property
@@ -156,10 +150,6 @@ class _Transactions(ABC):
             return by_their_names(*names & {"duplicate-elements"})
         later = set() if "G1c-realtime" in forbidden(self.model) else {"garbage-read"}
         return {**dict.fromkeys(names - later, frozenset(names)), **by_their_names(*names & SHOWN_FOR_GOOD)}
-
-    def apart(self, rows: pa.Table, names: pa.Array) -> pa.Table:
-        """The rows with other keys, before each of which stands the name of its row."""
-        return keys_apart(rows, names)
 
     @abstractmethod
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]: ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from harness.environments.environment import Environment
 from harness.errors import UsageError
@@ -69,11 +69,11 @@ class EnvironmentKind(Protocol):
 
     @property
     def has_packets(self) -> bool:
-        """Whether packets can be captured; taken as not where a kind does not say so."""
+        """Whether packets can be captured."""
 
     @property
     def reaches_clients(self) -> bool:
-        """Whether single clients can be struck; False where a kind does not say so."""
+        """Whether single clients can be struck."""
 
     @property
     def programs(self) -> tuple[type, ...]:
@@ -92,3 +92,11 @@ class EnvironmentKind(Protocol):
     ) -> tuple[T, Mapping[str, Any]]:
         """Make a fresh environment and run `main` in it to its end; returns with its result what it adds to the facts
         of the run, JSON-able: a trace's hash, names of images. Raises HarnessError, UsageError."""
+
+
+@runtime_checkable
+class LendsClocks(Protocol):
+    """What a kind is besides whose machines have clocks that may be set."""
+
+    def require_lent_clocks(self, nodes: Sequence[NodeSpec], inventory: str) -> None:
+        """Raises UsageError where the inventory does not say of each node's machine that its own clock may be set."""

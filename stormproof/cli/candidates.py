@@ -75,9 +75,8 @@ def _next_words(context: click.Context, sentence: str) -> Iterable[str]:
     from nemesis.sentence import following
 
     (name,) = _systems(context)
-    system = registry.system(name)
-    given = dict(map(registry.parse_setting, context.params.get("settings") or ()))
-    words = registry.vocabulary(system, registry.typed_settings(system.settings_type, given))
+    pairs = dict(map(registry.parse_setting, context.params.get("settings") or ()))
+    words = registry.vocabulary(*registry.configured_system(name, pairs))
     return following(tuple(sentence.split()), words)
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import click
 
-from checkers.api.verdict import Vacuous
 from checkers.names import ASSUMPTIONS, MODELS
-from checkers.search_budget import Effort
 from harness.arrow import start_arrow
 from harness.errors import UsageError
 from harness.memory import keep_freed_memory
@@ -25,15 +23,15 @@ from stormproof.cli.candidates import (
     settings_of_check,
 )
 from stormproof.cli.options import (
-    Execution,
+    checking_options,
     console_of,
     example,
-    execution_options,
     output_options,
     search_options,
     vacuity_option,
 )
 from stormproof.cli.usage import ModelName, OneOf
+from stormproof.session.engines import CheckOptions
 from stormproof.session.registry import names
 
 EXAMPLES = """
@@ -130,7 +128,7 @@ stormproof check one.edn two.json jepsen.log --model cas-register --initial 0 --
 )
 @search_options
 @vacuity_option
-@execution_options
+@checking_options
 @output_options
 def command(
     paths: tuple[Path, ...],
@@ -146,11 +144,8 @@ def command(
     functions: tuple[str, ...],
     order: str | None,
     junit: Path | None,
-    effort: Effort,
-    vacuous: Vacuous,
     runs: Path,
-    engine: str,
-    master: str | None,
+    check_options: CheckOptions,
     as_json: bool,
     progress: bool | None,
 ) -> int:
@@ -190,8 +185,7 @@ def command(
         functions=functions,
         order=order,
     )
-    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, effort=effort)
-    return check_all(paths, options, execution, console_of(as_json, progress, file=certify or junit), junit)
+    return check_all(paths, options, runs, check_options, console_of(as_json, progress, file=certify or junit), junit)
 
 
 def _require_apart(certify: Path | None, junit: Path | None) -> None:

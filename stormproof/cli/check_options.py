@@ -19,7 +19,7 @@ from harness.jepsen.recognise import KAFKA, NOTHING, Kind, Recognised, is_of_kaf
 from harness.jepsen.test_directory import JepsenTest
 from harness.record.run_directory import RunDirectory
 from stormproof.session.check_spec import CheckSpec, demands, of_model, of_workload, transactional
-from stormproof.session.foreign_history import Form, GivenHistory
+from stormproof.session.foreign_history import Form, HistoryFile
 from stormproof.session.output_file import require_writable
 from stormproof.session.registry import names
 
@@ -100,13 +100,13 @@ class HistoryOptions:
         functions = functions_of(self.functions)
         if spec is None:
             return None
-        spec = spec.by_names(functions)
-        return spec.by_time() if self.order == BY_TIME else spec
+        spec = replace(spec, arguments=self.arguments())
+        return spec.read_as(functions, by_time=self.order == BY_TIME)
 
-    def as_recorded(self, source: GivenHistory, test: JepsenTest | None = None) -> HistoryOptions:
+    def as_recorded(self, source: HistoryFile, test: JepsenTest | None = None) -> HistoryOptions:
         """The same, with what the history itself says of what it is one of, and its test of what was demanded.
 
-        Raises UsageError where that cannot be told, MalformedHistory, HarnessError.
+        Raises UsageError where that is not to be seen, MalformedHistory, HarnessError.
         """
         if source.notation:
             return self._of_sessions(source)
@@ -145,7 +145,7 @@ class HistoryOptions:
             consistency_model=self.consistency_model or _demanded(test, kind),
         )
 
-    def _of_sessions(self, source: GivenHistory) -> HistoryOptions:
+    def _of_sessions(self, source: HistoryFile) -> HistoryOptions:
         """The same for a history of sessions without times. Raises UsageError."""
         named = f"{source.path} is a history of transactions on registers in {source.notation}"
         if self.model is not None or self.workload not in (None, SESSIONS):

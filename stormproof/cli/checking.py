@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from checkers.api.verdict import CheckerResult, Verdict, accepted, found
+from checkers.api.verdict import Verdict, accepted, found
 from checkers.linearizable import MODELS, TooLargeToCertify
 from harness.compiled import interpreted
 from harness.errors import HarnessError, UsageError
@@ -22,28 +22,27 @@ from harness.record.run_directory import RunDirectory, require_writable_director
 from results.junit import Case, junit_xml
 from results.verdict_file import ACCEPTED
 from stormproof.cli.check_options import HistoryOptions, NothingHappened
-from stormproof.cli.checking_paths import Target, targets
 from stormproof.cli.compared import compared
 from stormproof.cli.console import Console, Output, Watching, remark, remarks_alone
 from stormproof.cli.exit_code import ExitCode, combined, exit_code_of
-from stormproof.cli.options import Execution
 from stormproof.cli.outcome_text import say_verdict, standing_of, tell_where, tone_of
-from stormproof.cli.prefetch import EarlyVerdict, Prefetch
-from stormproof.session import engines
-from stormproof.session.check_spec import REGISTERS
-from stormproof.session.decide import CheckOptions
+from stormproof.session.check_spec import REGISTERS, CheckSpec
+from stormproof.session.decide import CheckOutcome
 from stormproof.session.early_findings import EarlyFindings
+from stormproof.session.engines import CheckOptions, require_engine
 from stormproof.session.foreign_history import (
     OWN_SUFFIXES,
     Form,
-    GivenHistory,
-    given_directory,
+    HistoryFile,
+    Target,
+    history_in_directory,
     is_there,
     locate_history,
+    targets,
 )
 from stormproof.session.judge import check_run
-from stormproof.session.judge_history import JudgedHistory, judge_history, keep_verdict, placed
-from stormproof.session.null_reads import NullReads
+from stormproof.session.judge_history import HistoryOutcome, judge_history, keep_verdict, placed
+from stormproof.session.outcome import Outcome
 from stormproof.session.output_file import require_writable, write
 from stormproof.session.registry import names
 
@@ -51,7 +50,7 @@ NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class PathOutcome:
     """What one PATH came to."""
 
     code: ExitCode
@@ -73,6 +72,21 @@ class Checked:
     passed_over: tuple[str, ...] = ()
     """What the history holds that was not judged."""
     error: str = ""
+
+    @classmethod
+    def of(cls, outcome: CheckOutcome | Outcome) -> PathOutcome:
+        counts: Counter[str] = Counter()
+        for result in outcome.results.values():
+            counts.update({name: summary.count for name, summary in result.anomalies.items() if summary.count})
+        return cls(
+            code=exit_code_of(outcome.verdict),
+            verdict=outcome.verdict,
+            anomalies=dict(sorted(counts.items())),
+            reasons=(*found(outcome.results), *outcome.reasons),
+            accepted=accepted(outcome.results),
+            engine=outcome.checked,
+            standing=standing_of(outcome.results),
+        )
 
     def word(self) -> str:
         return NOT_JUDGED if self.verdict is None else self.verdict.value.upper()
@@ -105,63 +119,50 @@ class Checked:
             "exit_code": int(self.code),
             "reasons": list(self.reasons),
         }
-        if self.accepted:
-            data[ACCEPTED] = list(self.accepted)
-        if self.directory is not None:
-            data["directory"] = str(self.directory)
-        if self.engine:
-            data["checked"] = self.engine
-        if self.standing is not None:
-            data |= self.standing
-        if self.judged_as:
-            data["judged_as"] = self.judged_as
-        if self.jepsen is not None:
-            data["jepsen"] = self.jepsen
-        if self.passed_over:
-            data["passed_over"] = list(self.passed_over)
-        if self.error:
-            data["error"] = self.error
-        return data
+        first = {ACCEPTED: list(self.accepted), "directory": str(self.directory or ""), "checked": self.engine}
+        last = {
+            "judged_as": self.judged_as,
+            "jepsen": self.jepsen,
+            "passed_over": list(self.passed_over),
+            "error": self.error,
+        }
+        return {**data, **_without_empty(first), **(self.standing or {}), **_without_empty(last)}
+
+
+def _without_empty(entries: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entries.items() if value}
 
 
 def check_all(
     paths: tuple[Path, ...],
-    options: HistoryOptions,
-    execution: Execution,
+    asked: HistoryOptions,
+    runs: Path,
+    options: CheckOptions,
     console: Console,
     junit: Path | None = None,
 ) -> ExitCode:
     """Each path by itself; what all came to. Raises UsageError for options that do not fit each other."""
     if paths.count(STANDARD_INPUT) > 1:
         raise UsageError("- is standard input, which can be read only once; name it once")
-    options.spec(len(paths))  # Before anything is read.
+    asked.spec(len(paths))  # Before anything is read.
     if junit is not None:
         require_writable(junit)
-    check_options = CheckOptions(
-        engine=execution.engine,
-        master=execution.master,
-        vacuous=execution.vacuous,
-        effort=execution.effort,
-    )
-    engines.require_engine(execution.engine, execution.master)
-    done: list[tuple[Target, Checked, float]] = []
+    require_engine(options.engine, options.master)
+    done: list[tuple[Target, PathOutcome, float]] = []
     with scratch_directory() as scratch, scratch_directory() as unpacked:
         found = targets(paths, unpacked)
-        options.spec(len(found))
-        reports = execution.runs / "checked" if len(paths) == len(found) == 1 and not found[0].is_within else None
-        ahead = Prefetch([target.at for target in found], options, check_options, scratch, console.progress)
-        for number, target in enumerate(found):
-            early = ahead.take(number)
-            begun = time.monotonic() - (early.seconds if early else 0.0)
-            checked = _check_target(target, early, options, check_options, console, scratch, reports)
+        asked.spec(len(found))
+        reports = runs / "checked" if len(paths) == len(found) == 1 and not found[0].is_within else None
+        check = _PathCheck(asked=asked, options=options, console=console, scratch=scratch, reports=reports)
+        for number, target in enumerate(found, 1):
+            begun = time.monotonic()
+            checked = check.target(target)
             seconds = time.monotonic() - begun
             for kept in scratch.iterdir():
                 kept.unlink()
             console.result(checked.to_json(target.named, seconds))
             done.append((target, checked, seconds))
-            if checked.verdict is Verdict.VALID:
-                ahead.was_valid()
-            interpreted.foresee(ahead.reached / len(found))
+            interpreted.foresee(number / len(found))
     code = combined([checked.code for _, checked, _ in done])
     if len(found) > 1:
         counted = f": {_counted(done)}" if any(target.is_within for target, _, _ in done) else ""
@@ -171,91 +172,132 @@ def check_all(
     return code
 
 
-def _check_target(
-    target: Target,
-    early: EarlyVerdict | None,
-    options: HistoryOptions,
-    check_options: CheckOptions,
-    console: Console,
-    scratch: Path,
-    reports: Path | None,
-) -> Checked:
-    """One of many within a directory gets a line; any other is told of at length."""
-    at_length = replace(console, says=not target.is_within)
-    at_length.say(f"history   {target.named}")
-    if early:
-        checked = _report_early(early, options, at_length)
-    else:
-        checked = _check(target.at, options, check_options, at_length, scratch, reports)
-    if target.at != target.named:
-        checked = replace(checked, error=checked.error.replace(str(target.at), str(target.named)))
-    if checked.error and (not target.is_within or console.output is Output.JSON):
-        remark(checked.error)
-    if target.is_within:
-        console.say(f"{checked.word():<9} {target.named}{checked.in_few_words()}", tone_of(checked.code))
-    return checked
-
-
-def _counted(done: Sequence[tuple[Target, Checked, float]]) -> str:
+def _counted(done: Sequence[tuple[Target, PathOutcome, float]]) -> str:
     """`3 valid, 1 invalid, 2 not judged`."""
     words = Counter(checked.word().lower() for _, checked, _ in done)
     return ", ".join(f"{words[word]} {word}" for word in ("valid", "invalid", "unknown", NOT_JUDGED) if words[word])
 
 
-def _check(
-    path: Path,
-    options: HistoryOptions,
-    check_options: CheckOptions,
-    console: Console,
-    scratch: Path,
-    reports: Path | None,
-) -> Checked:
-    """`scratch` is a folder for what is kept meanwhile: a stream, or a foreign history as one of ours."""
-    history = test = None
-    try:
-        if is_there(path) and path.is_dir():
-            options.require_no_run(path)
-            history = given_directory(path, scratch)
-            if history is None and not is_test_directory(path):
-                return _check_directory(path, check_options, console)
-        if history is None and path.is_dir():
-            test = JepsenTest.of(path)
-            console.say(f"test      {test.name}" + (f", workload {test.workload}" if test.workload else ""))
-        if test is None and not is_there(path):
-            raise UsageError(_not_there(path, options))
-        history = history or locate_history(
-            path if test is None else test.history,
-            scratch,
-            meanwhile=_early_findings(path, options, check_options, console),
+@dataclass(frozen=True, kw_only=True)
+class _PathCheck:
+    """The check of any PATH of one call."""
+
+    asked: HistoryOptions
+    options: CheckOptions
+    console: Console
+    scratch: Path
+    """A folder for what is kept meanwhile: a stream, or a foreign history as one of ours."""
+    reports: Path | None
+    """Where the verdict is kept, of a single history."""
+
+    def target(self, target: Target) -> PathOutcome:
+        """Prints a line for one of many within a directory, and for any other all that came of it."""
+        at_length = replace(self, console=replace(self.console, says=not target.is_within))
+        at_length.console.say(f"history   {target.named}")
+        checked = at_length._path(target.at)
+        if target.at != target.named:
+            checked = replace(checked, error=checked.error.replace(str(target.at), str(target.named)))
+        if checked.error and (not target.is_within or self.console.output is Output.JSON):
+            remark(checked.error)
+        if target.is_within:
+            line = f"{checked.word():<9} {target.named}{checked.in_few_words()}"
+            self.console.say(line, tone_of(checked.code))
+        return checked
+
+    def _path(self, path: Path) -> PathOutcome:
+        history = test = None
+        try:
+            if is_there(path) and path.is_dir():
+                self.asked.require_no_run(path)
+                history = history_in_directory(path, self.scratch)
+                if history is None and not is_test_directory(path):
+                    return self._run(path)
+            if history is None and path.is_dir():
+                test = JepsenTest.of(path)
+                self.console.say(f"test      {test.name}" + (f", workload {test.workload}" if test.workload else ""))
+            if test is None and not is_there(path):
+                raise UsageError(_not_there(path, self.asked))
+            named = path if test is None else test.history
+            history = history or locate_history(named, self.scratch, meanwhile=self._early_findings(path))
+            if self.reports is not None:
+                require_writable_directory(self.reports)  # Before hours of work, not after them.
+            return self._history(history, test)
+        except NothingHappened as error:
+            self.console.say("verdict   UNKNOWN", tone_of(ExitCode.UNKNOWN))
+            self.console.say(f"          {error}")
+            return PathOutcome(code=ExitCode.UNKNOWN, verdict=Verdict.UNKNOWN, reasons=(str(error),))
+        except MalformedHistory as error:
+            return _failed(ExitCode.WRONG_USAGE, placed(error, path, history))
+        except (UsageError, TooLargeToCertify) as error:
+            return _failed(ExitCode.WRONG_USAGE, error)
+        except HarnessError as error:
+            return _failed(ExitCode.HARNESS_FAILED, error)
+
+    def _early_findings(self, path: Path) -> EarlyFindings | None:
+        """Of a history that comes through a pipe: reports what is certain before its end; None where nothing is."""
+        if self.console.watching is Watching.NO or not self.asked.subject() or self.asked.order is not None:
+            return None
+        return EarlyFindings(
+            path=path,
+            spec_of=lambda prefix: self.asked.as_recorded(prefix).spec(1),
+            check_options=self.options,
+            progress=self.console.progress,
         )
-        if reports is not None:
-            require_writable_directory(reports)  # Before hours of work, not after them.
-        return _check_history(history, test, options, check_options, console, scratch, reports)
-    except NothingHappened as error:
-        console.say("verdict   UNKNOWN", tone_of(ExitCode.UNKNOWN))
-        console.say(f"          {error}")
-        return Checked(code=ExitCode.UNKNOWN, verdict=Verdict.UNKNOWN, reasons=(str(error),))
-    except MalformedHistory as error:
-        return _failed(ExitCode.WRONG_USAGE, placed(error, path, history))
-    except (UsageError, TooLargeToCertify) as error:
-        return _failed(ExitCode.WRONG_USAGE, error)
-    except HarnessError as error:
-        return _failed(ExitCode.HARNESS_FAILED, error)
 
+    def _run(self, path: Path) -> PathOutcome:
+        if not is_there(RunDirectory(path).scenario):
+            raise UsageError(
+                f"{path} is not a run directory: it has no {RunDirectory(path).scenario.name}; nor a test of Jepsen's, "
+                f"with {HISTORIES[0]}; name one of these, or the file of a history"
+            )
+        outcome = check_run(path, options=self.options, progress=self.console.progress)
+        say_verdict(outcome, self.console)
+        tell_where(outcome, self.console)
+        return replace(PathOutcome.of(outcome), directory=outcome.directory)
 
-def _early_findings(
-    path: Path, options: HistoryOptions, check_options: CheckOptions, console: Console
-) -> EarlyFindings | None:
-    """What tells of a history that comes through a pipe what is certain before its end; None where nothing does."""
-    if console.watching is Watching.NO or not options.subject() or options.order is not None:
-        return None
-    return EarlyFindings(
-        path=path,
-        spec_of=lambda prefix: options.as_recorded(prefix).spec(1),
-        subject=options.subject(),
-        check_options=check_options,
-        progress=console.progress,
-    )
+    def _history(self, source: HistoryFile, test: JepsenTest | None) -> PathOutcome:
+        options = self.asked.as_recorded(source, test)
+        spec = options.spec(1)
+        if spec is None:
+            raise _no_judgement(source.path)
+        recognised = "" if spec.arguments == self.asked.arguments() else " ".join(spec.arguments)
+        if recognised:
+            self.console.say(f"judged as {recognised}")
+        if self.reports is None and source.form is Form.TEXT:
+            # What clients did there is of few kinds, or it is refused: figures of it are never too many.
+            spec = spec.without_figures()
+        judged = judge_history(source, spec, self.options, scratch=self.scratch, progress=self.console.progress)
+        if judged.certified:
+            self.console.say(f"{judged.certified} in {spec.certificate}")
+        checked = replace(PathOutcome.of(judged.outcome), judged_as=recognised, passed_over=judged.passed_over)
+        say_verdict(judged.outcome, self.console)
+        self.console.say(f"checked   {checked.engine}")
+        if checked.passed_over:
+            self.console.say(f"passed over: {', '.join(checked.passed_over)}")
+        if self.reports is not None:
+            checked = replace(checked, directory=self._keep(judged, self.reports))
+        if test is None:
+            return checked
+        comparison = compared(test, judged.outcome.verdict, judged.outcome.results)
+        if comparison.may_rest_on_null_reads and options.null_reads is None and options.model in REGISTERS:
+            comparison = comparison.resting_on_null_reads(self._is_valid_without_null_reads(source, spec))
+        for line in comparison.lines():
+            self.console.say(line)
+        return replace(checked, jepsen=comparison.to_json())
+
+    def _keep(self, history: HistoryOutcome, reports: Path) -> Path:
+        """The directory of its report."""
+        kept, problem = keep_verdict(history, self.options, reports)
+        self.console.say(f"report    {kept.report}")
+        if problem:
+            remark(problem)
+        return kept.path
+
+    def _is_valid_without_null_reads(self, source: HistoryFile, spec: CheckSpec) -> bool:
+        """Whether the history is valid once its reads of null say nothing."""
+        spec = spec.without_null_reads().without_figures()
+        again = judge_history(source, spec, self.options, scratch=self.scratch, progress=remarks_alone)
+        return again.outcome.verdict is Verdict.VALID
 
 
 def _not_there(path: Path, options: HistoryOptions) -> str:
@@ -273,133 +315,5 @@ def _no_judgement(path: Path) -> UsageError:
     )
 
 
-def _failed(code: ExitCode, error: Exception) -> Checked:
-    return Checked(code=code, error=shortened(str(error)))
-
-
-def _check_directory(path: Path, check_options: CheckOptions, console: Console) -> Checked:
-    if not is_there(RunDirectory(path).scenario):
-        raise UsageError(
-            f"{path} is not a run directory: it has no {RunDirectory(path).scenario.name}; nor a test of Jepsen's, "
-            f"with {HISTORIES[0]}; name one of these, or the file of a history"
-        )
-    outcome = check_run(
-        path,
-        engine=check_options.engine,
-        master=check_options.master,
-        vacuous=check_options.vacuous,
-        effort=check_options.effort,
-        progress=console.progress,
-    )
-    say_verdict(outcome.verdict, outcome.reasons, outcome.results, console)
-    tell_where(outcome, console)
-    return _checked(outcome.verdict, outcome.reasons, outcome.results, outcome.directory, outcome.checked)
-
-
-def _checked(
-    verdict: Verdict,
-    reasons: tuple[str, ...],
-    results: Mapping[str, CheckerResult],
-    directory: Path | None,
-    engine: str,
-) -> Checked:
-    counts: dict[str, int] = {}
-    for result in results.values():
-        for name, summary in result.anomalies.items():
-            if summary.count:
-                counts[name] = counts.get(name, 0) + summary.count
-    return Checked(
-        code=exit_code_of(verdict),
-        verdict=verdict,
-        anomalies=dict(sorted(counts.items())),
-        reasons=(*found(results), *reasons),
-        accepted=accepted(results),
-        directory=directory,
-        engine=engine,
-        standing=standing_of(results),
-    )
-
-
-def _check_history(
-    source: GivenHistory,
-    test: JepsenTest | None,
-    options: HistoryOptions,
-    check_options: CheckOptions,
-    console: Console,
-    scratch: Path,
-    reports: Path | None,
-) -> Checked:
-    asked = options
-    options = asked.as_recorded(source, test)
-    spec = options.spec(1)
-    if spec is None:
-        raise _no_judgement(source.path)
-    recognised = _say_recognised(asked, options, console)
-    if reports is None and source.form is Form.TEXT:
-        # What clients did there is of few kinds, or it is refused: figures of it are never too many.
-        spec = spec.without_figures()
-    judged = judge_history(
-        source, spec, check_options, subject=options.subject(), scratch=scratch, progress=console.progress
-    )
-    if judged.certified:
-        console.say(f"{judged.certified} in {spec.certificate}")
-    checked = _report_history(judged, console)
-    if reports is not None:
-        kept, problem = keep_verdict(judged, check_options, reports, judged_as=options.arguments())
-        checked = replace(checked, directory=kept.path)
-        console.say(f"report    {kept.report}")
-        if problem:
-            remark(problem)
-    comparison = None if test is None else compared(test, judged.verdict, judged.results)
-    if comparison is not None and comparison.may_rest_on_null_reads and options.null_reads is None:
-        comparison = comparison.resting_on_null_reads(
-            _is_valid_without_null_reads(source, options, check_options, scratch)
-        )
-    for line in () if comparison is None else comparison.lines():
-        console.say(line)
-    return replace(checked, judged_as=recognised, jepsen=None if comparison is None else comparison.to_json())
-
-
-def _is_valid_without_null_reads(
-    source: GivenHistory, options: HistoryOptions, check_options: CheckOptions, scratch: Path
-) -> bool:
-    """Whether the history is valid once its reads of null say nothing."""
-    if options.model not in REGISTERS:
-        return False
-    spec = replace(options, null_reads=NullReads.UNKNOWN.value, certify=None).spec(1)
-    if spec is None:
-        return False
-    again = judge_history(
-        source,
-        spec.without_figures(),
-        check_options,
-        subject=options.subject(),
-        scratch=scratch,
-        progress=remarks_alone,
-    )
-    return again.verdict is Verdict.VALID
-
-
-def _report_early(early: EarlyVerdict, asked: HistoryOptions, console: Console) -> Checked:
-    """Of a history that was judged before its turn."""
-    recognised = _say_recognised(asked, early.options, console)
-    return replace(_report_history(early.history, console), judged_as=recognised)
-
-
-def _say_recognised(asked: HistoryOptions, options: HistoryOptions, console: Console) -> str:
-    """What the history showed itself to be one of, as options; empty where that was said."""
-    if options.arguments() == asked.arguments():
-        return ""
-    recognised = " ".join(options.arguments())
-    console.say(f"judged as {recognised}")
-    return recognised
-
-
-def _report_history(outcome: JudgedHistory, console: Console) -> Checked:
-    say_verdict(outcome.verdict, outcome.reasons, outcome.results, console)
-    checked = outcome.decided.chosen.words()
-    console.say(f"checked   {checked}")
-    passed_over = outcome.passed_over
-    if passed_over:
-        console.say(f"passed over: {', '.join(passed_over)}")
-    return replace(_checked(outcome.verdict, outcome.reasons, outcome.results, None, checked), passed_over=passed_over)
+def _failed(code: ExitCode, error: Exception) -> PathOutcome:
+    return PathOutcome(code=code, error=shortened(str(error)))

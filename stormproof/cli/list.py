@@ -220,8 +220,7 @@ def _targets() -> list[Entry]:
     entries = []
     for entry in _plugins("systems"):
         if "problem" not in entry:
-            system = registry.system(entry["name"])
-            words = registry.vocabulary(system, registry.typed_settings(system.settings_type, {}))
+            words = registry.vocabulary(*registry.configured_system(entry["name"], {}))
             names = {"roles": list(words.roles), "groups": list(words.groups), "nodes": list(words.nodes)}
             entries.append({"name": entry["name"], **names, "acts": list(words.acts)})
     return entries
@@ -232,8 +231,8 @@ def _declared(named: Callable[[Declaration], Mapping[str, str]]) -> list[Entry]:
     entries = []
     for entry in _plugins("systems"):
         if "problem" not in entry:
-            system = registry.system(entry["name"])
-            declared = named(system.cluster(registry.typed_settings(system.settings_type, {})))
+            system, settings = registry.configured_system(entry["name"], {})
+            declared = named(system.cluster(settings))
             entries += [{"name": name, "about": about, "system": entry["name"]} for name, about in declared.items()]
     return entries
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -15,23 +14,12 @@ from checkers.search_budget import USUAL, Effort, Searches
 from harness.errors import UsageError
 from stormproof.cli.console import Console, Output, Watching
 from stormproof.cli.usage import OneOf, SparkMaster
+from stormproof.session.engines import CheckOptions
 from stormproof.session.output_file import STANDARD_OUTPUT
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 SEEDS = click.IntRange(0, 2**63 - 1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Execution:
-    """Where runs are kept and where their histories are checked."""
-
-    runs: Path
-    engine: str
-    master: str | None
-    """Spark's, where one was named."""
-    vacuous: Vacuous = Vacuous.UNKNOWN
-    effort: Effort = USUAL
 
 
 def vacuity_option(command: F) -> F:
@@ -96,8 +84,18 @@ def capture_option(command: F) -> F:
     )(command)
 
 
-def execution_options(command: F) -> F:
-    """--runs, --engine and --master; `execution_of` makes one value of them."""
+def checking_options(command: F) -> F:
+    """--runs as `runs`; --engine and --master, with the Vacuous and the Effort of options before them, as CheckOptions
+    called `check_options`."""
+
+    @functools.wraps(command)
+    def with_check_options(
+        *, engine: str, master: str | None, vacuous: Vacuous = Vacuous.UNKNOWN, effort: Effort = USUAL, **others: Any
+    ) -> Any:
+        options = CheckOptions(engine=engine, master=master, vacuous=vacuous, effort=effort)
+        return command(check_options=options, **others)
+
+    decorated = cast(F, with_check_options)
     for option in reversed(
         [
             click.option(
@@ -118,8 +116,8 @@ def execution_options(command: F) -> F:
             ),
         ]
     ):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return decorated
 
 
 def engine_option() -> Callable[[F], F]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from checkers.api.anomaly import Anomaly
 from checkers.api.verdict import CheckerResult, Verdict, accepted, excused, found
@@ -46,7 +46,7 @@ def tell_start(scenario: Scenario, console: Console) -> None:
 
 
 def tell_outcome(outcome: Outcome, console: Console) -> None:
-    say_verdict(outcome.verdict, outcome.reasons, outcome.results, console)
+    say_verdict(outcome, console)
     tell_where(outcome, console)
     console.result(as_json(outcome))
 
@@ -73,11 +73,20 @@ def _usage_words(held: Quarters) -> str:
     return f"{memory} MiB of memory, {handles} open files (first and last quarter of {held.samples} samples)"
 
 
-def say_verdict(
-    verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult], console: Console
-) -> None:
-    first, *others = verdict_lines(verdict, reasons, results)
-    console.say(first, tone_of(exit_code_of(verdict)))
+class Decision(Protocol):
+    """A verdict with what it rests on, of a run, a storm or a history."""
+
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def reasons(self) -> tuple[str, ...]: ...
+    @property
+    def results(self) -> Mapping[str, CheckerResult]: ...
+
+
+def say_verdict(decision: Decision, console: Console) -> None:
+    first, *others = _verdict_lines(decision)
+    console.say(first, tone_of(exit_code_of(decision.verdict)))
     for line in others:
         console.say(line)
 
@@ -87,9 +96,10 @@ def tone_of(code: int) -> Tone | None:
     return {ExitCode.VALID: Tone.GOOD, ExitCode.INVALID: Tone.BAD, ExitCode.UNKNOWN: Tone.DOUBT}.get(ExitCode(code))
 
 
-def verdict_lines(verdict: Verdict, reasons: tuple[str, ...], results: Mapping[str, CheckerResult]) -> list[str]:
-    words = ", ".join(word for word in (verdict.value.upper(), excused(results)) if word)
-    lines = [f"verdict   {words}", *(f"          {reason}" for reason in reasons)]
+def _verdict_lines(decision: Decision) -> list[str]:
+    results = decision.results
+    words = ", ".join(word for word in (decision.verdict.value.upper(), excused(results)) if word)
+    lines = [f"verdict   {words}", *(f"          {reason}" for reason in decision.reasons)]
     lines += [f"          {as_accepted(reason)}" for reason in accepted(results)]
     for checker, result in sorted(results.items()):
         for name, summary in result.found():

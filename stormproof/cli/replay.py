@@ -13,14 +13,16 @@ import click
 from harness.arrow import start_arrow
 from harness.errors import HarnessError, UsageError
 from harness.lifetime import scratch, supervised
-from harness.record.run_directory import SCENARIO, require_writable_directory
+from harness.record.run_directory import SCENARIO
 from harness.record.run_record import read_run_record
 from harness.trace import Difference, first_difference
 from stormproof.cli.candidates import one_or_a_file, run_directories
 from stormproof.cli.console import Console
 from stormproof.cli.exit_code import ExitCode, exit_code_of
-from stormproof.cli.options import Execution, console_of, example, execution_options, output_options
-from stormproof.session import engines, registry
+from stormproof.cli.options import checking_options, console_of, example, output_options
+from stormproof.cli.run import run_and_print
+from stormproof.session import registry
+from stormproof.session.engines import CheckOptions
 from stormproof.session.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ stormproof replay lost.storm.toml --page
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Where --as-test writes."
 )
-@execution_options
+@checking_options
 @output_options
 def command(
     path: Path,
@@ -65,8 +67,7 @@ def command(
     page: bool,
     output: Path | None,
     runs: Path,
-    engine: str,
-    master: str | None,
+    check_options: CheckOptions,
     as_json: bool,
     progress: bool | None,
 ) -> int:
@@ -77,7 +78,6 @@ def command(
     (named with the first differing event and its source line, exit code 255) from code that has changed since.
     """
     start_arrow()
-    execution = Execution(runs=runs, engine=engine, master=master)
     if path.suffix == STORM_SUFFIX:
         from stormproof.cli import replay_storm
 
@@ -92,12 +92,12 @@ def command(
         _refuse(report and times > 1, "--report carries a storm out once; leave it or --times out")
         if not report:
             return replay_storm.carried_out(path, times, console_of(as_json, progress))
-        return replay_storm.reported(path, execution, console_of(as_json, progress))
+        return replay_storm.reported(path, runs, check_options, console_of(as_json, progress))
     given = times > 1 or report or as_test or page or output is not None
     _refuse(
         given, f"--times, --report, --as-test, --page and --output are for storm files (…{STORM_SUFFIX}), got {path}"
     )
-    return _replayed_run(path, execution, console_of(as_json, progress))
+    return _replayed_run(path, runs, check_options, console_of(as_json, progress))
 
 
 def _refuse(is_wrong: bool, words: str) -> None:
@@ -106,29 +106,16 @@ def _refuse(is_wrong: bool, words: str) -> None:
         raise UsageError(words)
 
 
-def _replayed_run(path: Path, execution: Execution, console: Console) -> int:
+def _replayed_run(path: Path, runs: Path, check_options: CheckOptions, console: Console) -> int:
     # Not before: help and completion need nothing of what runs and judges.
     from stormproof.cli.outcome_text import as_json as outcome_as_json
-    from stormproof.cli.outcome_text import tell_outcome, tell_start
-    from stormproof.session.run import run_scenario
 
     directory = path.parent if path.name == SCENARIO else path
     record = read_run_record(directory)
     scenario = record.scenario
     parts = registry.resolve(scenario)
     registry.environment_of(scenario, parts)
-    require_writable_directory(execution.runs)
-    tell_start(scenario, console)
-    engines.require_engine(execution.engine, execution.master)
-    outcome = run_scenario(
-        scenario,
-        parts=parts,
-        runs=execution.runs,
-        engine=execution.engine,
-        master=execution.master,
-        progress=console.progress,
-    )
-    tell_outcome(outcome, console)
+    outcome = run_and_print(scenario, parts, runs, check_options, console)
     again = read_run_record(outcome.directory)
     words, code = _compared(record.trace_hash, again.trace_hash, outcome, directory, console)
     first, *rest = words

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from checkers.api.verdict import merge
 from harness.progress import Moment
-from harness.record.run_directory import require_writable_directory
 from harness.record.run_record import read_run_record
 from stormproof.cli.console import Console
 from stormproof.cli.exit_code import ExitCode, exit_code_of
-from stormproof.cli.options import Execution, console_of
+from stormproof.cli.options import console_of
 from stormproof.cli.outcome_text import as_json as outcome_as_json
-from stormproof.cli.outcome_text import say_verdict, tell_outcome, tell_start, tone_of
+from stormproof.cli.outcome_text import say_verdict, tell_start, tone_of
+from stormproof.cli.run import run_and_print
 from stormproof.search.pytest_export import as_test
 from stormproof.search.storm import blown_and_judged
 from stormproof.search.storm_file import StormFile, load_storm
-from stormproof.session import engines, output_file
-from stormproof.session.run import run_scenario
+from stormproof.session import output_file
+from stormproof.session.engines import CheckOptions
 
 
 def carried_out(path: Path, times: int, console: Console) -> int:
@@ -31,7 +31,7 @@ def carried_out(path: Path, times: int, console: Console) -> int:
         carried.append(blown_and_judged(storm.scenario, parts))
     verdict = merge(judged.verdict for judged in carried)
     worst = next(judged for judged in carried if judged.verdict is verdict)
-    say_verdict(verdict, worst.reasons, worst.results, console)
+    say_verdict(worst, console)
     again = sum(storm.anomaly in judged.anomalies for judged in carried)
     words = (_anomaly_words(storm, again, times), _trace_words(storm, [judged.blown.trace_hash for judged in carried]))
     code = exit_code_of(verdict)
@@ -55,21 +55,10 @@ def carried_out(path: Path, times: int, console: Console) -> int:
     return code
 
 
-def reported(path: Path, execution: Execution, console: Console) -> int:
+def reported(path: Path, runs: Path, check_options: CheckOptions, console: Console) -> int:
     """As a run with a directory and a report; returns the exit code."""
     storm, parts = load_storm(path)
-    require_writable_directory(execution.runs)
-    tell_start(storm.scenario, console)
-    engines.require_engine(execution.engine, execution.master)
-    outcome = run_scenario(
-        storm.scenario,
-        parts=parts,
-        runs=execution.runs,
-        engine=execution.engine,
-        master=execution.master,
-        progress=console.progress,
-    )
-    tell_outcome(outcome, console)
+    outcome = run_and_print(storm.scenario, parts, runs, check_options, console)
     trace = read_run_record(outcome.directory).trace_hash
     words = (_anomaly_words(storm, storm.anomaly in outcome.anomalies(), 1), _trace_words(storm, [trace]))
     code = exit_code_of(outcome.verdict)

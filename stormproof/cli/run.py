@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from checkers.api.verdict import Vacuous
-from checkers.search_budget import Effort
 from harness.arrow import start_arrow
 from harness.errors import UsageError
 from harness.record.run_directory import require_writable_directory
@@ -19,16 +18,19 @@ from stormproof.cli.console import Console
 from stormproof.cli.exit_code import exit_code_of
 from stormproof.cli.options import (
     SEEDS,
-    Execution,
     capture_option,
+    checking_options,
     console_of,
     example,
-    execution_options,
     output_options,
     search_options,
     vacuity_option,
 )
 from stormproof.session import registry
+from stormproof.session.engines import CheckOptions, require_engine
+
+if TYPE_CHECKING:
+    from stormproof.session.outcome import Outcome
 
 EXAMPLES = """
 stormproof run rocketmq --nemesis partition,kill,clock --time-limit 60
@@ -162,7 +164,7 @@ stormproof run rocketmq --environment docker --nemesis partition,pause --set bro
 @capture_option
 @search_options
 @vacuity_option
-@execution_options
+@checking_options
 @output_options
 def command(
     system: str,
@@ -185,11 +187,8 @@ def command(
     settings: tuple[str, ...],
     real_clock: bool,
     capture: bool,
-    effort: Effort,
-    vacuous: Vacuous,
     runs: Path,
-    engine: str,
-    master: str | None,
+    check_options: CheckOptions,
     as_json: bool,
     progress: bool | None,
 ) -> int:
@@ -222,8 +221,7 @@ def command(
     )
     if workload is None:
         scenario = with_usual_workload(scenario)
-    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous, effort=effort)
-    return run_one(scenario, execution, console_of(as_json, progress))
+    return run_one(scenario, runs, check_options, console_of(as_json, progress))
 
 
 def schedule_lines(path: Path) -> tuple[str, ...]:
@@ -244,7 +242,7 @@ def with_usual_workload(scenario: Scenario) -> Scenario:
     return dataclasses.replace(scenario, workload=registry.usual_workload(scenario.system))
 
 
-def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
+def run_one(scenario: Scenario, runs: Path, check_options: CheckOptions, console: Console) -> int:
     """Run it, print the outcome; returns the exit code."""
     registry.require_names(scenario)
     registry.require_known("environments", scenario.environment)
@@ -252,25 +250,22 @@ def run_one(scenario: Scenario, execution: Execution, console: Console) -> int:
     start_arrow()
     parts = registry.resolve(scenario)
     registry.environment_of(scenario, parts)
-    require_writable_directory(execution.runs)
+    return exit_code_of(run_and_print(scenario, parts, runs, check_options, console).verdict)
+
+
+def run_and_print(
+    scenario: Scenario, parts: registry.Parts, runs: Path, check_options: CheckOptions, console: Console
+) -> Outcome:
+    """Run it, and print how it begins and what it came to. Raises UsageError, HarnessError."""
+    require_writable_directory(runs)
     from stormproof.cli.outcome_text import tell_outcome, tell_start
-    from stormproof.session import engines
     from stormproof.session.run import run_scenario
 
     tell_start(scenario, console)
-    engines.require_engine(execution.engine, execution.master)
-    outcome = run_scenario(
-        scenario,
-        parts=parts,
-        runs=execution.runs,
-        engine=execution.engine,
-        master=execution.master,
-        vacuous=execution.vacuous,
-        effort=execution.effort,
-        progress=console.progress,
-    )
+    require_engine(check_options.engine, check_options.master)
+    outcome = run_scenario(scenario, parts=parts, runs=runs, options=check_options, progress=console.progress)
     tell_outcome(outcome, console)
-    return exit_code_of(outcome.verdict)
+    return outcome
 
 
 def settings_of(system: str, options: tuple[str, ...], nodes: int | None) -> dict[str, SettingValue]:
@@ -291,9 +286,9 @@ def _node_count(system: str) -> str:
 
     Raises UsageError where there is none of these.
     """
-    found = registry.system(system)
+    found, settings = registry.configured_system(system, {})
     known = {field.name for field in dataclasses.fields(found.settings_type)}
-    for name in ("nodes", *found.cluster(registry.typed_settings(found.settings_type, {})).groups[:1]):
+    for name in ("nodes", *found.cluster(settings).groups[:1]):
         if name in known:
             return name
     raise UsageError(f"{system} has no single number of nodes; use --set with one of: {', '.join(sorted(known))}")

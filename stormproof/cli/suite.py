@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from checkers.api.verdict import Vacuous
+from harness.environments.kind import EnvironmentKind
 from harness.errors import HarnessError, UsageError
 from harness.lifetime.interruption import last_words
 from harness.progress import Moment, Progress, Remark
@@ -24,17 +24,17 @@ from stormproof.cli.candidates import one_or_a_file, suites
 from stormproof.cli.console import Console, remark, remarks_alone
 from stormproof.cli.exit_code import ExitCode, combined
 from stormproof.cli.options import (
-    Execution,
     capture_option,
+    checking_options,
     console_of,
     example,
-    execution_options,
     output_options,
     vacuity_option,
 )
 from stormproof.cli.outcome_text import title, tone_of
 from stormproof.cli.suite_result import Result
-from stormproof.session import engines, registry
+from stormproof.session import registry
+from stormproof.session.engines import CheckOptions, require_engine
 from stormproof.session.output_file import require_folder, require_writable, write
 from stormproof.session.run import run_scenario
 from stormproof.session.suite_file import Row, Suite, load_suite
@@ -65,7 +65,7 @@ stormproof suite real --runs runs/real
 )
 @capture_option
 @vacuity_option
-@execution_options
+@checking_options
 @output_options
 def command(
     file: str,
@@ -73,10 +73,8 @@ def command(
     junit: Path | None,
     inventory: str,
     capture: bool,
-    vacuous: Vacuous,
     runs: Path,
-    engine: str,
-    master: str | None,
+    check_options: CheckOptions,
     as_json: bool,
     progress: bool | None,
 ) -> int:
@@ -96,12 +94,12 @@ def command(
     require_writable_directory(runs)
     console = console_of(as_json, progress, file=junit)
     console.say(f"suite     {suite.name}: {len(suite.rows)} scenarios")
-    engines.require_engine(engine, master)
+    require_engine(check_options.engine, check_options.master)
     report = junit or runs / "suites" / f"{suite.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}" / JUNIT
     require_folder(report)
     require_writable(report)
-    execution = Execution(runs=runs, engine=engine, master=master, vacuous=vacuous)
-    results = run_suite(suite, execution, jobs, console)
+    work = partial(run_one, runs=runs, check_options=check_options)
+    results = run_suite(suite, work, jobs, console)
     try:
         write(report, [junit_xml(suite.name, [result.case() for result in results])])
     except (HarnessError, UsageError) as error:
@@ -110,18 +108,18 @@ def command(
     return _tell(suite, results, report, console)
 
 
-def run_suite(suite: Suite, execution: Execution, jobs: int, console: Console) -> list[Result]:
+def run_suite(suite: Suite, work: Callable[..., Result], jobs: int, console: Console) -> list[Result]:
     """All results, in the suite's order; a scenario whose harness fails does not stop the others."""
     results = []
     total = len(suite.rows)
     if jobs == 1:
         for position, row in enumerate(suite.rows, 1):
             console.progress(f"[{position}/{total}] {title(row.scenario)}")
-            results.append(run_one(row, execution, _moments(console)))
+            results.append(work(row, progress=_moments(console)))
             results[-1].tell(console)
             last_words("suite", f"{position} of {total} scenarios had ended")
         return results
-    futures = suite_jobs.each(partial(run_one, execution=execution), suite.rows, jobs)
+    futures = suite_jobs.each(work, suite.rows, jobs)
     for row, future in zip(suite.rows, futures, strict=True):
         results.append(_awaited(row, future))
         results[-1].tell(console)
@@ -129,18 +127,11 @@ def run_suite(suite: Suite, execution: Execution, jobs: int, console: Console) -
     return results
 
 
-def run_one(row: Row, execution: Execution, progress: Progress = remarks_alone) -> Result:
+def run_one(row: Row, runs: Path, check_options: CheckOptions, progress: Progress = remarks_alone) -> Result:
     """One scenario; a failure of the harness becomes a result."""
     started = time.monotonic()
     try:
-        outcome = run_scenario(
-            row.scenario,
-            runs=execution.runs,
-            engine=execution.engine,
-            master=execution.master,
-            vacuous=execution.vacuous,
-            progress=progress,
-        )
+        outcome = run_scenario(row.scenario, runs=runs, options=check_options, progress=progress)
     except Exception as error:  # noqa: BLE001  # one scenario's failure, named in the results, spares the others
         return Result.of_failure(row, f"{type(error).__name__}: {error}", time.monotonic() - started)
     return Result.of(row, outcome, time.monotonic() - started)
@@ -160,13 +151,13 @@ def _on_machines(suite: Suite, inventory: str, jobs: int) -> Suite:
 
 def _capturing(suite: Suite) -> Suite:
     """The suite with packets captured in all scenarios that have packets. Raises UsageError."""
-    rows = _rows_where(suite, registry.has_packets, capture=True)
+    rows = _rows_where(suite, lambda kind: kind.has_packets, capture=True)
     if not any(row.scenario.capture for row in rows):
         raise UsageError("no scenario runs where packets can be captured; leave --capture out")
     return replace(suite, rows=rows)
 
 
-def _rows_where(suite: Suite, fits: Callable[[Any], bool], **changes: Any) -> tuple[Row, ...]:
+def _rows_where(suite: Suite, fits: Callable[[EnvironmentKind], bool], **changes: Any) -> tuple[Row, ...]:
     """All rows, those with these changes of their scenarios whose kind of environment fits."""
     return tuple(
         replace(row, scenario=replace(row.scenario, **changes))

@@ -1,7 +1,8 @@
 """`stormproof verify`: a certificate held against its history, by the program that verifies its kind.
 
 That program runs in a process of its own, and shares no code with the checker whose decision it verifies. This command
-only finds what it needs: which of the two programs, which history, and that history as Parquet.
+only finds what it needs: which of the two programs, which history, and that history as Parquet, which text becomes by
+the readers that the check used. docs/guide/transactions.md lists what is shared.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from stormproof.cli.export import history_in
 from stormproof.cli.options import console_of, example
 from stormproof.cli.usage import OneOf
 from stormproof.session.check_spec import CheckSpec, converted, of_model, of_workload, transactional
-from stormproof.session.foreign_history import Form, GivenHistory, locate_history
+from stormproof.session.foreign_history import Form, HistoryFile, locate_history
 
 ORDERS, TRANSACTIONS = "checkers.linearizable.replay", "checkers.transactions.verify"
 """The programs, by what they verify."""
@@ -149,12 +150,11 @@ def _read_as(claim: Certificate, functions: Mapping[str, str], order: str | None
     return replace(claim, functions=claim.functions or functions, by_time=claim.by_time or order == BY_TIME)
 
 
-def _spec(claim: Certificate, history: GivenHistory) -> CheckSpec:
+def _spec(claim: Certificate, history: HistoryFile) -> CheckSpec:
     """How the history is read. Raises UsageError."""
     if history.form is not Form.TEXT:
         return claim.spec  # Its functions are the workload's, and its rows are in order.
-    spec = claim.spec.by_names(claim.functions or functions_beside(history.path))
-    return spec.by_time() if claim.by_time else spec
+    return claim.spec.read_as(claim.functions or functions_beside(history.path), by_time=claim.by_time)
 
 
 def _head(path: Path) -> Mapping[str, Any]:
@@ -235,7 +235,7 @@ def _is_same(claim: Certificate, history: Path) -> bool:
         return False
 
 
-def _as_parquet(history: GivenHistory, spec: CheckSpec, scratch: Path) -> Path:
+def _as_parquet(history: HistoryFile, spec: CheckSpec, scratch: Path) -> Path:
     """The history as the programs read it. Raises MalformedHistory, HarnessError."""
     if history.form is Form.PARQUET:
         return history.file

@@ -82,22 +82,15 @@ def to_shrink(tally: Tally) -> list[Finding]:
 
 def shrunk_row(finding: Finding, most_seconds: float = MOST_SECONDS) -> dict[str, Any]:
     """A row of SHRUNK; the storm as it was found where it cannot be shrunk, which its words then say."""
+    row = {"number": finding.number, "anomaly": finding.anomaly}
     try:
         result = shrunk(finding.scenario, finding.anomaly, most_seconds=most_seconds)
     except (UsageError, HarnessError) as error:
-        return {
-            "number": finding.number,
-            "anomaly": finding.anomaly,
-            "scenario": scenario_text(finding.scenario),
-            "trace": "",
-            "words": f"it could not be shrunk: {error}",
-            "operations": 0,
-            "storms": 0,
-            "processor_s": 0.0,
-        }
+        why = f"it could not be shrunk: {error}"
+        nothing = {"operations": 0, "storms": 0, "processor_s": 0.0}
+        return {**row, "scenario": scenario_text(finding.scenario), "trace": "", "words": why, **nothing}
     return {
-        "number": finding.number,
-        "anomaly": finding.anomaly,
+        **row,
         "scenario": scenario_text(result.scenario),
         "trace": result.outcome.blown.trace_hash,
         "words": "; ".join(found(result.outcome.results)),
@@ -125,8 +118,7 @@ def causes_of(rows: Iterable[Mapping[str, Any]]) -> list[Cause]:
 
 def _faults(scenario: Scenario) -> tuple[str, ...]:
     """In order; of nodes it only matters to which group they belong, and nothing how badly a link or a disk suffers."""
-    system = registry.system(scenario.system)
-    settings = registry.typed_settings(system.settings_type, scenario.settings)
+    system, settings = registry.configured_system(scenario.system, scenario.settings)
     group_of = {node.name: "/".join(node.groups) for node in system.nodes(settings, scenario.mutant)}
     entries = sorted(entries_in(scenario), key=lambda entry: (entry.at_ns, entry.key))
     plain = (replace(entry, shape=without_amounts(entry.shape)) for entry in entries)

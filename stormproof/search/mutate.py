@@ -86,8 +86,7 @@ def without_idle(parent: Scenario, space: Space, points: Points, draw: random.Ra
 
 def entries_in(scenario: Scenario, storm_s: float | None = None, lines: tuple[str, ...] | None = None) -> Entries:
     """The faults of its schedule, as far as they fit its nodes and its length."""
-    system = registry.system(scenario.system)
-    settings = registry.typed_settings(system.settings_type, scenario.settings)
+    system, settings = registry.configured_system(scenario.system, scenario.settings)
     vocabulary = registry.vocabulary(system, settings, scenario.mutant)
     length_s = scenario.time_limit_s - scenario.liveness_s if storm_s is None else storm_s
     entries = entries_that_fit(scenario.schedule if lines is None else lines, vocabulary, length_s)

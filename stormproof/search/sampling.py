@@ -71,8 +71,7 @@ def with_entries(scenario: Scenario, entries: Sequence[Entry]) -> Scenario:
 
 def faults_for(scenario: Scenario, space: Space, draw: random.Random | None = None) -> Faults:
     """The shapes that can strike this storm; with `draw`, those of some kinds only."""
-    system = registry.system(scenario.system)
-    settings = registry.typed_settings(system.settings_type, scenario.settings)
+    system, settings = registry.configured_system(scenario.system, scenario.settings)
     declaration = _declaration(scenario)
     vocabulary = registry.vocabulary(system, settings, scenario.mutant).of_groups(declaration.groups, declaration.roles)
     environment = registry.environment(space.environment)
@@ -143,15 +142,13 @@ def _some_of(packages: Sequence[Package], scenario: Scenario, first: int, draw: 
 
 
 def _can_upgrade(scenario: Scenario) -> bool:
-    system = registry.system(scenario.system)
-    settings = registry.typed_settings(system.settings_type, scenario.settings)
+    system, settings = registry.configured_system(scenario.system, scenario.settings)
     return any(node.upgraded is not None for node in system.nodes(settings, scenario.mutant))
 
 
 def _declaration(scenario: Scenario) -> Declaration:
     """Without what has no part in the scenario's workload."""
-    system = registry.system(scenario.system)
-    settings = registry.typed_settings(system.settings_type, scenario.settings)
+    system, settings = registry.configured_system(scenario.system, scenario.settings)
     declared: Declaration = system.cluster(settings)
     return declared.serving_alone(scenario.workload)
 
@@ -279,7 +276,7 @@ def harmed(faults: Faults, storm_s: float, first: int, draw: random.Random) -> l
 def _until_after_its_end(
     names: Sequence[str], faults: Faults, storm_s: float, first: int, draw: random.Random
 ) -> list[Entry]:
-    """A fault of one of these packages at a node, in the midst of which the node ends, perhaps twice."""
+    """A fault of one of these packages at a node that ends while it lasts, perhaps twice."""
     target = draw.choice(faults.targets)
     keeping, ending = (faults.of_one(of, target, draw) for of in (names, ENDING))
     if keeping is None or ending is None:

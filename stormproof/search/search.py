@@ -120,8 +120,7 @@ class Tally:
         """The points of the system that no storm led to; none where nobody sees them."""
         if not self.guide.space.is_simulated:
             return ()
-        system = registry.system(self.guide.space.system)
-        settings = registry.typed_settings(system.settings_type, self.guide.space.settings)
+        system, settings = registry.configured_system(self.guide.space.system, self.guide.space.settings)
         return tuple(sorted(set(system.cluster(settings).points) - self.reached.keys()))
 
     def words(self) -> str:

@@ -221,7 +221,7 @@ def examples(outcome: StormOutcome, anomaly: str) -> tuple[Anomaly, ...]:
 
 
 def moments_ns(outcome: StormOutcome, anomaly: str) -> tuple[int, ...]:
-    """When it showed, as far as nodes or who watched them told."""
+    """When it showed, as far as nodes or their watch reported it."""
     details = [example.details for example in examples(outcome, anomaly)]
     times_ns = {time_ns for one in details for time_ns in one.get("times_ns", ())}
     return tuple(sorted(times_ns | {one["time_ns"] for one in details if "time_ns" in one}))
@@ -336,8 +336,7 @@ def _guesses(trials: Trials, numbers: tuple[int, ...]) -> Iterator[tuple[int, ..
 
 def fewer_nodes(trials: Trials) -> None:
     """Settings that are named as a group of nodes say how many it has."""
-    system = registry.system(trials.best.system)
-    settings = registry.typed_settings(system.settings_type, trials.best.settings)
+    system, settings = registry.configured_system(trials.best.system, trials.best.settings)
     _smaller(trials, settings, system.cluster(settings).groups)
 
 
@@ -366,8 +365,8 @@ def _smaller(trials: Trials, settings: Any, names: tuple[str, ...]) -> None:
 
 def usual_settings(trials: Trials) -> None:
     """Back to their defaults, all at once or one by one. How many nodes or queues there are is left as it is."""
-    system, workload = registry.system(trials.best.system), registry.workload(trials.best.workload)
-    settings = registry.typed_settings(system.settings_type, trials.best.settings)
+    system, settings = registry.configured_system(trials.best.system, trials.best.settings)
+    workload = registry.workload(trials.best.workload)
     counts = {*system.cluster(settings).groups, *(one.name for one in fields(workload.settings_type))}
     unusual = [name for name in trials.best.settings if name not in counts]
     counted = {name: value for name, value in trials.best.settings.items() if name in counts}
@@ -408,7 +407,7 @@ def _window_of(trials: Trials, entry: Entry) -> FaultWindow | None:
 
 
 def _struck_at(trials: Trials, window: FaultWindow, entry: Entry) -> Entry:
-    """At the nodes that it struck, where it was aimed at whoever reached the point."""
+    """At the nodes that it struck, where it was aimed at the node that reached the point."""
     from_ns = trials.outcome.blown.facts.storm_from_ns or 0
     nodes = "+".join(window.aimed_at)
     words = tuple(nodes if word == IT else word for word in str(entry.shape).split())

@@ -183,10 +183,8 @@ class Space:
 
     def _declaration(self, settings: Mapping[str, SettingValue]) -> Declaration:
         """Of the cluster with these settings and what is given."""
-        system = registry.system(self.system)
-        declared: Declaration = system.cluster(
-            registry.typed_settings(system.settings_type, {**settings, **self.settings})
-        )
+        system, typed = registry.configured_system(self.system, {**settings, **self.settings})
+        declared: Declaration = system.cluster(typed)
         return declared
 
     def drawn_settings(self, workload: str, world: str, draw: random.Random) -> dict[str, SettingValue]:

@@ -28,10 +28,9 @@ from harness.seed import Seed
 from harness.trace import Trace
 from stormproof.search.coverage import Coverage
 from stormproof.search.points import PointClock, Seconds
-from stormproof.session.decide import CheckOptions
-from stormproof.session.engines import IN_PROCESS
+from stormproof.session.engines import HERE
 from stormproof.session.execute import plan_of
-from stormproof.session.judge import RecordedRun, Shows, judged_run, voters_of
+from stormproof.session.judge import RecordedRun, Shows, judge_run, voters_of
 from stormproof.session.registry import Parts
 
 
@@ -132,7 +131,7 @@ def blown_and_judged(
         history=blown.history,
         doubts=blown.facts.reasons,
     )
-    judged = judged_run(run, CheckOptions(engine=IN_PROCESS), shows=Shows.VERDICT)
+    judged = judge_run(run, HERE, shows=Shows.VERDICT)
     return StormOutcome(
         blown=blown,
         verdict=judged.verdict,

@@ -61,8 +61,12 @@ class Certifier(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckSpec:
-    """What is expected of a history that came without its run."""
+    """What is to be checked of a history that came without its run."""
 
+    subject: str
+    """The name of the workload or model."""
+    arguments: tuple[str, ...] = ()
+    """The words of a command line that ask for the same."""
     checkers: Mapping[str, Any]
     shape: Shape
     repeats: tuple[CompletionEchoes, ...]
@@ -75,16 +79,17 @@ class CheckSpec:
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
 
-    def by_names(self, functions: Mapping[str, str]) -> CheckSpec:
-        """The same of a history whose clients call these functions otherwise."""
-        shape = dataclasses.replace(self.shape, renamed=tuple(functions.items()))
-        otherwise = None if self.otherwise is None else self.otherwise.by_names(functions)
-        return dataclasses.replace(self, shape=shape, otherwise=otherwise) if functions else self
+    def read_as(self, functions: Mapping[str, str], *, by_time: bool = False) -> CheckSpec:
+        """The same of a history whose clients call these functions otherwise; with `by_time` its rows are put in the
+        order of their times."""
+        shape = dataclasses.replace(self.shape, renamed=tuple(functions.items()), by_time=by_time)
+        otherwise = None if self.otherwise is None else self.otherwise.read_as(functions, by_time=by_time)
+        return dataclasses.replace(self, shape=shape, otherwise=otherwise)
 
-    def by_time(self) -> CheckSpec:
-        """The same of a history whose rows are to be put in the order of their times."""
-        otherwise = None if self.otherwise is None else self.otherwise.by_time()
-        return dataclasses.replace(self, shape=dataclasses.replace(self.shape, by_time=True), otherwise=otherwise)
+    def without_null_reads(self) -> CheckSpec:
+        """The same of a history whose reads of null say nothing; it is not certified."""
+        otherwise = None if self.otherwise is None else self.otherwise.without_null_reads()
+        return dataclasses.replace(self, null_reads=NullReads.UNKNOWN, certificate=None, otherwise=otherwise)
 
     def require_values(self, history: Source) -> None:
         """Of a table that was not read by `shape`. Raises MalformedHistory where its values are of other types."""
@@ -172,6 +177,7 @@ def of_workload(name: str, settings: Sequence[str], certificate: Path | None = N
     checkers = _checkers_of(workload, settings)
     enough = Vacuity(subject=f"workload {name}", evidence=workload.evidence)
     return CheckSpec(
+        subject=name,
         checkers={**checkers, "statistics": Statistics(), enough.name: enough},
         shape=shape_of(workload),
         repeats=workload.repeats,
@@ -248,6 +254,7 @@ def of_model(
         keyed=model.keyed,
     )
     spec = CheckSpec(
+        subject=name,
         checkers={checker.name: checker, enough.name: enough},
         shape=shape,
         repeats=repeats_of(model),

@@ -1,15 +1,14 @@
 """What is certain of a history while the pipe that it comes through is still open.
 
-At intervals the rows so far are judged as a history of their own, and of what is found that is told which no row that
-may follow can undo (`checkers.prefix`): each finding once, when it is found first. The verdict is another matter, and
-comes from the whole.
+At intervals the rows so far are judged as a history of their own. Findings that no later row can undo
+(`checkers.prefix`) are reported, each once. The verdict comes from the whole.
 
-Nobody waits for it. What comes is copied by another thread meanwhile; and a look at the rows so far begins only when
-twice the time has passed that the last one took, so that looking takes a third of the time at most, however slowly rows
-come. Nothing is looked at of a pipe that ends in its first second.
+Nothing waits for it: another thread copies what comes. A look at the rows so far begins when twice the time has passed
+that the last one took, so that looks take a third of the time at most, however slowly rows come. A pipe that ends in
+its first second is not looked at.
 
-Left alone is what does not say by its rows so far what it is: histories without --workload and --model, whose rows are
-to be put in another order, or stand session by session; and Parquet, which has its index at its end.
+Nothing is reported of histories whose first rows do not say what they are: without --workload and --model, with rows to
+be put in another order, or session by session; nor of Parquet, which has its index at its end.
 """
 
 from __future__ import annotations
@@ -32,30 +31,29 @@ from harness.progress import Progress, Remark, unwatched
 from harness.record.history import MalformedHistory
 from stormproof.session import engines
 from stormproof.session.check_spec import CheckSpec
-from stormproof.session.decide import CheckOptions
-from stormproof.session.foreign_history import Form, GivenHistory, locate_history
-from stormproof.session.judge_history import JudgedHistory, judge_history
+from stormproof.session.decide import CheckOutcome
+from stormproof.session.engines import CheckOptions
+from stormproof.session.foreign_history import Form, HistoryFile, locate_history
+from stormproof.session.judge_history import judge_history
 
 PAUSE_S = 1.0
 """The least time between two looks, and before the first."""
 PAUSE_SHARE = 2.0
-"""And so many times what the last look took."""
+"""A look waits for this many times what the last one took."""
 SEARCHED_S = 5.0
-"""So long searches go on in one look."""
+"""How long searches go on in one look."""
 MOST_BYTES = 1 << 29
-"""Of a longer history nothing more is told before its end."""
+"""Of a longer history nothing more is reported before its end."""
 
 
 @dataclass
 class EarlyFindings:
-    """Tells what is certain of one history. To be called with the file that it is copied to, and how much has come."""
+    """Reports what is certain of one history; called with the file that it is copied to, and how much has come."""
 
     path: Path
     """As the history was named."""
-    spec_of: Callable[[GivenHistory], CheckSpec | None]
+    spec_of: Callable[[HistoryFile], CheckSpec | None]
     """How what has come is judged; None for not at all."""
-    subject: str
-    """The name of the workload or model."""
     check_options: CheckOptions
     progress: Progress
     clock: Callable[[], float] = time.monotonic
@@ -70,7 +68,7 @@ class EarlyFindings:
         if not self._seen_bytes < came <= MOST_BYTES or begun < self._next_s:
             return
         self._seen_bytes = came
-        # What is wrong with these rows is told when all are there.
+        # What is wrong with these rows is reported when all are there.
         with suppress(BrokenText, MalformedHistory, UsageError, HarnessError, TooLargeToCertify, OSError):
             self._look(file)
         ended = self.clock()
@@ -85,14 +83,12 @@ class EarlyFindings:
             spec = replace(spec.without_figures(), certifier=None, certificate=None)
             effort = Effort(give_up_after_s=SEARCHED_S, searches=self.check_options.effort.searches)
             check_options = replace(self.check_options, engine=engines.IN_PROCESS, master=None, effort=effort)
-            judged = judge_history(
-                prefix, spec, check_options, subject=self.subject, scratch=scratch, progress=unwatched
-            )
-        for name, anomaly in self._reported.new(judged, spec.checkers):
+            judged = judge_history(prefix, spec, check_options, scratch=scratch, progress=unwatched)
+        for name, anomaly in self._reported.new(judged.outcome, spec.checkers):
             self.progress(Remark(_words(name, anomaly)))
 
 
-def _prefix(file: Path, path: Path, scratch: Path) -> GivenHistory | None:
+def _prefix(file: Path, path: Path, scratch: Path) -> HistoryFile | None:
     """What has come, as a history by itself, up to the end of a line if it is text; None for what cannot be read yet.
 
     Raises what reading it raises.
@@ -117,14 +113,14 @@ def _prefix(file: Path, path: Path, scratch: Path) -> GivenHistory | None:
 
 @dataclass
 class Reported:
-    """Which findings were told, so that none is told twice: though what witnesses one may change while more comes."""
+    """Which findings were reported, so that none is twice, though its witnesses may change while more comes."""
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
     """Of each checker and name."""
     keys: set[tuple[str, str, str | None]] = field(default_factory=set)
     examples: set[tuple[str, str, str | None, tuple[int, ...]]] = field(default_factory=set)
 
-    def new(self, outcome: JudgedHistory, checkers: Mapping[str, object]) -> Iterator[tuple[str, Anomaly]]:
+    def new(self, outcome: CheckOutcome, checkers: Mapping[str, object]) -> Iterator[tuple[str, Anomaly]]:
         """Those that were found for the first time."""
         for checker, name, summary in certain(outcome.results, checkers):
             yield from ((name, one) for one in self._new(checker, name, summary))

@@ -1,4 +1,4 @@
-"""Which engine checks a history: this process as long as it is faster and has the memory, Spark beyond that.
+"""How histories are checked; on which engine: this process as long as it is faster and has the memory, else Spark.
 
 The figures were measured by `benchmarks/engines.py` (see docs/lab/figures-spark.md): on one machine Spark runs the same
 kernels on the same cores, and its start and its shuffles cost seconds. What it has is disk: it holds a part of a
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from checkers.api.verdict import Vacuous
+from checkers.search_budget import USUAL, Effort
 from checkers.spark.java import adopt_java, find_java, require_java
 from harness.compiled import store
 from harness.errors import UsageError
@@ -36,6 +38,21 @@ OTHERWISE_BYTES = 600
 BASE_BYTES = 400 * 2**20
 SHARE_OF_MEMORY = 0.5
 """Of what is free now this process may take so much."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """How histories are checked, whatever they are checked for."""
+
+    engine: str = AUTO
+    master: str | None = None
+    """Spark's, where one was named."""
+    vacuous: Vacuous = Vacuous.UNKNOWN
+    effort: Effort = USUAL
+
+
+BY_DEFAULT = CheckOptions()
+HERE = CheckOptions(engine=IN_PROCESS)
 
 
 @dataclass(frozen=True, kw_only=True)

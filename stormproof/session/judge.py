@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from checkers.api.plan import CheckRequest, RunUnderCheck
-from checkers.api.verdict import CheckerResult, Vacuous, Verdict, with_nothing_promised
+from checkers.api.verdict import with_nothing_promised
 from checkers.availability import Availability
 from checkers.history_batches import Source
 from checkers.invariants import Invariants
@@ -18,7 +18,7 @@ from checkers.liveness import Liveness
 from checkers.progress import Progress as ProgressChecker
 from checkers.recovery import Recovery
 from checkers.replication import ReplicationChecker
-from checkers.search_budget import USUAL, Effort, Searches
+from checkers.search_budget import Searches
 from checkers.statistics import Statistics
 from checkers.vacuity import Vacuity
 from harness.abilities import Quorate
@@ -37,10 +37,10 @@ from harness.record.steady_spans import SteadySpan, steady_spans
 from harness.record.usage_log import quarters_of, read_usage
 from harness.system import LegalLoss
 from harness.workload import Workload
-from results.verdict_file import Checking
-from stormproof.session import engines, registry
-from stormproof.session.decide import CheckOptions, CheckOutcome, verdict_of
-from stormproof.session.outcome import Outcome, check_line, vacuity_arguments, write_outcome
+from stormproof.session import registry
+from stormproof.session.decide import CheckOutcome, decide
+from stormproof.session.engines import BY_DEFAULT, CheckOptions
+from stormproof.session.outcome import Outcome, write_outcome
 from stormproof.session.registry import Parts
 
 
@@ -67,28 +67,11 @@ class RecordedRun:
     """Why a verdict of VALID could not be trusted."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgedRun:
-    """What it came to."""
-
-    verdict: Verdict
-    reasons: tuple[str, ...]
-    decided: CheckOutcome | None
-    """None where there was nothing to check."""
-
-    @property
-    def results(self) -> Mapping[str, CheckerResult]:
-        return {} if self.decided is None else self.decided.results
-
-
 def check_run(
     directory: Path,
     *,
     parts: Parts | None = None,
-    engine: str = engines.AUTO,
-    master: str | None = None,
-    vacuous: Vacuous = Vacuous.UNKNOWN,
-    effort: Effort = USUAL,
+    options: CheckOptions = BY_DEFAULT,
     progress: Progress = unwatched,
     started: float | None = None,
 ) -> Outcome:
@@ -99,7 +82,7 @@ def check_run(
     started = time.monotonic() if started is None else started
     record = read_run_record(directory)
     run = stored_run(RunDirectory(directory), record, parts)
-    judged = judged_run(run, CheckOptions(engine=engine, master=master, vacuous=vacuous, effort=effort), progress)
+    judged = judge_run(run, options, progress)
     outcome = Outcome(
         directory=directory,
         scenario=run.scenario,
@@ -107,26 +90,28 @@ def check_run(
         reasons=judged.reasons,
         results=judged.results,
         faults=run.faults.counts,
-        checked="" if judged.decided is None else judged.decided.chosen.words(),
+        checked=judged.checked,
         points=_points(run, record),
         usage=quarters_of(read_usage(RunDirectory(directory).usage)),
         regime=record.regime,
         seconds=time.monotonic() - started,
     )
     progress(Moment("drawing the report"))
-    problems = write_outcome(outcome, record.versions, _checking(directory, run, judged.decided, vacuous))
+    history = run.history
+    checking = judged.checking(directory, options, history=history) if isinstance(history, Path) else None
+    problems = write_outcome(outcome, record.versions, checking)
     for problem in problems:
         progress(problem)
     return replace(outcome, problems=problems)
 
 
-def judged_run(
+def judge_run(
     run: RecordedRun, check_options: CheckOptions, progress: Progress = unwatched, shows: Shows = Shows.EVERYTHING
-) -> JudgedRun:
+) -> CheckOutcome:
     """Raises MalformedHistory, UsageError, HarnessError."""
-    decided = None if run.history is None else _decided(run, run.history, check_options, progress, shows)
-    verdict, reasons = verdict_of({} if decided is None else decided.results, run.doubts)
-    return JudgedRun(verdict=verdict, reasons=reasons, decided=decided)
+    if run.history is None:
+        return CheckOutcome(doubts=run.doubts)
+    return _decided(run, run.history, check_options, progress, shows)
 
 
 def stored_run(directory: RunDirectory, record: RunRecord, parts: Parts | None = None) -> RecordedRun:
@@ -209,11 +194,19 @@ def _decided(
     )
     checkers = checkers_of(scenario, parts, shows)
     named = str(history) if isinstance(history, Path) else f"the history of seed {scenario.seed}"
-    decided = check_options.decide(request, checkers, subject=scenario.workload, named=named, progress=progress)
+    outcome = decide(
+        request,
+        checkers,
+        check_options,
+        subject=scenario.workload,
+        named=named,
+        progress=progress,
+        doubts=run.doubts,
+    )
     if not legal.anything:
-        return decided
-    results = {name: result for name, result in decided.results.items() if name not in PLACED_BY_TIME}
-    return replace(decided, results={**decided.results, **with_nothing_promised(results, legal.anything)})
+        return outcome
+    results = {name: result for name, result in outcome.results.items() if name not in PLACED_BY_TIME}
+    return replace(outcome, results={**outcome.results, **with_nothing_promised(results, legal.anything)})
 
 
 def _demanded(run: RecordedRun) -> tuple[SteadySpan, ...]:
@@ -253,18 +246,6 @@ def _legal_in(workload: Workload, legal: LegalLoss) -> tuple[str, ...]:
     if not workload.strands:
         return legal.in_workloads.get(workload.name, ())
     return tuple(f"{name}/{anomaly}" for name in workload.names for anomaly in legal.in_workloads.get(name, ()))
-
-
-def _checking(directory: Path, run: RecordedRun, decided: CheckOutcome | None, vacuous: Vacuous) -> Checking | None:
-    if decided is None or not isinstance(run.history, Path):
-        return None
-    return Checking(
-        history=str(run.history.resolve()),
-        judged_as="",
-        engine=decided.engine.name,
-        engine_because=decided.chosen.because,
-        command=check_line(directory, *vacuity_arguments(vacuous), "--engine", decided.engine.name),
-    )
 
 
 def checkers_of(scenario: Scenario, parts: Parts, shows: Shows = Shows.EVERYTHING) -> dict[str, Any]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,8 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from checkers.api.plan import CheckRequest
-from checkers.api.verdict import CheckerResult, Verdict
+from checkers.api.plan import CheckRequest, Engine
 from checkers.asked import in_full
 from checkers.certified import CertifiedHistory, fingerprint
 from checkers.history_batches import Source
@@ -30,12 +27,13 @@ from harness.record.history.parquet import parquet_file
 from harness.record.history.passed_over import passed_over
 from harness.record.run_directory import HISTORY, RunDirectory
 from results.report import write_report
-from results.verdict_file import Checking, VerdictFile, write_verdict
+from results.verdict_file import VerdictFile, write_verdict
 from stormproof.session.check_spec import CheckSpec, read
-from stormproof.session.decide import CheckOptions, CheckOutcome, verdict_of
-from stormproof.session.foreign_history import Form, GivenHistory
+from stormproof.session.decide import CheckOutcome, decide
+from stormproof.session.engines import CheckOptions
+from stormproof.session.foreign_history import Form, HistoryFile
 from stormproof.session.null_reads import NullReads, taken_for_nothing
-from stormproof.session.outcome import check_line, operations_of, vacuity_arguments, versions
+from stormproof.session.outcome import operations_of, versions
 from stormproof.session.output_file import write
 
 MOST_AT_ONCE = 1_000
@@ -43,15 +41,15 @@ MOST_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgedHistory:
+class HistoryOutcome:
     """What a history came to."""
 
-    source: GivenHistory
+    source: HistoryFile
+    spec: CheckSpec
+    """What was asked for."""
     history: Source
     """What was checked: the file itself, or the rows that were read of it."""
-    verdict: Verdict
-    reasons: tuple[str, ...]
-    decided: CheckOutcome
+    outcome: CheckOutcome
     beside: Beside = field(default_factory=Beside)
     certified: str = ""
     """What was proven, in few words; empty where no certificate was asked for."""
@@ -61,24 +59,20 @@ class JudgedHistory:
         """What of the history decides nothing, or was not read, each in few words."""
         return (*passed_over(self.history).words(), *self.beside.passed_over)
 
-    @property
-    def results(self) -> Mapping[str, CheckerResult]:
-        return self.decided.results
-
 
 def judge_history(
-    source: GivenHistory,
+    source: HistoryFile,
     spec: CheckSpec,
     check_options: CheckOptions,
     *,
-    subject: str,
     scratch: Path,
     progress: Progress,
-) -> JudgedHistory:
-    """`subject`: the name of the workload or model; `scratch`: a folder for what is kept meanwhile.
+) -> HistoryOutcome:
+    """`scratch` is a folder for what is kept meanwhile.
 
     Raises MalformedHistory, TooLargeToCertify, UsageError, HarnessError.
     """
+    asked = spec
     history, spec, doubts, beside = _rows(source, spec, scratch, progress)
     if source.form is not Form.TEXT:
         spec.require_values(history)
@@ -88,8 +82,14 @@ def judge_history(
         require_certifiable(history)  # Before hours of work, not after them.
     request = CheckRequest(history=history, repeats=spec.repeats)
     try:
-        decided = check_options.decide(
-            request, spec.checkers, subject=subject, named=str(source.path), progress=progress
+        outcome = decide(
+            request,
+            spec.checkers,
+            check_options,
+            subject=spec.subject,
+            named=str(source.path),
+            progress=progress,
+            doubts=doubts,
         )
     except MalformedHistory as error:
         if spec.shape.by_time and error.position is not None:
@@ -98,20 +98,18 @@ def judge_history(
                 None, f"operation {error.position} by time: {error.reason}", path=error.path
             ) from None
         raise
-    verdict, reasons = verdict_of(decided.results, doubts)
-    return JudgedHistory(
+    return HistoryOutcome(
         source=source,
+        spec=asked,
         history=history,
-        verdict=verdict,
-        reasons=reasons,
-        decided=decided,
-        certified=_certified(source, spec, request, decided),
+        outcome=outcome,
+        certified=_certified(source, spec, request, outcome.engine),
         beside=beside,
     )
 
 
 def _rows(
-    source: GivenHistory, spec: CheckSpec, scratch: Path, progress: Progress
+    source: HistoryFile, spec: CheckSpec, scratch: Path, progress: Progress
 ) -> tuple[Source, CheckSpec, tuple[str, ...], Beside]:
     """The history, what it turned out to be judged by, why a verdict of VALID could not be trusted, and what else the
     history holds."""
@@ -128,10 +126,10 @@ def _rows(
     return source.file, spec, (), Beside()
 
 
-def _certified(source: GivenHistory, spec: CheckSpec, request: CheckRequest, decided: CheckOutcome) -> str:
+def _certified(source: HistoryFile, spec: CheckSpec, request: CheckRequest, engine: Engine | None) -> str:
     """If a certificate was asked for."""
     certifier, certificate = spec.certifier, spec.certificate
-    if certifier is None or certificate is None:
+    if certifier is None or certificate is None or engine is None:
         return ""
     history = CertifiedHistory(
         name=str(source.path),
@@ -142,12 +140,12 @@ def _certified(source: GivenHistory, spec: CheckSpec, request: CheckRequest, dec
     try:
         with in_full(request.history, request.repeats) as rows:
             asked = replace(request, history=rows)
-            return certifier.certify(asked, decided.engine, partial(write, certificate), history)
+            return certifier.certify(asked, engine, partial(write, certificate), history)
     except TimeIsUp:
         return "no proof  the time of --give-up-after was up, nothing"
 
 
-def placed(error: MalformedHistory, path: Path, source: GivenHistory | None) -> MalformedHistory:
+def placed(error: MalformedHistory, path: Path, source: HistoryFile | None) -> MalformedHistory:
     """The same with the name that the user gave, and of a text with its line."""
     if source is None:
         path = error.path or path
@@ -156,17 +154,15 @@ def placed(error: MalformedHistory, path: Path, source: GivenHistory | None) -> 
     return error.of(path)
 
 
-def keep_verdict(
-    outcome: JudgedHistory, check_options: CheckOptions, reports: Path, *, judged_as: tuple[str, ...]
-) -> tuple[RunDirectory, str | None]:
+def keep_verdict(checked: HistoryOutcome, options: CheckOptions, reports: Path) -> tuple[RunDirectory, str | None]:
     """The verdict as data and as a page, in a fresh folder under `reports`, and what of the page failed, in words.
 
     Beside them lies the history: a link to a file of ours, or what another one became; and what its nemesis did.
-    `judged_as`: the words of a command line that judges it alike. Raises UsageError, HarnessError, OSError.
+    Raises UsageError, HarnessError, OSError.
     """
-    source, engine = outcome.source, outcome.decided.engine.name
+    source, outcome = checked.source, checked.outcome
     directory = _folder_for(source.name, reports)
-    faults = fault_rows(outcome.beside.acts)
+    faults = fault_rows(checked.beside.acts)
     again = source.path if source.file == source.path else directory.history  # a pipe cannot be read again
     content = VerdictFile(
         verdict=outcome.verdict,
@@ -175,22 +171,16 @@ def keep_verdict(
         operations=operations_of(outcome.results),
         faults=FaultLog.of(faults).counts,
         versions=versions(),
-        passed_over=outcome.passed_over,
-        checking=Checking(
-            history=str(again.resolve()),
-            judged_as=shlex.join(judged_as),
-            engine=engine,
-            engine_because=outcome.decided.chosen.because,
-            command=check_line(again, *judged_as, *vacuity_arguments(check_options.vacuous), "--engine", engine),
-        ),
+        passed_over=checked.passed_over,
+        checking=outcome.checking(again, options, history=again, arguments=checked.spec.arguments),
     )
-    if isinstance(outcome.history, pa.Table):
-        with parquet_file(directory.history, outcome.history.schema) as writer:
-            writer.write_table(outcome.history)
-    elif outcome.history == source.path:
-        directory.history.symlink_to(outcome.history.resolve())
+    if isinstance(checked.history, pa.Table):
+        with parquet_file(directory.history, checked.history.schema) as writer:
+            writer.write_table(checked.history)
+    elif checked.history == source.path:
+        directory.history.symlink_to(checked.history.resolve())
     else:
-        shutil.move(outcome.history, directory.history)
+        shutil.move(checked.history, directory.history)
     if faults:
         write(directory.faults, (f"{json.dumps(row.to_json())}\n" for row in faults))
     write_verdict(directory.path, content)

@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 from harness.record.run_record import read_run_record
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 
 
 def main(stored: Path, runs: Path, recording: Path) -> None:
-    run_scenario(read_run_record(stored).scenario, runs=runs, engine="inprocess", recording=recording)
+    run_scenario(read_run_record(stored).scenario, runs=runs, options=HERE, recording=recording)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from harness.program import Command, Program
 from harness.record.scenario import NONE, Scenario, SettingValue
 
 if TYPE_CHECKING:
+    from harness.environments.kind import EnvironmentKind
     from harness.system import Declaration, System
     from harness.workload import Workload
     from nemesis.package import Package
@@ -97,6 +98,12 @@ def system(name: str) -> System[Any]:
         raise UsageError(f"system {wanted}: pip install {package}") from None
 
 
+def configured_system(name: str, pairs: Mapping[str, SettingValue]) -> tuple[System[Any], Any]:
+    """A system, and its settings from those of the pairs that it declares. Raises UsageError."""
+    found = system(name)
+    return found, typed_settings(found.settings_type, pairs)
+
+
 def usual_workload(name: str) -> str:
     """What a system is put on trial with where nobody says otherwise. Raises UsageError as `system` does."""
     chosen = system(name)
@@ -138,23 +145,27 @@ def _is_sentence(nemesis: str) -> bool:
     return " " in nemesis.strip() and nemesis not in names("nemeses")
 
 
-def environment(name: str) -> Any:
-    return find("environments", name)
+def environment(name: str) -> EnvironmentKind:
+    """Raises UsageError with the known names."""
+    found: EnvironmentKind = find("environments", name)
+    return found
 
 
-def environment_of(scenario: Scenario, parts: Parts) -> Any:
+def environment_of(scenario: Scenario, parts: Parts) -> EnvironmentKind:
     """The kind of environment that the scenario runs in.
 
     Raises UsageError where it is unknown, or cannot apply a fault that is asked for, or not at a point, or cannot run
     the system's programs or clients, or has no machine for a node, or a sentence cannot be kept in this storm. (A
     stored run is judged all the same: its faults were what they were.)
     """
+    from harness.environments.kind import LendsClocks
     from nemesis.able import require_able, require_of_clients
     from nemesis.periodic import Beat
 
     found = environment(scenario.environment)
     _require_runnable(scenario, parts, found)
-    _require_clients(scenario, parts)
+    if isinstance(parts.system, Outfitted):
+        parts.system.require_clients(parts.system_settings, scenario.environment)
     for package in parts.packages:
         require_able(package, scenario.system, parts.declaration, parts.vocabulary)
         if isinstance(package, Beat):
@@ -167,7 +178,7 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
                 f"environment {scenario.environment!r} cannot strike when a point is reached "
                 f"(nemesis {package.name!r}): that needs the simulator; leave the trigger out or --environment"
             )
-    if scenario.capture and not has_packets(found):
+    if scenario.capture and not found.has_packets:
         raise UsageError(
             f"environment {scenario.environment!r} has no packets that could be captured; leave --capture out, or say "
             "--environment docker or ssh"
@@ -175,39 +186,33 @@ def environment_of(scenario: Scenario, parts: Parts) -> Any:
     nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
     found.require_placed(nodes, scenario.inventory)
     if scenario.real_clock:
-        require_lent_clocks = getattr(found, "require_lent_clocks", None)
-        if require_lent_clocks is None:
+        if not isinstance(found, LendsClocks):
             raise UsageError(
                 f"environment {scenario.environment!r} has no machines whose own clocks could be set; leave "
                 "--real-clock out, or say --environment ssh"
             )
-        require_lent_clocks(nodes, scenario.inventory)
+        found.require_lent_clocks(nodes, scenario.inventory)
     return found
 
 
-def has_packets(kind: Any) -> bool:
-    """Whether packets can be captured in an environment of this kind; not where it does not say so."""
-    return bool(getattr(kind, "has_packets", False))
-
-
-def can_apply(environment_name: str, package: Any) -> bool:
+def can_apply(environment_name: str, package: Package | Beat | Written) -> bool:
     """Whether the environment has all kinds of faults of a package, and reaches all whom it strikes."""
     from nemesis.able import strikes_clients
 
     kind = environment(environment_name)
-    return _applies(kind, package.fault) and (reaches_clients(kind) or not strikes_clients(package))
+    return _applies(kind, package.fault) and (kind.reaches_clients or not strikes_clients(package))
 
 
-def _applies(kind: Any, fault: str) -> bool:
+def _applies(kind: EnvironmentKind, fault: str) -> bool:
     """Administrators need nothing of it."""
-    return bool((kind.faults | {ADMINISTER}).issuperset(fault.split("+")))
+    return (kind.faults | {ADMINISTER}).issuperset(fault.split("+"))
 
 
-def _require_applicable(package: Any, environment: str, kind: Any) -> None:
+def _require_applicable(package: Package | Beat | Written, environment: str, kind: EnvironmentKind) -> None:
     """Raises UsageError for a kind of fault that the environment has not, and where it cannot strike clients."""
     from nemesis.able import strikes_clients
 
-    if not reaches_clients(kind) and strikes_clients(package):
+    if not kind.reaches_clients and strikes_clients(package):
         raise UsageError(
             f"environment {environment!r} cannot strike single clients (nemesis {package.name!r}): they are threads of "
             "one process there; that needs the simulator: leave clients out, or --environment"
@@ -223,12 +228,7 @@ def _require_applicable(package: Any, environment: str, kind: Any) -> None:
     )
 
 
-def reaches_clients(kind: Any) -> bool:
-    """Whether an environment of this kind can strike single clients; not where it does not say so."""
-    return bool(getattr(kind, "reaches_clients", False))
-
-
-def _require_runnable(scenario: Scenario, parts: Parts, kind: Any) -> None:
+def _require_runnable(scenario: Scenario, parts: Parts, kind: EnvironmentKind) -> None:
     """Raises UsageError for nodes whose programs the environment cannot run; names those that can."""
     nodes = parts.system.nodes(parts.system_settings, scenario.mutant)
     upgrading = next((package.name for package in parts.packages if "upgrade" in package.fault.split("+")), None)
@@ -252,12 +252,6 @@ def _require_runnable(scenario: Scenario, parts: Parts, kind: Any) -> None:
 
 def _program_in_words(program: Program) -> str:
     return f"a command ({program.argv[0]})" if isinstance(program, Command) else f"the Python program {program.main}"
-
-
-def _require_clients(scenario: Scenario, parts: Parts) -> None:
-    """Raises UsageError where the system says that its clients cannot work there (`harness.abilities.Outfitted`)."""
-    if isinstance(parts.system, Outfitted):
-        parts.system.require_clients(parts.system_settings, scenario.environment)
 
 
 def parse_setting(text: str) -> tuple[str, SettingValue]:

@@ -10,12 +10,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from checkers.api.verdict import Vacuous, Verdict
-from checkers.search_budget import USUAL, Effort
+from checkers.api.verdict import Verdict
 from harness.errors import HarnessError, UsageError
 from harness.progress import Moment, Progress, unwatched
 from harness.record.scenario import Scenario
 from stormproof.session import engines, registry
+from stormproof.session.engines import BY_DEFAULT, CheckOptions
 from stormproof.session.execute import execute_scenario
 from stormproof.session.judge import check_run
 from stormproof.session.outcome import Outcome
@@ -27,10 +27,7 @@ def run_scenario(
     *,
     parts: Parts | None = None,
     runs: Path = Path("runs"),
-    engine: str = engines.AUTO,
-    master: str | None = None,
-    vacuous: Vacuous = Vacuous.UNKNOWN,
-    effort: Effort = USUAL,
+    options: CheckOptions = BY_DEFAULT,
     progress: Progress = unwatched,
     recording: Path | None = None,
 ) -> Outcome:
@@ -43,7 +40,7 @@ def run_scenario(
     kind = registry.environment_of(scenario, parts)
     started = time.monotonic()
     expected = engines.choose(
-        engine, master, rows=engines.rows_of_storm(scenario), subject=scenario.workload, estimated=True
+        options.engine, options.master, rows=engines.rows_of_storm(scenario), subject=scenario.workload, estimated=True
     )
     progress(f"engine {expected.words()}")
     progress(Moment(f"starting engine {expected.name}"))
@@ -54,10 +51,7 @@ def run_scenario(
         outcome = check_run(
             executed.directory.path,
             parts=parts,
-            engine=engine,
-            master=master,
-            vacuous=vacuous,
-            effort=effort,
+            options=options,
             progress=progress,
             started=started,
         )

@@ -16,6 +16,7 @@ import pytest
 from harness.progress import Progress, unwatched
 from harness.record.scenario import Scenario
 from stormproof.cli.console import Console, Watching
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 from tests.terminal import Screen, on_a_terminal
 
@@ -71,7 +72,7 @@ def what_happened(runs: Path, progress: Progress) -> dict[str, str]:
         seed=11,
         settings={"interval_s": 3.0},
     )
-    directory = run_scenario(scenario, runs=runs, engine="inprocess", progress=progress).directory
+    directory = run_scenario(scenario, runs=runs, options=HERE, progress=progress).directory
     record = json.loads((directory / "scenario.json").read_text())
     files = [directory / "history.parquet", directory / "nemesis.jsonl", *sorted(directory.glob("nodes/*/*"))]
     digests = {str(file.relative_to(directory)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}

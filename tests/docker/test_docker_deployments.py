@@ -9,6 +9,7 @@ import pytest
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
 from harness.record.usage_log import read_usage
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 
 pytestmark = [pytest.mark.docker, pytest.mark.thorough]
@@ -27,7 +28,7 @@ def test_workloads_run_at_once_through_faults_while_it_is_measured_what_nodes_ho
         seed=2,
         settings={"longest_fault_s": 3.0, "interval_s": 8.0, "controllers": 1, "brokers": 2, "min_in_sync_replicas": 1},
     )
-    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert {"log/send", "pop/pop", "register/read"} <= outcome.operations.keys()
     rows = read_usage(outcome.directory / "usage.jsonl")
@@ -47,6 +48,6 @@ def test_nodes_are_upgraded_in_place_and_nothing_is_lost(tmp_path: Path) -> None
         seed=1,
         settings={"deployment": "dual-write", "brokers": 2, "name_servers": 1, "begins_as_version": 4},
     )
-    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert outcome.faults["upgrade"]["with_effect"]

@@ -9,6 +9,7 @@ import pytest
 from checkers.api.verdict import Verdict
 from harness.record.fault_log import read_fault_log
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 
 pytestmark = [pytest.mark.docker, pytest.mark.gate]
@@ -26,7 +27,7 @@ def test_controllers_are_replaced_and_what_they_have_agreed_on_stays(tmp_path: P
         seed=1,
         settings={"brokers": 2},
     )
-    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     faults = read_fault_log(outcome.directory / "nemesis.jsonl")
     assert len(faults.struck) >= 2

@@ -11,6 +11,7 @@ import pytest
 from harness.record.event_lines import node_events
 from harness.record.run_directory import EVENTS, FAULTS, NODE_LOGS
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 
 pytestmark = [pytest.mark.docker, pytest.mark.thorough]
@@ -29,7 +30,7 @@ def test_logs_and_events_of_a_release_come_home_also_from_nodes_that_were_killed
         seed=1,
         settings={"release": "5.4.0", "controllers": 1, "brokers": 2, "min_in_sync_replicas": 1},
     )
-    directory = run_scenario(scenario, runs=tmp_path, engine="inprocess").directory
+    directory = run_scenario(scenario, runs=tmp_path, options=HERE).directory
     faults = [json.loads(line) for line in (directory / FAULTS).read_text().splitlines()]
     starts = [fault for fault in faults if fault["phase"] == "start"]
     assert starts

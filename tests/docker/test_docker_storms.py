@@ -8,6 +8,7 @@ import pytest
 
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 
 pytestmark = [pytest.mark.docker, pytest.mark.gate]
@@ -29,7 +30,7 @@ def _scenario(nemesis: tuple[str, ...], mutant: str | None = None) -> Scenario:
 
 
 def test_the_healthy_system_is_valid_in_containers(tmp_path: Path) -> None:
-    outcome = run_scenario(_scenario(("partition", "kill", "pause", "clock")), runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(_scenario(("partition", "kill", "pause", "clock")), runs=tmp_path, options=HERE)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert all(count["with_effect"] for count in outcome.faults.values())
     for node in ("b1", "b2", "b3", "c1", "c2", "c3"):
@@ -38,6 +39,6 @@ def test_the_healthy_system_is_valid_in_containers(tmp_path: Path) -> None:
 
 def test_a_planted_bug_is_caught_in_containers(tmp_path: Path) -> None:
     scenario = _scenario(("isolate primary every 15 for 8",), "dispatch-to-max")
-    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
     assert outcome.verdict is Verdict.INVALID, outcome.words()
     assert outcome.anomalies()["dirty-read"]

@@ -9,6 +9,7 @@ import pytest
 from checkers.api.verdict import Verdict
 from harness.environments.docker import engine
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 from workloads.systems.rocketmq.clients.public.process import PROGRAM
 
@@ -31,7 +32,7 @@ def test_messages_popped_by_the_public_client_survive_a_storm(tmp_path: Path, mo
         seed=1,
         settings=SMALL,
     )
-    outcome = run_scenario(scenario, runs=tmp_path / "runs", engine="inprocess")
+    outcome = run_scenario(scenario, runs=tmp_path / "runs", options=HERE)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert all(count["with_effect"] for count in outcome.faults.values())
     assert sorted(path.name for path in (outcome.directory / "clients").iterdir()) == ["public-client"]

@@ -17,6 +17,7 @@ from harness.errors import UsageError
 from harness.record.event_lines import node_events
 from harness.record.run_directory import EVENTS, NODE_LOGS
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario
 from workloads.systems.rocketmq.release import DIRECTORY
@@ -38,7 +39,7 @@ def outcome_of(runs: Path, *nemesis: str, **settings: Any) -> Outcome:
         seed=1,
         settings=settings,
     )
-    return run_scenario(scenario, runs=runs, engine="inprocess")
+    return run_scenario(scenario, runs=runs, options=HERE)
 
 
 @pytest.mark.gate

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from stormproof.cli.exit_code import exit_code_of
+from stormproof.session.engines import HERE
 from stormproof.session.judge import check_run
 from tests.interruptions.leftovers import containers_of, marked, temporary
 
@@ -236,7 +237,7 @@ def _checked(directory: Path, result: Result) -> int:
     """The exit code of `check` of this directory."""
     begun = (directory / "scenario.json").exists()
     try:
-        outcome = check_run(directory, engine="inprocess")
+        outcome = check_run(directory, options=HERE)
     except UsageError as error:
         if begun:
             result.problems.append(f"{directory} cannot be checked: {error}")

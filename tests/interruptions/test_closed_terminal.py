@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from checkers.api.verdict import Verdict
+from stormproof.session.engines import HERE
 from stormproof.session.judge import check_run
 from tests.interruptions.attempt import ROOT, signals_are_heard
 from tests.interruptions.commands import STORM
@@ -50,7 +51,7 @@ def test_a_run_whose_terminal_is_closed_ends_with_255_and_can_be_checked(tmp_pat
             assert process.wait(LONGEST_S) == 255
         finally:
             process.kill()
-    assert check_run((tmp_path / "latest").resolve(), engine="inprocess").verdict is Verdict.UNKNOWN
+    assert check_run((tmp_path / "latest").resolve(), options=HERE).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.slow

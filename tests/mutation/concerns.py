@@ -374,8 +374,6 @@ OTHERS = (
             "stormproof/cli/check.py",
             "stormproof/cli/check_options.py",
             "stormproof/cli/checking.py",
-            "stormproof/cli/prefetch.py",
-            "stormproof/cli/checking_paths.py",
         ),
         tests=(
             "command_line/test_check_histories.py",
@@ -418,7 +416,11 @@ OTHERS = (
     ),
     Concern(
         modules=("stormproof/session/foreign_history.py",),
-        tests=("command_line/test_streams_as_input.py", "command_line/test_foreign_input.py"),
+        tests=(
+            "command_line/test_streams_as_input.py",
+            "command_line/test_foreign_input.py",
+            "command_line/test_jepsen_tests.py",
+        ),
     ),
     Concern(
         modules=("stormproof/session/judge_history.py", "stormproof/session/check_spec.py"),

@@ -26,6 +26,7 @@ NEMESIS = (
 PROGRAM = """
 import hashlib, json, sys, tempfile
 from pathlib import Path
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 from harness.record.scenario import Scenario
 
@@ -37,7 +38,7 @@ for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         recovery_s=10.0, rate=100.0, seed=seed, settings={"interval_s": 3.0},
     )
     with tempfile.TemporaryDirectory() as runs:
-        directory = run_scenario(scenario, runs=Path(runs), engine="inprocess").directory
+        directory = run_scenario(scenario, runs=Path(runs), options=HERE).directory
         record = json.loads((directory / "scenario.json").read_text())
         nodes = sorted(directory.glob("nodes/*/*"))
         parts = [directory / "history.parquet", directory / "nemesis.jsonl", *nodes]

@@ -11,6 +11,7 @@ import pytest
 
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario
 
@@ -26,7 +27,7 @@ STORM = Scenario(
 
 
 def run_storm(mutant: str | None, runs: Path) -> Outcome:
-    return run_scenario(replace(STORM, mutant=mutant), runs=runs, engine="inprocess")
+    return run_scenario(replace(STORM, mutant=mutant), runs=runs, options=HERE)
 
 
 def test_a_healthy_system_keeps_batches_whole_filters_exactly_and_finds_by_keys(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.outcome import Outcome, replay_line
 from stormproof.session.run import run_scenario
 
@@ -22,7 +23,7 @@ def _run(tmp_path: Path, max_outage_s: float) -> Outcome:
         seed=1,
         max_outage_s=max_outage_s,
     )
-    return run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    return run_scenario(scenario, runs=tmp_path, options=HERE)
 
 
 def test_an_outage_is_measured_blamed_and_demanded_to_be_shorter(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import blown_and_judged
 from stormproof.session import registry
+from stormproof.session.engines import HERE
 from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario
 
@@ -24,7 +25,7 @@ def _run(tmp_path: Path, workload: str, **settings: SettingValue) -> Outcome:
         seed=3,
         settings=settings,
     )
-    return run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    return run_scenario(scenario, runs=tmp_path, options=HERE)
 
 
 @pytest.mark.slow

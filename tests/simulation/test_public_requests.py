@@ -13,6 +13,7 @@ from checkers.api.verdict import Verdict
 from harness.errors import UsageError
 from harness.record.run_directory import NODE_EVENTS
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.judge import check_run
 from stormproof.session.run import run_scenario
 from system_under_test.remoting.codes import RequestCode
@@ -63,7 +64,7 @@ def own_codes(asked: Counts) -> dict[str, set[int]]:
 
 def test_only_public_requests_are_sent_and_no_event_of_a_node_is_needed(tmp_path: Path, asked: Counts) -> None:
     workload = "log+queue+delayed+transactional+pop"
-    outcome = run_scenario(scenario(workload, requests="public"), runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(scenario(workload, requests="public"), runs=tmp_path, options=HERE)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert own_codes(asked) == {}
     assert asked["client", RequestCode.SEND_MESSAGE_V2] + asked["client", RequestCode.SEND_MESSAGE] > 100
@@ -72,14 +73,14 @@ def test_only_public_requests_are_sent_and_no_event_of_a_node_is_needed(tmp_path
     for node in (outcome.directory / "nodes").iterdir():
         shutil.rmtree(node)
     (outcome.directory / NODE_EVENTS).unlink()
-    again = check_run(outcome.directory, engine="inprocess")
+    again = check_run(outcome.directory, options=HERE)
     assert again.verdict is Verdict.VALID, again.words()
 
 
 def test_a_workload_that_needs_our_own_requests_sends_them_and_is_refused_where_they_are_not_wanted(
     tmp_path: Path, asked: Counts
 ) -> None:
-    run_scenario(scenario("register"), runs=tmp_path, engine="inprocess")
+    run_scenario(scenario("register"), runs=tmp_path, options=HERE)
     assert RequestCode.KEY_VALUE_GET in own_codes(asked)["client"]
     with pytest.raises(UsageError, match="no public request reaches"):
-        run_scenario(scenario("register", requests="public"), runs=tmp_path, engine="inprocess")
+        run_scenario(scenario("register", requests="public"), runs=tmp_path, options=HERE)

@@ -14,6 +14,7 @@ from harness.record.run_record import read_run_record
 from harness.record.scenario import Scenario
 from nemesis.schedule_file import lines_of
 from stormproof.cli import main
+from stormproof.session.engines import HERE
 from stormproof.session.judge import check_run
 from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario
@@ -48,7 +49,7 @@ def faults(outcome: Outcome) -> dict[tuple[str, int], Any]:
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    return run_scenario(SCENARIO, runs=tmp_path_factory.mktemp("drawn"), engine="inprocess")
+    return run_scenario(SCENARIO, runs=tmp_path_factory.mktemp("drawn"), options=HERE)
 
 
 def test_the_schedule_that_a_run_leaves_gives_the_same_trace_and_can_be_checked_and_replayed(
@@ -67,7 +68,7 @@ def test_the_schedule_that_a_run_leaves_gives_the_same_trace_and_can_be_checked_
     assert stored.schedule == lines
     assert stored.settings == {"queues": 2}
     assert (again / "nemesis.jsonl").read_text() == (drawn.directory / "nemesis.jsonl").read_text()
-    assert check_run(again, engine="inprocess").verdict is drawn.verdict
+    assert check_run(again, options=HERE).verdict is drawn.verdict
     capsys.readouterr()
     main.run(["replay", str(again), "--engine", "inprocess"])
     assert "the same, event for event" in capsys.readouterr().out
@@ -78,9 +79,7 @@ def test_the_schedule_that_a_run_leaves_gives_the_same_trace_and_can_be_checked_
 def test_a_fault_that_is_taken_away_leaves_the_draws_of_the_others(tmp_path: Path) -> None:
     whole = Scenario(system="rocketmq", workload="log", schedule=RANDOM_FAULTS, time_limit_s=12, recovery_s=5, seed=3)
     shorter = dataclasses.replace(whole, schedule=(RANDOM_FAULTS[0], "# taken away", *RANDOM_FAULTS[2:]))
-    all_of_them, others = (
-        faults(run_scenario(scenario, runs=tmp_path, engine="inprocess")) for scenario in (whole, shorter)
-    )
+    all_of_them, others = (faults(run_scenario(scenario, runs=tmp_path, options=HERE)) for scenario in (whole, shorter))
     assert all_of_them.pop(("a", 1)) is not None
     assert others == all_of_them
     assert all(others.values())

@@ -9,6 +9,7 @@ import pytest
 from checkers.api.verdict import Verdict
 from harness.environments.docker import engine
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 from tests.ssh.machines import rack
 from tests.ssh.test_ssh_storms import PLACES
@@ -35,7 +36,7 @@ def test_it_serves_without_faults_and_its_java_programs_are_gone_afterwards(tmp_
             seed=1,
             settings={"installed": DIRECTORY},
         )
-        outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+        outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
         assert outcome.verdict is Verdict.VALID, outcome.words()
         assert {path.name for path in (outcome.directory / "nodes").iterdir()} == {"b1", "b2", "b3", "c1", "c2", "c3"}
         for machine in machines.machines.values():

@@ -8,6 +8,7 @@ import pytest
 
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 from tests.ssh.machines import Rack
 from tests.ssh.stand_in import DIRECTORY, install
@@ -46,7 +47,7 @@ def test_the_healthy_system_is_valid_on_machines(
         seed=1,
         settings={"longest_fault_s": 3.0, "interval_s": 3.0, **settings},
     )
-    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert all(count["with_effect"] for count in outcome.faults.values())
     for machine in machines.machines.values():

@@ -9,6 +9,7 @@ import pytest
 
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario
 
@@ -25,7 +26,7 @@ def outcome_of(tmp_path: Path, workload: str, time_limit_s: float = 15.0, **sett
         seed=1,
         settings=settings,
     )
-    return run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    return run_scenario(scenario, runs=tmp_path, options=HERE)
 
 
 @pytest.mark.thorough
@@ -84,7 +85,7 @@ def test_a_galera_cluster_whose_servers_are_all_killed_keeps_the_commits_that_we
         seed=1,
         settings={"deployment": "galera", "flush_log_at_trx_commit": flush, "strict": True},
     )
-    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
     assert outcome.verdict is verdict, outcome.words()
     assert flush or "lost" in outcome.words()
 
@@ -112,5 +113,5 @@ def test_reads_in_a_healthy_galera_cluster_are_stale_unless_they_wait(
             "strict": True,
         },
     )
-    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
     assert outcome.verdict is verdict, outcome.words()

@@ -9,6 +9,7 @@ import pytest
 
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario
 
@@ -26,7 +27,7 @@ def outcome_of(tmp_path: Path, workload: str, *, nemesis: tuple[str, ...] = (), 
         seed=1,
         settings=settings,
     )
-    return run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    return run_scenario(scenario, runs=tmp_path, options=HERE)
 
 
 @pytest.mark.thorough
@@ -68,7 +69,7 @@ def under_patroni(tmp_path: Path, replication: str) -> Outcome:
         seed=1,
         settings={"deployment": "patroni", "replication": replication, "strict": True},
     )
-    return run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    return run_scenario(scenario, runs=tmp_path, options=HERE)
 
 
 @pytest.mark.thorough

@@ -8,6 +8,7 @@ import pytest
 
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 
 pytestmark = pytest.mark.docker
@@ -38,7 +39,7 @@ def _scenario(
     ],
 )
 def test_without_faults_it_keeps_what_it_acknowledged(tmp_path: Path, workload: str) -> None:
-    outcome = run_scenario(_scenario(workload, 15.0), runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(_scenario(workload, 15.0), runs=tmp_path, options=HERE)
     assert outcome.verdict is Verdict.VALID, outcome.words()
 
 
@@ -53,7 +54,7 @@ def test_a_primary_that_is_cut_off_loses_what_it_goes_on_acknowledging(
     tmp_path: Path, strict: bool, verdict: Verdict
 ) -> None:
     scenario = _scenario("set", 30.0, nemesis=("isolate primary every 28 for 15",), strict=strict)
-    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
     assert outcome.verdict is verdict, outcome.words()
     assert "lost" in outcome.words()
 
@@ -73,6 +74,6 @@ def test_a_loss_of_power_takes_what_the_log_of_writes_had_not_made_durable(
 ) -> None:
     power = ("power off primary every 12 for 3",)
     scenario = _scenario("set", 30.0, nemesis=power, strict=strict, deployment="alone", appendfsync=appendfsync)
-    outcome = run_scenario(scenario, runs=tmp_path, engine="inprocess")
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
     assert outcome.verdict is verdict, outcome.words()
     assert ("lost" in outcome.words()) == (appendfsync != "always")

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.kernels.columns import NONE, Bool, Int32, Int64, codes, integers, member, sized_elements, whole
+from checkers.kernels.columns import NONE, Bool, Int32, Int64, codes, integers, member
 
 MICRO_OPERATION = pa.struct(
     [
@@ -70,24 +70,3 @@ def micro_operations(transactions: pa.Array | pa.ChunkedArray) -> MicroOperation
         value=integers(member(parts, "value")),
         values=member(parts, "values"),
     )
-
-
-def keys_apart(rows: pa.Table, names: pa.Array) -> pa.Table:
-    """Rows of a history with other keys in their transactions, before each of which stands the name of the row."""
-    value = whole(rows["value"])
-    lists = member(value, "txn")
-    if not pa.types.is_list(lists.type):
-        return rows
-    sizes, parts = sized_elements(lists)
-    of_part = names.take(pa.array(np.repeat(np.arange(len(lists)), sizes)))
-    key = pc.binary_join_element_wise(of_part, member(parts, "key").cast(pa.string()), "/")
-    renamed = _with_member(parts, "key", key)
-    offsets = pa.array(np.concatenate(([0], np.cumsum(sizes))).astype(np.int32))
-    transactions = pa.ListArray.from_arrays(offsets, renamed, type=lists.type, mask=lists.is_null())
-    return rows.set_column(rows.schema.get_field_index("value"), "value", _with_member(value, "txn", transactions))
-
-
-def _with_member(structs: pa.StructArray, name: str, column: pa.Array) -> pa.StructArray:
-    fields = list(structs.type)
-    columns = [column if field.name == name else member(structs, field.name) for field in fields]
-    return pa.StructArray.from_arrays(columns, fields=fields, mask=structs.is_null())

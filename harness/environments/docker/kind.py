@@ -40,6 +40,7 @@ class Docker:
     has_moments: bool = False
     takes_inventory: bool = False
     has_packets: bool = True
+    reaches_clients: bool = False
     programs: tuple[type, ...] = (PythonProgram, Command)
     about: str = "containers on this machine: real processes, packets and disks; needs a Docker engine"
 

@@ -32,6 +32,7 @@ class Ssh:
     has_moments: bool = False
     takes_inventory: bool = True
     has_packets: bool = True
+    reaches_clients: bool = False
     programs: tuple[type, ...] = (PythonProgram, Command)
     about: str = "machines that an inventory names, over SSH: real processes, packets and disks; needs --inventory"
 

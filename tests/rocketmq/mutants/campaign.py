@@ -18,6 +18,7 @@ from pathlib import Path
 
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario
+from stormproof.session.engines import HERE
 from stormproof.session.outcome import Outcome, replay_line
 from stormproof.session.run import run_scenario
 from tests.rocketmq.mutants.planted_bugs import PLANTED_BUGS, PlantedBug
@@ -37,7 +38,7 @@ def healthy(workload: str, seed: int) -> Scenario:
 def run_storm(scenario: Scenario) -> Outcome:
     """Run one scenario in this process; nothing of it is kept."""
     with tempfile.TemporaryDirectory() as runs:
-        return run_scenario(scenario, runs=Path(runs), engine="inprocess")
+        return run_scenario(scenario, runs=Path(runs), options=HERE)
 
 
 def catches(bug: PlantedBug, outcome: Outcome) -> bool:

@@ -18,7 +18,7 @@ from tests.unit.harness.jepsen.test_any_values import history, judge
 
 
 def test_functions_are_renamed_and_taken_away(tmp_path: Path) -> None:
-    spec = of_workload("counter", ()).by_names({"credit": "add", "debit": "-add"})
+    spec = of_workload("counter", ()).read_as({"credit": "add", "debit": "-add"})
     assert judge(tmp_path, history("credit 5 => ok 5", "debit 2 => ok 2", "read => ok 3"), spec)[1] == {}
     wrong = history("credit 5 => ok 5", "debit 2 => ok 2", "read => ok 7")
     assert judge(tmp_path, wrong, spec)[1] == {"out-of-bounds": 1}
@@ -106,7 +106,7 @@ def test_what_touches_is_concurrent_where_times_say_the_order(tmp_path: Path) ->
         "{:process 0 :type :invoke :f :write :value 2 :time 20}\n{:process 0 :type :ok :f :write :value 2 :time 30}\n"
         "{:process 1 :type :invoke :f :read :value nil :time 30}\n{:process 1 :type :ok :f :read :value 1 :time 30}\n"
     )
-    by_time = of_workload("register", ()).by_time()
+    by_time = of_workload("register", ()).read_as({}, by_time=True)
     assert judge(tmp_path, text, of_workload("register", ()))[1] == {"nonlinearizable": 1}
     assert judge(tmp_path, text, by_time) == (Verdict.VALID, {})
     assert judge(

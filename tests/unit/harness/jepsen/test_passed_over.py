@@ -16,7 +16,8 @@ from harness.jepsen.shape import OF_DATA
 from harness.record.history import MalformedHistory
 from harness.record.history.passed_over import passed_over
 from stormproof.session.check_spec import in_memory, of_model, of_workload
-from stormproof.session.decide import CheckOptions
+from stormproof.session.decide import decide
+from stormproof.session.engines import HERE
 from stormproof.session.registry import names, workload
 from tests.unit.harness.jepsen.test_any_values import history, judge
 
@@ -207,9 +208,7 @@ def test_no_finding_is_longer_than_two_kilobytes(f: str, tmp_path: Path) -> None
     (tmp_path / "h.edn").write_text(history(f"{f} {value} => ok {value}", f"{read} => ok []"))
     rows, spec, _ = in_memory(tmp_path / "h.edn", of_workload(workload, ()))
     request = CheckRequest(history=rows, repeats=spec.repeats)
-    decided = CheckOptions(engine="inprocess").decide(
-        request, spec.checkers, subject=workload, named="h.edn", progress=quiet
-    )
+    decided = decide(request, spec.checkers, HERE, subject=workload, named="h.edn", progress=quiet)
     (example,) = decided.results[workload].anomalies["lost"].examples
     assert example.because.startswith('element "ééé')
     assert len(example.because.encode()) <= 2_000

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from checkers.api.anomaly import Anomaly
-from checkers.api.verdict import AnomalySummary, CheckerResult, Vacuous, Verdict
-from checkers.search_budget import USUAL, Effort
+from checkers.api.verdict import AnomalySummary, CheckerResult, Verdict
+from checkers.search_budget import Effort
 from harness.record.run_directory import RunDirectory
 from harness.record.run_record import RunRecord, write_run_record
 from harness.record.scenario import Scenario
+from stormproof.session.engines import CheckOptions
 from stormproof.session.outcome import Outcome
 from stormproof.session.registry import Parts
 
@@ -39,15 +40,12 @@ class FakePipeline:
         *,
         parts: Parts | None = None,
         runs: Path,
-        engine: str,
-        master: str,
-        vacuous: Vacuous = Vacuous.UNKNOWN,
-        effort: Effort = USUAL,
+        options: CheckOptions,
         progress: Callable[[str], None],
         recording: Path | None = None,
     ) -> Outcome:
         self.asked.append(scenario)
-        self.efforts.append(effort)
+        self.efforts.append(options.effort)
         progress("the storm begins")
         directory = runs / scenario.system / f"{len(self.asked)}-{scenario.seed}"
         directory.mkdir(parents=True)

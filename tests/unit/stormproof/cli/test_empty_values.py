@@ -15,6 +15,7 @@ from stormproof.cli import main
 from stormproof.cli.main import group
 from stormproof.session import registry
 from stormproof.session.check_spec import checker_for
+from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 from stormproof.session.suite_file import parse_suite
 
@@ -69,7 +70,7 @@ def test_an_empty_nemesis_is_wrong_usage_that_says_how_to_ask_for_no_faults(
     assert "mine.toml: empty nemesis in" in words
     assert "for a run without faults say none" in words
     with pytest.raises(UsageError, match="empty nemesis"):
-        run_scenario(Scenario(system="rocketmq", workload="log", nemesis=tuple(nemesis.split(","))), engine="inprocess")
+        run_scenario(Scenario(system="rocketmq", workload="log", nemesis=tuple(nemesis.split(","))), options=HERE)
     assert not Path("runs").exists()
 
 

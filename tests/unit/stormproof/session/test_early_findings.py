@@ -9,8 +9,8 @@ import pytest
 
 from harness.progress import Moment, Remark
 from stormproof.session.check_spec import CheckSpec, of_model, of_workload
-from stormproof.session.decide import CheckOptions
 from stormproof.session.early_findings import PAUSE_S, EarlyFindings
+from stormproof.session.engines import CheckOptions
 
 
 def given_out(key: str, number: int) -> str:
@@ -36,7 +36,6 @@ class Pipe:
         self.findings = EarlyFindings(
             path=Path("-"),
             spec_of=self._looked_at,
-            subject="unique-ids",
             check_options=CheckOptions(),
             progress=self._tell,
             clock=lambda: self.now,
@@ -132,6 +131,6 @@ def test_what_cannot_be_judged_yet_is_left_for_the_end(pipe: Pipe, text: bytes) 
 
 
 def test_rows_in_another_order_are_left_for_the_end(pipe: Pipe) -> None:
-    pipe.spec = pipe.spec.by_time()
+    pipe.spec = pipe.spec.read_as({}, by_time=True)
     pipe.come(given_out("a", 7) + given_out("a", 7))
     assert pipe.after(PAUSE_S) == []

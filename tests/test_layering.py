@@ -214,6 +214,23 @@ def test_a_forbidden_import_would_be_found() -> None:
     assert violations("checkers.linearizable.replay.orders", "from checkers.linearizable.values import frozen")
 
 
+def test_verification_shares_with_checking_what_the_guide_says() -> None:
+    """Beside the standard library and itself: the two programs, and the command that calls them."""
+    page = (ROOT / "docs/guide/transactions.md").read_text(encoding="utf-8")
+    tables = page.partition("### What verifying shares with checking")[2].split("|---|---|")[1:]
+    rows = ([line.split("|")[1] for line in table.splitlines() if line.startswith("| `")] for table in tables)
+    programs, command = (set(re.findall(r"`([^`]+)`", " ".join(named))) for named in rows)
+    found = set()
+    for name in MODULES:
+        if under(name, ("checkers.linearizable.replay", "checkers.transactions.verify")):
+            of_module = {module for _, module in imports(ast.parse(MODULES[name].read_text(encoding="utf-8")))}
+            found |= {module if module in MODULES else module.partition(".")[0] for module in of_module}
+    own = {name for name in found if under(name, ("checkers.linearizable.replay", "checkers.transactions.verify"))}
+    assert found - own - sys.stdlib_module_names == programs
+    calling = imported(MODULES["stormproof.cli.verify"].read_text(encoding="utf-8"))
+    assert {name for name in calling if not under(name, ("stormproof.cli",))} == command
+
+
 @pytest.mark.parametrize(
     "source",
     [

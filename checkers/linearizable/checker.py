@@ -135,8 +135,7 @@ class Linearizable:
         which = Searches.ALL if NONLINEARIZABLE in request.legal else request.searches
         if registers.hold_integers(model, history):
             # With functions, for of a history of several strands only the rows of this one count.
-            keys = engine.history(request.history, ("f", "key"))
-            return registers.findings(engine, history, keys, rows, model=model, limit=limit, which=which)
+            return registers.findings(engine, history, rows, model=model, limit=limit, which=which)
         kernel = partial(object_findings, model=model, limit=limit, which=which)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, FINDINGS)
 

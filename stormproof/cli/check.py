@@ -12,7 +12,6 @@ import click
 from checkers.names import ASSUMPTIONS, MODELS
 from harness.arrow import start_arrow
 from harness.errors import UsageError
-from harness.memory import keep_freed_memory
 from results.output import STANDARD_OUTPUT
 from stormproof.cli.candidates import (
     consistency_models,
@@ -166,7 +165,6 @@ def command(
     several: invalid outranks all, then a failed harness, then bad input, then unknown.
     """
     _require_apart(certify, junit)
-    keep_freed_memory()
     start_arrow()
     # Not before: help, completion and a misspelt option need nothing of what reads and judges.
     from stormproof.cli.check_options import HistoryOptions

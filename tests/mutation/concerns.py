@@ -154,7 +154,6 @@ CONCERNS = (
             "test_contents_against_brute_force.py",
             "test_routing_of_contents.py",
             "test_routing_of_objects.py",
-            "test_vast_registers.py",
             "test_deadlines_of_searches.py",
         ),
     ),

@@ -230,19 +230,6 @@ def test_both_engines_give_the_same_verdict_by_a_function_of_ones_own(
         assert words in reason
 
 
-def test_both_engines_give_the_same_verdict_of_vast_registers(
-    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 800)
-    monkeypatch.setattr("checkers.linearizable.registers.sharded_registers.VAST_ROWS", 18)
-    rows = random_register_rows(random.Random(4), registers=150)
-    request = CheckRequest(history=write(tmp_path / "h.parquet", rows, REGISTER_VALUE))
-    checkers = {"linearizable": Linearizable(MODELS["cas-register"])}
-    alone = check_history(request, checkers, InProcessEngine())
-    assert any("too many operations" in reason for reason in alone["linearizable"].reasons)
-    assert check_history(request, checkers, spark) == alone
-
-
 def test_both_engines_give_and_certify_the_same_verdict_of_objects(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,7 +42,6 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     broken = {name for by_checker in found.values() for name, result in by_checker.items() if result["anomalies"]}
     assert broken >= {"log", "queue", "set", "linearizable", "availability", "cluster", "bank", "causal", "long-fork"}
     assert broken >= {"list-append", "rw-register"}
-    assert any("too many operations" in reason for reason in found["vast"]["linearizable"]["reasons"])
     return found
 
 

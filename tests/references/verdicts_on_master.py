@@ -18,7 +18,6 @@ from checkers.api.plan import Checker, CheckRequest, Engine, RunUnderCheck
 from checkers.availability import Availability
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS, Linearizable
-from checkers.linearizable.registers import sharded_registers as vast_registers
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine
@@ -34,9 +33,6 @@ HISTORIES = Path(__file__).parents[1] / "histories"
 IN_PROCESS = "inprocess"
 PIECES = 2
 """Row groups of a history, and buckets: as few as show that rows meet which were read apart."""
-
-SMALL_ENOUGH_ROWS = 18
-"""Registers of more are vast here."""
 
 BY_SEARCH = ("object/counter", "register/beyond-its-bound")
 BY_DECIDER = ("object/stack", "object/set-added-too-early")
@@ -64,10 +60,10 @@ def checker_of(written: WrittenHistory) -> Checker:
     return checker_for(written.checker, written.options)
 
 
-def vast_case(folder: Path) -> Case:
+def registers_case(folder: Path) -> Case:
     rows = random_register_rows(random.Random(4), registers=30)
-    history = in_pieces(write_rows(rows, VALUE_TYPES["register"], folder / "vast.parquet"))
-    return "vast", Linearizable(MODELS["cas-register"]), CheckRequest(history=history)
+    history = in_pieces(write_rows(rows, VALUE_TYPES["register"], folder / "registers.parquet"))
+    return "registers", Linearizable(MODELS["cas-register"]), CheckRequest(history=history)
 
 
 def cluster_case(folder: Path) -> Case:
@@ -77,7 +73,7 @@ def cluster_case(folder: Path) -> Case:
     return (
         "cluster",
         ReplicationChecker(),
-        CheckRequest(history=folder / "vast.parquet", run=RunUnderCheck(node_events=table)),
+        CheckRequest(history=folder / "registers.parquet", run=RunUnderCheck(node_events=table)),
     )
 
 
@@ -98,12 +94,11 @@ def in_pieces(path: Path) -> Path:
 
 def main(master: str, folder: Path) -> None:
     engine: Engine = InProcessEngine() if master == IN_PROCESS else SparkEngine(spark_session(master))
-    vast_registers.VAST_ROWS = SMALL_ENOUGH_ROWS
     found = {}
     for name, checker, request in (
         *written_cases(folder),
         *transaction_cases(folder),
-        vast_case(folder),
+        registers_case(folder),
         cluster_case(folder),
     ):
         buckets.BUCKET_ROWS = -(-pq.read_metadata(request.history).num_rows // PIECES)

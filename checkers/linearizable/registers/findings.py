@@ -1,7 +1,7 @@
 """Registers that hold integers: columns all the way, so that Python only ever sees what is not linearizable.
 
 All registers of a bucket are looked at together; those of which `suspects` does not show that they are linearizable are
-decided one by one. Registers that are vast are decided from few of their operations (`sharded_registers`).
+decided one by one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from checkers.api.findings import FINDINGS, Example, said_of
+from checkers.api.findings import FINDINGS
 from checkers.api.plan import Dataset, Engine
 from checkers.buckets import bucket_count
 from checkers.kernels.columns import NONE, Bool, Int64
@@ -24,9 +24,8 @@ from checkers.linearizable.objects import register
 from checkers.linearizable.objects.register import Register, suspects
 from checkers.linearizable.question import Question
 from checkers.linearizable.registers.rows import NAMED, SPANS, all_whole, from_batch, from_table, without_operations
-from checkers.linearizable.registers.sharded_registers import decisive_operations, vast_registers
 from checkers.linearizable.search.parts import order_of_parts, parts
-from checkers.linearizable.searches import NONLINEARIZABLE, UNDECIDED_OBJECT, Bounds, OpenObject
+from checkers.linearizable.searches import Bounds, OpenObject
 from checkers.linearizable.values import NEVER
 from checkers.search_budget import Searches
 
@@ -44,41 +43,28 @@ def hold_integers(model: Model, history: Dataset) -> bool:
 def findings(
     engine: Engine,
     history: Dataset,
-    keys: Dataset,
     rows: int,
     *,
     model: Model,
     limit: int,
     which: Searches = Searches.UNTIL_INVALID,
 ) -> Dataset:
-    """`keys`: the column alone of the same rows."""
-    vast = vast_registers(engine, keys, rows)
-    spans = partial(spans_by_register, failed_cas=model.failed_cas, vast=vast, buckets=bucket_count(rows))
-    small = engine.grouped(
-        engine.mapped(history, spans, SPANS),
-        ("bucket",),
-        partial(register_findings, model=model, limit=limit, which=which),
-        FINDINGS,
-    )
-    if not vast:
-        return small
-    decisive = decisive_operations(
-        engine, history, vast, rows=rows, initial=_initial(model), failed_cas=model.failed_cas
-    )
-    return engine.union(small, engine.grouped(decisive, ("key",), partial(vast_findings, model=model), FINDINGS))
+    """FINDINGS of all registers of a history with so many rows."""
+    spans = partial(spans_by_register, failed_cas=model.failed_cas, buckets=bucket_count(rows))
+    kernel = partial(register_findings, model=model, limit=limit, which=which)
+    return engine.grouped(engine.mapped(history, spans, SPANS), ("bucket",), kernel, FINDINGS)
 
 
 def orders(engine: Engine, history: Dataset, rows: int, *, model: Model, limit: int) -> Dataset:
-    """ORDERS of registers of any size; each in one worker's memory."""
+    """ORDERS of registers."""
     spans = partial(spans_and_names, failed_cas=model.failed_cas, buckets=bucket_count(rows))
     kernel = partial(register_orders, model=model, limit=limit)
     return engine.grouped(engine.mapped(history, spans, SPANS), ("bucket",), kernel, ORDERS)
 
 
-def spans_by_register(batch: pa.Table, *, failed_cas: FailedCas, vast: tuple[str, ...], buckets: int) -> pa.Table:
-    """Kernel: the operations of a batch on registers that are not vast."""
-    recorded = from_batch(batch, failed_cas)
-    return (recorded.part(~recorded.is_about(vast)) if vast else recorded).by_key(buckets)
+def spans_by_register(batch: pa.Table, *, failed_cas: FailedCas, buckets: int) -> pa.Table:
+    """Kernel: the operations of a batch."""
+    return from_batch(batch, failed_cas).by_key(buckets)
 
 
 def spans_and_names(batch: pa.Table, *, failed_cas: FailedCas, buckets: int) -> pa.Table:
@@ -119,24 +105,6 @@ def _left(key: str, model: Model, spans: Spans, outcome: Open) -> OpenObject:
         first=int(spans.start[0]),
         calls=lambda: calls_of_spans(model, spans),
     )
-
-
-def vast_findings(rows: pa.Table, *, model: Model) -> pa.Table:
-    """Kernel over the decisive operations on a vast register."""
-    key, spans = next(from_table(rows).by_register(np.zeros(1, dtype=np.int64)))
-    outcome = _question(model, spans).decide()
-    swaps = np.flatnonzero(spans.f >= CAS)
-    found: dict[str, tuple[int, list[Example]]] = {}
-    if len(swaps) or isinstance(outcome, Open):
-        why = outcome.because if isinstance(outcome, Open) else f"it has a cas ({spans.when(int(swaps[0]))})"
-        because = f"{key or 'the object'} is undecided: it has too many operations to be searched, and {why}"
-        found[UNDECIDED_OBJECT] = 1, [Example(key=key, operations=(), because=because)]
-    elif isinstance(outcome, Contradiction):
-        positions = sorted(outcome.operations)
-        indices = {*spans.start[positions].tolist(), *spans.end[positions].tolist()} - {NEVER}
-        example = Example(key=key, operations=tuple(sorted(indices)), because=said_of(key, outcome.because))
-        found[NONLINEARIZABLE] = 1, [example]
-    return findings_of_objects(1, found)
 
 
 def register_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:

@@ -6,7 +6,7 @@ in another one, travels as a half.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +27,8 @@ from checkers.kernels.columns import (
     codes,
     integers,
     member,
-    translated,
 )
-from checkers.kernels.hashing import bucket_of, mixed, mixed_column
+from checkers.kernels.hashing import bucket_of, mixed_column
 from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, FUNCTIONS, READ
 from checkers.linearizable.deciders.register_values import Registers, numbered
 from checkers.linearizable.deciders.spans import Spans
@@ -83,9 +82,6 @@ class RegisterOperations:
         columns = {name: getattr(self, name)[positions] for name in SPANS.names[2:]}
         return RegisterOperations(key=self.key.take(pa.array(positions)), **columns)
 
-    def is_about(self, keys: Collection[str]) -> Bool:
-        return np.asarray(translated(self.key, dict.fromkeys(keys, 1)) == 1)
-
     @property
     def is_whole(self) -> Bool:
         return np.asarray(self.type == WHOLE)
@@ -136,12 +132,6 @@ class RegisterOperations:
 
     def by_key(self, buckets: int) -> pa.Table:
         return self.table(bucket_of(mixed_column(self.key), buckets))
-
-    def by_value(self, buckets: int) -> pa.Table:
-        return self.table(bucket_of(mixed(self.value, mixed_column(self.key)), buckets))
-
-    def by_process(self, buckets: int) -> pa.Table:
-        return self.table(bucket_of(mixed(self.process), buckets))
 
     def table(self, bucket: Int32) -> pa.Table:
         columns = {name: getattr(self, name) for name in SPANS.names[2:]}

@@ -21,8 +21,8 @@ from checkers.linearizable.history.calls import Calls
 from checkers.linearizable.model import Model, describe, possible_results
 from checkers.linearizable.search.decision import (
     AT_FIRST,
+    EVIDENCE_FACTOR,
     NOT_LINEARIZABLE,
-    UNCOUNTED_FACTOR,
     UNDECIDED,
     Decision,
     decide_with_orders,
@@ -139,7 +139,7 @@ def _longest_prefixes(
     problem = part.problem
     begun = np.flatnonzero(problem.start < problem.end[found.stuck])
     whole = decide_with_orders(
-        problem.part(begun, problem.initial), limit=min(limit, AT_FIRST + UNCOUNTED_FACTOR * decision.explored)
+        problem.part(begun, problem.initial), limit=min(limit, AT_FIRST + EVIDENCE_FACTOR * decision.explored)
     )
     tried = [(begun, problem.initial, whole)]
     if whole.outcome != NOT_LINEARIZABLE or not any(whole.orders):

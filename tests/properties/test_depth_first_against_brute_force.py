@@ -85,7 +85,6 @@ def test_what_is_given_up_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert descent(problem, layout(problem), most=ENOUGH, elements=0).steps is None
     with searching_until(0.0):
         assert sought(problem).steps is None
-    monkeypatch.setattr(decision, "DEEP", 0)
-    monkeypatch.setattr(decision, "DEEP_AN_OPERATION", 0)
+    monkeypatch.setattr(decision, "DIVE_STEPS", 0)
     expected = brute_force(model.name, operations_of(rows, False))
     assert (decide_with_orders(problem, limit=ENOUGH).outcome == LINEARIZABLE) is expected

@@ -179,12 +179,9 @@ def test_true_is_no_number_to_any_object(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(VARIANTS))
-def test_a_search_that_follows_the_most_promising_configurations_first_judges_the_same(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_searches_that_take_turns_judge_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decision, "FEW_OPERATIONS", 0)
     monkeypatch.setattr(decision, "AT_FIRST", 0)
-    monkeypatch.setattr(decision, "DEEP", 0)
-    monkeypatch.setattr(decision, "DEEP_AN_OPERATION", 0)
-    monkeypatch.setattr(decision, "BEAM_WIDTHS", (1, 2))
+    monkeypatch.setattr(decision, "TURN", 1)
+    monkeypatch.setattr(decision, "DIVE_STEPS", 0)
     _judge_many(name, range(200))

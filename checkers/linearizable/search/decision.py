@@ -11,15 +11,13 @@ effect until it has (just-in-time linearization). What keeps the sets of configu
   is equal otherwise, makes the other superfluous. One that no later operation could need is left out.
 Between operations nothing is open, and only states are left: long histories are as cheap as short ones.
 
-Where the sets grow all the same, both answers are sought at less than the price of all orders:
-- Of few operations on an object whose states show what cannot follow, all orders are tried that are not hopeless
-  (`foresight`).
-- Then one order is sought by itself, depth first (`depth`): where there are many, one is found soon. Of few operations
-  that is done before anything else.
-- Then only the most promising configurations are followed, then more and more: any that reaches the end is an order.
-- Once a narrow search got stuck, every indefinite operation may take effect again and again: no count is kept of them,
-  and what is impossible even so is impossible.
-Only where both fail, all configurations are followed.
+Where the sets grow all the same, two searches take turns, each longer than the one before, until one of them answers:
+- One order is sought by itself, depth first (`depth`): where there are many, one is found soon. Of few operations that
+  is done before anything else. After some turns it is not sought any more.
+- All configurations are followed further. Before they are, every indefinite operation may take effect again and again:
+  no count is kept of them, and what is impossible even so is impossible.
+Of few operations on an object whose states show what cannot follow, all orders are tried that are not hopeless
+(`foresight`), before the first turn.
 
 The number of configurations is bounded, and so is what they occupy; an object that needs more is undecided, and how
 far it came is reported. The bounds count steps and cells, not seconds, so that every machine decides alike; unless
@@ -49,7 +47,6 @@ from checkers.linearizable.search.kernel import (
     LIMIT,
     MISSING,
     STUCK,
-    WIDE,
     advance,
 )
 from checkers.linearizable.search.orders import order_of_trail, placed
@@ -81,28 +78,31 @@ CELLS = 50_000_000
 ELEMENTS = 4_000_000
 """The states of one object that a search looks at may have so many elements together; each counts as one as well."""
 
-BEAM_WIDTHS = (16, 256, 4_096)
-"""How many configurations are followed, before all of them are."""
-
 AT_FIRST = 2_000
-"""So many configurations are explored before the search becomes choosy."""
+"""So many configurations are explored side by side before one order is sought."""
 
-DEEP, DEEP_AN_OPERATION = 4_000, 8
-"""So many configurations, and so many more for each operation, are explored in each search for one order."""
+TURN = 8_000
+"""So many are explored in the first turn of both, and twice as many in the next one."""
 
 FEW_OPERATIONS, FEW_STEPS = 256, 4
 """Of at most so many operations one order is sought first of all, for so many configurations an operation."""
 
-DEEP_SHARE = 4
-"""But in each at most so small a part of the limits, beside them."""
+DIVE_STEPS, LEAST_OPERATIONS = 12, 512
+"""In its first turn a search for one order explores so many configurations an operation, as if there were at least so
+many operations, and twice as many in the next turn."""
+
+DIVE_MOST = 50_000
+"""Only of few operations one order is sought in later turns, too, and there for at most so many configurations."""
+
+DIVE_SHARE = 4
+"""But for at most so small a part of the limits, beside them."""
 
 FORESEEN, FORESEEN_SHARE = 20_000, 60
 """So many configurations, and at most so small a part of the limit, are explored with foresight, beside the limit: each
 takes much longer than others."""
 
-UNCOUNTED_FACTOR = 8
-"""Without counts, so many times the configurations are explored that were explored before. There may be no end of
-them: of a queue, for one, that is filled again and again."""
+EVIDENCE_FACTOR = 8
+"""To show why there is no order, so many times the configurations are explored that it took to find that out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,39 +136,35 @@ def decide_with_orders(problem: Problem, *, limit: int) -> Decision:
 
 def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
     search = _Search(problem, layout(problem), limit, trail)
-    begin = search.here
-    if len(problem.start) <= FEW_OPERATIONS:
+    operations = len(problem.start)
+    if operations <= FEW_OPERATIONS:
         # Of these one order is found in milliseconds, also by interpreting the search for it.
-        found = search.dive(FEW_STEPS * len(problem.start))
+        found = search.dive(FEW_STEPS * operations)
         if found is not None:
             return found
-    ended = search.go_on(search.room, cuts=False, effort=AT_FIRST)
+    ended = search.go_on(effort=AT_FIRST)
     if ended != LIMIT or search.explored > limit:
         return search.decision(ended)
-    search.here = begin
-    found = search.foresee() if len(problem.start) <= FEW_OPERATIONS else None
+    found = search.foresee() if operations <= FEW_OPERATIONS else None
     if found is not None:
         return found
-    found = search.dive(DEEP + DEEP_AN_OPERATION * len(problem.start))
-    if found is not None:
-        return found
-    for kept in BEAM_WIDTHS:
-        ended = search.go_on(kept, cuts=False)
-        if ended != WIDE:
-            return search.decision(ended)
-        begin = search.here
-        ended = search.go_on(kept, cuts=True)
-        if ended != STUCK:
-            return search.decision(ended)
-        if kept == BEAM_WIDTHS[0] and search.counts and not len(trail):
-            endless = search.without_counts(begin)
-            ended = endless.go_on(search.room, cuts=False, effort=UNCOUNTED_FACTOR * search.explored)
+    uncounted = search.without_counts() if search.counts and not len(trail) else None
+    steps, effort = DIVE_STEPS * max(operations, LEAST_OPERATIONS), TURN
+    while True:
+        if effort == TURN or (operations <= FEW_OPERATIONS and steps <= DIVE_MOST):
+            found = search.dive(steps)
+            if found is not None:
+                return found
+        if uncounted is not None:
+            ended = uncounted.beside(search, 2 * effort)
             if ended == STUCK:
                 # Without counts there are states that the object cannot have been in.
-                return replace(endless.decision(ended), possible=())
-            search.explored = endless.explored
-        search.here = begin
-    return search.decision(search.go_on(search.room, cuts=False))
+                return replace(uncounted.decision(ended), possible=())
+            uncounted = uncounted if ended == LIMIT else None
+        ended = search.go_on(effort=effort)
+        if ended != LIMIT or search.explored > limit:
+            return search.decision(ended)
+        steps, effort = 2 * steps, 2 * effort
 
 
 def approaching(problem: Problem, decision: Decision, *, limit: int) -> Iterator[tuple[int, tuple[Hashable, ...]]]:
@@ -178,14 +174,14 @@ def approaching(problem: Problem, decision: Decision, *, limit: int) -> Iterator
     There may be more states than are possible, but never less. None that takes more than `limit` configurations, or
     much more than the decision took.
     """
-    effort = min(limit, UNCOUNTED_FACTOR * decision.explored)
+    effort = min(limit, EVIDENCE_FACTOR * decision.explored)
     search = _Search(problem, layout(problem), effort, np.empty((0, 2), dtype=np.int64))
     if search.counts:
-        search = search.without_counts(search.here)
+        search = search.without_counts()
     stuck = search.completion(decision.stuck_at)
     found = []
     for distance in 2 ** np.arange(int(stuck).bit_length())[::-1]:
-        if search.go_on(search.room, cuts=False, until=stuck - int(distance)) != DONE:
+        if search.go_on(until=stuck - int(distance)) != DONE:
             break
         found.append((search.time - 1, search.states))
     yield from reversed(found)
@@ -224,12 +220,21 @@ class _Search:
     def counts(self) -> bool:
         return self._layout.columns > 0
 
-    def without_counts(self, begin: _Place) -> _Search:
-        """The search from a place on, as if there were no end of the indefinite operations."""
+    def without_counts(self) -> _Search:
+        """The search from here on, as if there were no end of the indefinite operations."""
         other = _Search(self._problem, self._layout.uncounted(), self._limit, self._trail)
-        other.explored, other._dived, other._most_elements = self.explored, self._dived, self._most_elements
-        other.here = replace(begin, current=np.ascontiguousarray(begin.current[:, : other.here.current.shape[1]]))
+        width = other.here.current.shape[1]
+        current = np.ascontiguousarray(self.here.current[:, :width])
+        present = Present(*(column.copy() for column in self.here.present))
+        other.here = replace(self.here, current=current, present=present)
         return other
+
+    def beside(self, counted: _Search, effort: int) -> int:
+        """Go on at the expense of the search that counts. Returns how it ended."""
+        self.explored, self._dived, self._most_elements = counted.explored, counted._dived, counted._most_elements
+        ended = self.go_on(effort=effort)
+        counted.explored = self.explored
+        return ended
 
     @property
     def time(self) -> int:
@@ -246,15 +251,14 @@ class _Search:
         line = self._layout.line
         return int(np.flatnonzero((line.event == COMPLETED) & (line.subject == operation))[0])
 
-    def go_on(self, kept: int, *, cuts: bool, until: int = NEVER, effort: int = NEVER) -> int:
-        """How it ended, before the event `until`, or after so many configurations as the effort allows. The place where
-        it began stays as it was: one can go back to it."""
-        present = Present(*(column.copy() for column in self.here.present))
+    def go_on(self, *, until: int = NEVER, effort: int = NEVER) -> int:
+        """How it ended, before the event `until`, or after so many configurations as the effort allows."""
+        present = self.here.present
         limit = min(self._limit, self.explored + min(effort, self._limit))
         until = min(until, len(self._layout.time))
         reached = Reached(
             self.here.at,
-            self.here.current.copy(),
+            self.here.current,
             self.explored,
             Trail(self._trail, np.array([self.here.nodes])),
             self.explored,
@@ -266,7 +270,7 @@ class _Search:
                 ended = TIME
                 break
             inputs = SearchInput(self._layout.line, self._transitions.moves(), present, self._layout.words)
-            allowance = Allowance(min(limit, reached.explored + looks_after), self.room, kept, cuts)
+            allowance = Allowance(min(limit, reached.explored + looks_after), self.room)
             begun = reached
             ended, reached = advance(inputs, allowance, until, reached)
             self._transitions.fill()
@@ -285,7 +289,7 @@ class _Search:
         """LINEARIZABLE if one order was found."""
         before = self._transitions.elements
         found = descent(
-            self._problem, self._layout, most=min(most, self._limit // DEEP_SHARE), elements=ELEMENTS // DEEP_SHARE
+            self._problem, self._layout, most=min(most, self._limit // DIVE_SHARE), elements=ELEMENTS // DIVE_SHARE
         )
         self._dived += found.explored
         self._most_elements += self._transitions.elements - before
@@ -311,7 +315,7 @@ class _Search:
             return None
         stuck, ended = -1, NEVER
         if found.ended is Ended.NOWHERE:
-            stuck, found = first_stuck(problem, most=min(most, AT_FIRST + UNCOUNTED_FACTOR * found.explored))
+            stuck, found = first_stuck(problem, most=min(most, AT_FIRST + EVIDENCE_FACTOR * found.explored))
             ended = int(problem.end[stuck])
         is_linearizable = stuck < 0
         # Of a history without an order, one of several states by then is an example, and not all that were possible.

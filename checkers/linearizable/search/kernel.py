@@ -49,15 +49,8 @@ from checkers.linearizable.search.progress import Allowance, Completion, Found, 
 from checkers.linearizable.search.superfluous import OpenSlots, without_superfluous
 from harness.compiled import compiled, inlined
 
-DONE, STUCK, LIMIT, FULL, MISSING, WIDE = range(6)
-"""How `advance` ended. LIMIT: too much was explored; FULL: there is no room for more. WIDE: there are more
-configurations than it may keep, and it must not leave any out."""
-
-WIDEN_FACTOR = 4
-"""An event may explore so many times the configurations that are kept, before those that are not needed are left."""
-
-WIDEN_FACTOR_EMPTY = 16
-"""And so many times that while nothing has been found."""
+DONE, STUCK, LIMIT, FULL, MISSING = range(5)
+"""How `advance` ended. LIMIT: too much was explored; FULL: there is no room for more."""
 
 
 @compiled
@@ -88,15 +81,14 @@ def advance(inputs: SearchInput, allowance: Allowance, until: int, reached: Reac
             ended, explored, found = _explored(
                 inputs, completion, allowance, explored, _split(completion, current, trail)
             )
-            left, trail = found.done.row[: found.done.size[0]], found.trail
-            if ended == DONE and len(left) > 1:
-                left = without_superfluous(left, _still_open(inputs, completion), allowance.kept + 1)
-                ended = WIDE if len(left) > allowance.kept and not allowance.cuts else DONE
+            trail = found.trail
             if ended != DONE:
                 # What is explored again when it is known counts again: it takes as long as the first time.
                 trail.size[0] = noted
                 return ended, Reached(at, current, explored, trail, settled)
-            current = left[: allowance.kept]
+            current = found.done.row[: found.done.size[0]]
+            if len(current) > 1:
+                current = without_superfluous(current, _still_open(inputs, completion))
             present.open_in[completion.slot] = -1
         at += 1
     return DONE, Reached(at, current.copy(), explored, trail, explored)
@@ -193,13 +185,9 @@ def _explored(
 
     Returns how it ended, how many configurations were explored in all, and what was found.
     """
-    before, at = explored, 0
+    at = 0
     lacking, done, trail = found
     while at < lacking.size[0]:
-        if explored - before >= WIDEN_FACTOR * allowance.kept * (1 if done.size[0] else WIDEN_FACTOR_EMPTY):
-            if not allowance.cuts and inputs.moves.asked[0] == 0:
-                return WIDE, explored, Found(lacking, done, trail)
-            break
         explored += 1
         if explored > allowance.limit:
             return LIMIT, explored, Found(lacking, done, trail)

@@ -16,10 +16,6 @@ class Allowance(NamedTuple):
     """In all."""
     room: int
     """Held at once; and steps in the trail."""
-    kept: int
-    """Behind an event."""
-    cuts: bool
-    """Whether only the most promising ones are followed where an event leaves more than `kept`."""
 
 
 class Reached(NamedTuple):

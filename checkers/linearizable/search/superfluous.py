@@ -1,4 +1,4 @@
-"""Configurations that another one makes superfluous, and the most promising of those that are left.
+"""Configurations that another one makes superfluous.
 
     write 1, open    write 2, open    read of 2 completes
 
@@ -30,25 +30,21 @@ class OpenSlots(NamedTuple):
 
 
 @compiled
-def without_superfluous(rows: Int64, slots: OpenSlots, most: int) -> Int64:
-    """Without configurations that another one makes superfluous; if there are more, the `most` promising of them.
+def without_superfluous(rows: Int64, slots: OpenSlots) -> Int64:
+    """Without configurations that another one makes superfluous.
 
     `rows` has shape (count, width), and so has what is returned, with fewer rows.
     """
     count = len(rows)
     order = np.argsort(_costs(rows, slots), kind="mergesort")
-    if count > most:
-        order = _in_turn(rows, order)
     size = 4
     while size < 2 * count:
         size *= 2
     last_like = np.full(size, -1, dtype=np.int64)
     like = np.empty(count, dtype=np.int64)
-    found = np.empty((min(count, most), rows.shape[1]), dtype=np.int64)
+    found = np.empty((count, rows.shape[1]), dtype=np.int64)
     kept = 0
     for i in order:
-        if kept == most:
-            break
         # Only configurations of this key can make one another superfluous.
         key = mixed(rows[i, STATE])
         for w in range(len(slots.others)):
@@ -107,15 +103,3 @@ def _costs(rows: Int64, slots: OpenSlots) -> Int64:
             owed = slots.overwrites[w] & ~rows[i, PLACED + words + w]
             cost[i] += 2 * _ones(hard & ~rows[i, PLACED + w]) + _ones(owed) + _ones(owed & rows[i, PLACED + w])
     return cost
-
-
-@compiled
-def _in_turn(rows: Int64, order: Int64) -> Int64:
-    """The same order, but first the best of each state, then the second best of each, …"""
-    states = rows[:, STATE][order]
-    by_state = np.argsort(states, kind="mergesort")
-    rank = np.zeros(len(order), dtype=np.int64)
-    for n in range(1, len(order)):
-        if states[by_state[n]] == states[by_state[n - 1]]:
-            rank[by_state[n]] = rank[by_state[n - 1]] + 1
-    return order[np.argsort(rank, kind="mergesort")]

@@ -24,7 +24,7 @@ def test_what_may_still_overwrite_unseen_is_kept_beside_what_owes_that() -> None
     reads, overwrites, others = (np.array([bits], dtype=np.int64) for bits in (0b01, 0b10, 0b00))
     slots = OpenSlots(reads, overwrites, others)
     free, owing = (0, 0, 0, 0b00, 0b10), (0, 0, 0, 0b01, 0b00)
-    assert len(without_superfluous(np.array([free, owing], dtype=np.int64), slots, 2)) == 2
+    assert len(without_superfluous(np.array([free, owing], dtype=np.int64), slots)) == 2
     free_as_well = (0, 0, 0, 0b01, 0b10)
-    (kept,) = without_superfluous(np.array([free, free_as_well], dtype=np.int64), slots, 2)
+    (kept,) = without_superfluous(np.array([free, free_as_well], dtype=np.int64), slots)
     assert tuple(kept.tolist()) == free_as_well

@@ -36,6 +36,7 @@ def test_a_module_without_tests_is_named() -> None:
             "properties/test_moving_orders.py",
         ),
         ("harness.record.history.pairing", "properties/test_history_properties.py"),  # by way of its package
+        ("harness.lifetime.owner", "unit/harness/lifetime/test_owner_and_scratch.py"),  # in the text of a program
         (
             "harness.environments.simulated.network",
             "unit/harness/environments/simulated/test_simulated_network.py",

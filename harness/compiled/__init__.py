@@ -32,8 +32,6 @@ class Kernel(Generic[P, R]):
     """A compiled function; other compiled functions may call it."""
 
     options: ClassVar[Mapping[str, bool]] = {"nogil": True}
-    most_bytes: ClassVar[int] = interpreted.MOST_BYTES
-    """Of arrays that it is interpreted on."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
@@ -44,7 +42,7 @@ class Kernel(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if interpreted.is_interpreting():
             return cast(R, self.function(*args, **kwargs))
-        if self._dispatcher is None and interpreted.are_short((*args, *kwargs.values()), self.most_bytes):
+        if self._dispatcher is None and interpreted.are_short((*args, *kwargs.values())):
             with suppress(interpreted.GivenUp):
                 return cast(R, interpreted.interpret(self.function, args, kwargs))
         return (self._dispatcher or self._built())(*args, **kwargs)
@@ -66,12 +64,6 @@ class Kernel(Generic[P, R]):
 
                 self._dispatcher = cast(Callable[P, R], dispatcher_of(self.function, _compiling, type(self).options))
             return self._dispatcher
-
-
-class Linear(Kernel[P, R]):
-    """A compiled function that takes few steps for each element of its arrays."""
-
-    most_bytes = interpreted.MOST_LINEAR_BYTES
 
 
 class Inlined(Kernel[P, R]):
@@ -101,11 +93,6 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     once, and is called again to go on.
     """
     return Kernel(function)
-
-
-def linear(function: Callable[P, R]) -> Callable[P, R]:
-    """As `compiled`, of a function that takes few steps for each element: longer arrays, too, are interpreted."""
-    return Linear(function)
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:

@@ -18,8 +18,6 @@ NEVER = "STORMPROOF_MACHINE_CODE_ONLY"
 """In the environment: nothing is interpreted, so that all that is called is compiled, and kept."""
 MOST_BYTES = 1 << 17
 """Of the arrays of one call: with so many, one that takes the square of its rows many steps still ends in a second."""
-MOST_LINEAR_BYTES = 1 << 18
-"""Of one that takes few steps for each element: it ends in a twentieth of a second."""
 MOST_S = 0.3
 LOADING_S = 0.5
 """What loading takes, about."""
@@ -62,9 +60,9 @@ def is_interpreting() -> bool:
     return _thread.is_interpreting
 
 
-def are_short(arguments: tuple[Any, ...], most_bytes: int) -> bool:
+def are_short(arguments: tuple[Any, ...]) -> bool:
     """Whether the arguments of a kernel allow to interpret it, and there is time left to."""
-    return allowance.left_s > 0 and _size(arguments) <= most_bytes
+    return allowance.left_s > 0 and _size(arguments) <= MOST_BYTES
 
 
 def interpret(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -107,7 +105,7 @@ def _size(arguments: tuple[Any, ...]) -> int:
         elif hasattr(argument, "nbytes") and argument.dtype.type.__name__ != "void":
             size += argument.nbytes
         elif not isinstance(argument, (int, float, str, type(None))):
-            return MOST_LINEAR_BYTES + 1
+            return MOST_BYTES + 1
     return size
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from harness.compiled import compiled, linear
+from harness.compiled import compiled
 
 Int64 = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -297,7 +297,7 @@ def _past_operation(text: Bytes, at: int, syntax: int, begins: Int64, ends: Int6
     return -1
 
 
-@linear
+@compiled
 def _scan(
     text: Bytes, at: int, row: int, syntax: int, ats: Int64, begins: Int64, ends: Int64, numbers: Int64
 ) -> tuple[int, int]:
@@ -358,7 +358,7 @@ def _holds_operation(text: Bytes, at: int, stop: int, begins: Int64, ends: Int64
     return False
 
 
-@linear
+@compiled
 def _scan_lines(text: Bytes, ats: Int64, begins: Int64, ends: Int64, others: Int64) -> tuple[int, int]:
     found = passed = at = 0
     while at < len(text):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from harness.compiled import compiled, linear
+from harness.compiled import compiled
 from harness.jepsen.scan import (
     _BLANK_OR_COMMA,
     _COLON,
@@ -83,7 +83,7 @@ def plain_transactions(text: Bytes, begin: Int64, end: Int64, syntax: int, *, sh
     return pa.ListArray.from_arrays(pa.array(first, pa.int32()), parts, mask=pa.array(~is_plain))
 
 
-@linear
+@compiled
 def _transactions(
     text: Bytes,
     begin: Int64,

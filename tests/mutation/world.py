@@ -32,7 +32,7 @@ def enter() -> None:
     sys.meta_path.insert(0, _Finder())
     import harness.compiled
 
-    for name in ("compiled", "linear", "inlined", "modular"):
+    for name in ("compiled", "inlined", "modular"):
         setattr(harness.compiled, name, _plain(getattr(harness.compiled, name)))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checkers.kernels.hashing import mixed, place_of
-from harness.compiled import Kernel, compiled, interpreted, linear
+from harness.compiled import Kernel, compiled, interpreted
 
 
 def _total(values: np.ndarray, into: np.ndarray) -> int:
@@ -43,16 +43,6 @@ def test_short_arrays_are_interpreted_and_long_ones_are_not() -> None:
     assert not is_loaded(kernel)
     many = np.ones(interpreted.MOST_BYTES // 8, np.int64)
     assert kernel(many, many.copy()) == len(many)
-    assert is_loaded(kernel)
-
-
-def test_what_takes_few_steps_for_each_element_is_interpreted_on_longer_arrays() -> None:
-    many = np.ones(interpreted.MOST_BYTES // 8, np.int64)
-    kernel = linear(_total)
-    assert kernel(many, many.copy()) == len(many)
-    assert not is_loaded(kernel)
-    more = np.ones(interpreted.MOST_LINEAR_BYTES // 8, np.int64)
-    assert kernel(more, more.copy()) == len(more)
     assert is_loaded(kernel)
 
 

@@ -284,3 +284,32 @@ def test_no_two_test_files_have_one_name() -> None:
     files = [path.name for folder in ("tests", "examples") for path in (ROOT / folder).rglob("test_*.py")]
     assert len(files) > 50
     assert sorted({name for name in files if files.count(name) > 1}) == []
+
+
+def missing_rooms(page: str) -> list[str]:
+    """Folders of the page's tree that are not there: words that end in a slash, beneath the folders they stand under."""
+    tree = page.split("## The rooms")[1].split("```")[1]
+    top, room, missing = "", "", []
+    for line in tree.strip().splitlines():
+        if not line.startswith(" "):
+            top, room = line.split("/")[0], ""
+        elif line[2] != " ":
+            room = line.split("/")[0].strip()
+        for word in re.findall(r"([a-z_]+)/(?!\w)", line):
+            if not any((ROOT / top / within / word).is_dir() for within in (".", "..", room, "environments")):
+                missing.append(f"{top}/{word}")
+    return missing
+
+
+def test_the_rooms_that_the_architecture_shows_are_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert missing_rooms(page) == []
+    assert missing_rooms(page.replace("  notations/ ", "  notation/ ")) == ["harness/notation"]
+
+
+def test_tests_of_units_lie_as_the_packages_do() -> None:
+    folders = [path for path in (ROOT / "tests" / "unit").rglob("*") if path.is_dir() and any(path.glob("test_*.py"))]
+    assert len(folders) > 30
+    own = {"ci", "mutation"}  # of the gate and of the tests' own programs
+    packages = [path.relative_to(ROOT / "tests" / "unit") for path in folders if path.name not in own]
+    assert [str(package) for package in packages if not (ROOT / package).is_dir()] == []

@@ -287,7 +287,7 @@ def test_no_two_test_files_have_one_name() -> None:
 
 
 def missing_rooms(page: str) -> list[str]:
-    """Folders of the page's tree that are not there: words that end in a slash, beneath the folders they stand under."""
+    """Folders of the tree on the page that are not there: words that end in a slash, beneath those they stand under."""
     tree = page.split("## The rooms")[1].split("```")[1]
     top, room, missing = "", "", []
     for line in tree.strip().splitlines():

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from system_under_test.node.assembly import Assembly, Service
-from system_under_test.node.settings import Settings
+from system_under_test.node.settings import Settings, read_config
 from system_under_test.remoting.server import RemotingServer
 from system_under_test.rocketmq import mutants
 from system_under_test.rocketmq.broker.broker import Broker
@@ -35,7 +35,9 @@ from system_under_test.runtime.host import Host
 
 async def nameserver(host: Host, config: Mapping[str, Any]) -> None:
     node = Assembly(host, config, mutants)
-    services: list[Service] = [NameServer(host, NameServerConfig.from_json(node.config), node.parts(NameServerParts))]
+    services: list[Service] = [
+        NameServer(host, read_config(NameServerConfig, node.config), node.parts(NameServerParts))
+    ]
     if Settings(node.config).flag("enableControllerInNamesrv", False):
         services.append(_controller(host, node))
     await node.run(services)
@@ -48,7 +50,7 @@ async def controller(host: Host, config: Mapping[str, Any]) -> None:
 
 async def broker(host: Host, config: Mapping[str, Any]) -> None:
     node = Assembly(host, config, mutants)
-    services: list[Service] = [Broker(host, BrokerConfig.from_json(node.config), node.parts(BrokerParts))]
+    services: list[Service] = [Broker(host, read_config(BrokerConfig, node.config), node.parts(BrokerParts))]
     if Settings(node.config).flag("enableProxy", False):
         services.append(_proxy(host, node))
     await node.run(services)
@@ -76,8 +78,8 @@ class ControllerService:
 
 
 def _controller(host: Host, node: Assembly) -> ControllerService:
-    return ControllerService(host, ControllerConfig.from_json(node.config), node.parts(ControllerParts))
+    return ControllerService(host, read_config(ControllerConfig, node.config), node.parts(ControllerParts))
 
 
 def _proxy(host: Host, node: Assembly) -> Proxy:
-    return Proxy(host, ProxyConfig.from_json(node.config), node.parts(ProxyParts))
+    return Proxy(host, read_config(ProxyConfig, node.config), node.parts(ProxyParts))

@@ -7,19 +7,19 @@ count for nothing, and a heartbeat between registrations is a request that they 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any
+
+from system_under_test.node.settings import Settings, setting
 
 
 class Version(IntEnum):
     V4 = 4
     V5 = 5
 
-    @classmethod
-    def of(cls, config: Mapping[str, Any]) -> Version:
-        """By the setting `behavesAsVersion`. Raises ValueError."""
-        value = config.get("behavesAsVersion", cls.V5.value)
-        if type(value) is not int or value not in (4, 5):
-            raise ValueError(f"behavesAsVersion: expected 4 or 5, got {value!r}")
-        return cls(value)
+
+@setting
+def behaves_as(settings: Settings, name: str) -> Version:
+    value = settings.config.get(name, Version.V5.value)
+    if type(value) is not int or value not in (4, 5):
+        raise ValueError(f"{name}: expected 4 or 5, got {value!r}")
+    return Version(value)

@@ -14,27 +14,48 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from system_under_test.node.settings import Settings, flag, integer, seconds, setting
 from system_under_test.runtime.host import DiskFull, Host
 
+HOURS = 24
 HOUR_NS = 3_600_000_000_000
+
+
+@setting
+def _kept_s(settings: Settings, name: str) -> float:
+    kept_hours = settings.integer("fileReservedTime", 72)
+    return settings.seconds_from_ms(name, kept_hours * 3_600_000, minimum_ms=0)
+
+
+@setting
+def _hours(settings: Settings, name: str) -> frozenset[int]:
+    hours = settings.text(name, "04")
+    if not all(hour.isascii() and hour.isdigit() and int(hour) < HOURS for hour in hours.split(";")):
+        raise ValueError(f"{name}: expected hours of the day, 00 to 23, with semicolons between, got {hours!r}")
+    return frozenset(int(hour) for hour in hours.split(";"))
+
+
+@setting
+def _share(settings: Settings, name: str, default: int, *, minimum: int, maximum: int) -> float:
+    return settings.integer(name, default, minimum=minimum, maximum=maximum) / 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleaningRules:
     """When which files are deleted."""
 
-    interval_s: float = 10.0
+    interval_s: float = seconds("cleanResourceInterval", 10_000)
     """So often the cleaner looks."""
-    kept_s: float = 72 * 3600.0
+    kept_s: float = _kept_s("fileReservedTimeMillis")
     """For so long a file is kept once it is full."""
-    hours: frozenset[int] = frozenset({4})
+    hours: frozenset[int] = _hours("deleteWhen")
     """Of the day, UTC, in which expired files are deleted."""
-    full_share: float = 0.75
+    full_share: float = _share("diskMaxUsedSpaceRatio", 75, minimum=10, maximum=95)
     """Share of the disk in use beyond which expired files are deleted in any hour."""
-    forced_share: float = 0.85
+    forced_share: float = _share("diskSpaceCleanForciblyRatio", 85, minimum=30, maximum=99)
     """Beyond which files are deleted whatever their age, where `is_forced`."""
-    is_forced: bool = True
-    files_at_once: int = 10
+    is_forced: bool = flag("cleanFileForciblyEnable", True)
+    files_at_once: int = integer("deleteFileBatchMax", 10, minimum=1)
     """At most, each time the cleaner looks."""
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from system_under_test.node.settings import read_config
 from system_under_test.raft import membership
 from system_under_test.raft import message as raft
 from system_under_test.remoting.codes import RequestCode
@@ -319,8 +320,9 @@ def _plain(
     return Codec(name=name, decode=decode, refuses=(refuses,), samples=tuple((s,) for s in samples), exact=exact)
 
 
-CONFIG = ControllerConfig.from_json(
-    {"controllerDLegerPeers": "c1-c1:9879", "controllerDLegerSelfId": "c1", "enableControllerInNamesrv": True}
+CONFIG = read_config(
+    ControllerConfig,
+    {"controllerDLegerPeers": "c1-c1:9879", "controllerDLegerSelfId": "c1", "enableControllerInNamesrv": True},
 )
 _TOPICS = json_body(
     {

@@ -49,7 +49,7 @@ class Broker:
         self.ha = HAService(host, config)
         context = BrokerContext(host=host, store=self.store, config=config, tables=self.tables, ha=self.ha)
         answered: Callable[[Mapping[str, str]], bool] = contented
-        if config.role is None:
+        if config.controller_mode:
             self.roles: Roles = ReplicasManager(
                 context, parts, self.ha, address=self._address, on_role=self._role_taken
             )

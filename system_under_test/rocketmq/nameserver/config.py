@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from system_under_test.node.settings import Settings
-from system_under_test.rocketmq.version import Version
+from system_under_test.node.settings import port, seconds
+from system_under_test.rocketmq.version import Version, behaves_as
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameServerConfig:
-    listen_port: int = 9876
-    scan_interval_s: float = 5.0
+    listen_port: int = port("listenPort", 9876)
+    scan_interval_s: float = seconds("scanNotActiveBrokerInterval", 5_000)
     """How often expired brokers are looked for."""
-    broker_expiry_s: float = 120.0
+    broker_expiry_s: float = seconds("brokerChannelExpiredTime", 120_000)
     """How long a broker stays without registering again, unless it asked for a time of its own."""
-    version: Version = Version.V5
-
-    @classmethod
-    def from_json(cls, config: Mapping[str, Any]) -> NameServerConfig:
-        settings = Settings(config)
-        return cls(
-            listen_port=settings.port("listenPort", 9876),
-            scan_interval_s=settings.seconds_from_ms("scanNotActiveBrokerInterval", 5_000),
-            broker_expiry_s=settings.seconds_from_ms("brokerChannelExpiredTime", 120_000),
-            version=Version.of(config),
-        )
+    version: Version = behaves_as("behavesAsVersion")

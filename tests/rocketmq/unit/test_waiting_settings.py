@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from system_under_test.node.settings import read_config
 from system_under_test.rocketmq.broker.config import BrokerConfig, TransactionSettings
 from system_under_test.rocketmq.broker.delayed.delay_levels import DelayDelivery, DelaySettings
 from system_under_test.rocketmq.broker.delayed.timer_messages import TimerSettings
@@ -12,13 +13,14 @@ NEEDED = {"controllerAddr": "c1:9878"}
 
 
 def test_they_have_rocketmqs_names_and_defaults():
-    config = BrokerConfig.from_json(NEEDED)
+    config = read_config(BrokerConfig, NEEDED)
     assert (config.delays, config.timer, config.transactions) == (
         DelaySettings(),
         TimerSettings(),
         TransactionSettings(),
     )
-    config = BrokerConfig.from_json(
+    config = read_config(
+        BrokerConfig,
         {
             **NEEDED,
             "messageDelayLevel": "2s 1m",
@@ -31,7 +33,7 @@ def test_they_have_rocketmqs_names_and_defaults():
             "transactionCheckInterval": 2_500,
             "transactionCheckMax": 3,
             "rejectTransactionMessage": True,
-        }
+        },
     )
     assert config.delays.levels.delays_ms == (2_000, 60_000)
     assert (config.delays.delivery, config.delays.pending) == (DelayDelivery.ASYNC, 5)
@@ -56,4 +58,4 @@ def test_they_have_rocketmqs_names_and_defaults():
 )
 def test_a_wrong_one_is_named(config, words):
     with pytest.raises(ValueError, match=words):
-        BrokerConfig.from_json({**NEEDED, **config})
+        read_config(BrokerConfig, {**NEEDED, **config})

@@ -6,10 +6,11 @@ and queue in two properties; what comes out is the same message without DELAY.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from system_under_test.node.settings import Settings, integer, setting
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.topic import SCHEDULE_TOPIC
@@ -68,11 +69,31 @@ class DelayLevels:
         return self.delays_ms[level - 1]
 
 
+@setting
+def _levels(settings: Settings, name: str) -> DelayLevels:
+    try:
+        return DelayLevels.parse(settings.text(name, DEFAULT_LEVELS))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+@setting
+def _delivery(settings: Settings, name: str) -> DelayDelivery:
+    """RocketMQ has a flag for the third mode alone; the first one is that of its early versions."""
+    is_asynchronous = settings.flag("enableScheduleAsyncDeliver", False)
+    value = settings.text(name, "ASYNC" if is_asynchronous else "LEVEL")
+    if value not in DelayDelivery.__members__:
+        raise ValueError(f"{name}: expected one of {', '.join(DelayDelivery.__members__)}, got {value!r}")
+    if is_asynchronous and value != "ASYNC":
+        raise ValueError(f"{name}: expected ASYNC with enableScheduleAsyncDeliver, got {value}")
+    return DelayDelivery[value]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DelaySettings:
-    levels: DelayLevels = field(default_factory=lambda: DelayLevels.parse(DEFAULT_LEVELS))
-    delivery: DelayDelivery = DelayDelivery.LEVEL
-    pending: int = 2000
+    levels: DelayLevels = _levels("messageDelayLevel")
+    delivery: DelayDelivery = _delivery("scheduleDeliveryMode")
+    pending: int = integer("scheduleAsyncDeliverMaxPendingLimit", 2000, minimum=1)
     """So many messages of one level are delivered at once, at most, where delivery is asynchronous."""
 
 

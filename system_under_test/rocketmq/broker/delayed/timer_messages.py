@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from system_under_test.node.settings import Settings, flag, integer, setting
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.delayed.delay_levels import REAL_QUEUE, REAL_TOPIC
@@ -34,15 +35,26 @@ DELETES: Final = "TIMER_DEL_UNIQKEY"
 _MOST_DIGITS: Final = 18
 
 
+def _slots(settings: Settings, name: str = "timerWheelSlots") -> int:
+    """RocketMQ's wheel has slots for fourteen days whatever their width; this setting is the number of them."""
+    return settings.integer(name, 14 * 86_400, minimum=8, maximum=10**9)
+
+
+@setting
+def _window_slots(settings: Settings, name: str) -> int:
+    most = _slots(settings) // 4
+    return settings.integer(name, min(2 * 86_400, most), minimum=2, maximum=most)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimerSettings:
-    enabled: bool = True
-    precision_ms: int = 1000
-    max_delay_s: int = 3 * 86_400
-    window_slots: int = 2 * 86_400
+    enabled: bool = flag("timerWheelEnable", True)
+    precision_ms: int = integer("timerPrecisionMs", 1000, minimum=1, maximum=60_000)
+    max_delay_s: int = integer("timerMaxDelaySec", 3 * 86_400, maximum=10**9)
+    window_slots: int = _window_slots("timerRollWindowSlot")
     """What is due later is written to the topic once more before that."""
-    slots: int = 2 * 7 * 86_400
-    log_file_bytes: int = 100 * 1024 * 1024
+    slots: int = setting(_slots)("timerWheelSlots")
+    log_file_bytes: int = integer("mappedFileSizeTimerLog", 100 * 1024**2, minimum=52)
 
 
 def is_timed(message: NewMessage) -> bool:

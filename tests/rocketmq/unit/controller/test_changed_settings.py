@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from system_under_test.node.settings import read_config
 from system_under_test.rocketmq.controller.changed_settings import ChangedSettings
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.rocketmq.controller.protocol import MalformedRequest
@@ -15,8 +16,8 @@ from system_under_test.runtime.real_disk import RealDisk
 from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.record_file import framed
 
-CONFIGURED = ControllerConfig.from_json(
-    {"controllerDLegerPeers": "n0-a:1", "controllerDLegerSelfId": "n0", "controllerPort": 9878}
+CONFIGURED = read_config(
+    ControllerConfig, {"controllerDLegerPeers": "n0-a:1", "controllerDLegerSelfId": "n0", "controllerPort": 9878}
 )
 
 

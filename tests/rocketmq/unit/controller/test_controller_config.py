@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 
+from system_under_test.node.settings import read_config
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.controller.config import ControllerConfig
@@ -15,7 +16,8 @@ PEERS = "n0-127.0.0.1:9877;n1-127.0.0.1:9878;n2-127.0.0.1:9879"
 
 
 def test_the_seeds_example_is_understood():
-    config = ControllerConfig.from_json(
+    config = read_config(
+        ControllerConfig,
         {
             "controllerDLegerGroup": "group1",
             "controllerDLegerPeers": PEERS,
@@ -23,7 +25,7 @@ def test_the_seeds_example_is_understood():
             "controllerStorePath": "DledgerController",
             "enableElectUncleanMaster": True,
             "notifyBrokerRoleChanged": False,
-        }
+        },
     )
     assert config.raft().members == {"n0": "127.0.0.1:9877", "n1": "127.0.0.1:9878", "n2": "127.0.0.1:9879"}
     assert config.raft_port == 9877
@@ -48,10 +50,10 @@ def test_the_seeds_example_is_understood():
 )
 def test_a_wrong_setting_is_named(wrong, named):
     with pytest.raises(ValueError, match=named):
-        ControllerConfig.from_json({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0", **wrong})
+        read_config(ControllerConfig, {"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0", **wrong})
 
 
-CONFIG = ControllerConfig.from_json({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0"})
+CONFIG = read_config(ControllerConfig, {"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0"})
 
 
 @pytest.mark.parametrize(
@@ -107,5 +109,5 @@ def test_every_setting_that_is_read_is_shown():
             self.names.add(name)
             return super().get(name, default)
 
-    ControllerConfig.from_json(Asked({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0"}))
+    read_config(ControllerConfig, Asked({"controllerDLegerPeers": PEERS, "controllerDLegerSelfId": "n0"}))
     assert set(CONFIG.public()) == Asked.names

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
+
 import pytest
 
-from system_under_test.node.settings import Settings, WatchedConfig
+from system_under_test.node.settings import (
+    Settings,
+    WatchedConfig,
+    choice,
+    fields_by_setting,
+    integer,
+    nested,
+    read_config,
+    setting,
+)
 from system_under_test.rocketmq.nameserver.config import NameServerConfig
 
 
 def test_settings_have_the_seeds_names_and_defaults():
-    assert NameServerConfig.from_json({}) == NameServerConfig()
-    config = NameServerConfig.from_json({"listenPort": 1, "scanNotActiveBrokerInterval": 250})
+    assert read_config(NameServerConfig, {}) == NameServerConfig()
+    config = read_config(NameServerConfig, {"listenPort": 1, "scanNotActiveBrokerInterval": 250})
     assert (config.listen_port, config.scan_interval_s, config.broker_expiry_s) == (1, 0.25, 120.0)
 
 
@@ -25,7 +37,7 @@ def test_settings_have_the_seeds_names_and_defaults():
 )
 def test_a_wrong_setting_is_named(config, words):
     with pytest.raises(ValueError, match=words):
-        NameServerConfig.from_json(config)
+        read_config(NameServerConfig, config)
 
 
 def test_text_and_flags_are_checked():
@@ -40,12 +52,46 @@ def test_text_and_flags_are_checked():
 
 def test_a_setting_that_no_program_reads_is_refused_with_the_likely_one_named():
     config = WatchedConfig({"listenPort": 1, "scanNotActiveBrokerIntervall": 5})
-    NameServerConfig.from_json(config)
+    read_config(NameServerConfig, config)
     with pytest.raises(ValueError, match=r"Intervall: there is no such setting; did you mean scanNotActiveBroker"):
         config.refuse_unknown()
 
 
 def test_settings_that_were_asked_for_are_accepted():
     config = WatchedConfig({"listenPort": 1})
-    NameServerConfig.from_json(config)
+    read_config(NameServerConfig, config)
     config.refuse_unknown()
+
+
+class Pace(Enum):
+    SLOW = "slow"
+    FAST = "fast"
+
+
+@setting
+def _twice(settings: Settings, name: str, default: int) -> int:
+    return 2 * settings.integer(name, default)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    pace: Pace = choice("enginePace", Pace.FAST)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Car:
+    wheels: int = integer("wheels", 4, minimum=1)
+    pedals: int = _twice("pedalPairs", 1)
+    engine: Engine = nested(Engine)
+
+
+def test_a_dataclass_is_read_by_the_declarations_of_its_fields():
+    assert read_config(Car, {}) == Car() == Car(wheels=4, pedals=2, engine=Engine(pace=Pace.FAST))
+    read = read_config(Car, {"wheels": 3, "pedalPairs": 5, "enginePace": "slow"})
+    assert read == Car(wheels=3, pedals=10, engine=Engine(pace=Pace.SLOW))
+    assert fields_by_setting(Car) == {"wheels": "wheels", "pedalPairs": "pedals"}
+
+
+def test_a_wrong_setting_of_a_nested_dataclass_is_named():
+    with pytest.raises(ValueError, match="enginePace: expected slow or fast, got 'warp'"):
+        read_config(Car, {"enginePace": "warp"})

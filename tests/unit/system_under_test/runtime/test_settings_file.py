@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from system_under_test.node.settings import read_config
 from system_under_test.rocketmq.controller.config import ControllerConfig
 from system_under_test.runtime.settings_file import settings_of
 
@@ -31,7 +32,7 @@ def test_what_is_no_properties_is_told(text):
 
 
 def test_controllers_are_configured_as_in_rocketmqs_files_with_one_port_for_all_that_is_asked_of_them():
-    config = ControllerConfig.from_json(settings_of(CONTROLLER))
+    config = read_config(ControllerConfig, settings_of(CONTROLLER))
     assert config.self_id == "n0"
     assert config.group == "group1"
     assert config.raft_port == 9877

@@ -700,7 +700,10 @@ OTHERS = (
     Concern(modules=("system_under_test/storage/lookups.py",), tests=("rocketmq/scenarios/test_queries.py",)),
     Concern(
         modules=("system_under_test/storage/epoch_file.py",),
-        tests=("rocketmq/scenarios/test_epoch_truncation.py", "rocketmq/unit/broker/test_epochs_without_bytes.py"),
+        tests=(
+            "rocketmq/scenarios/test_epoch_truncation.py",
+            "unit/system_under_test/storage/test_epochs_without_bytes.py",
+        ),
         definitions=("test_truncation_point.py",),
     ),
     Concern(

@@ -24,9 +24,9 @@ for nothing else.
 
 It does not establish that nodes report the truth, that writes survive where nothing was confirmed, or progress.
 
-Mutants it kills: ignore-demotion (fenced-write), silent-unclean (unclean-election), truncate-by-epoch-only
-(diverging-logs), vote-not-durable (two-leaders, epoch-back), flush-lie, ack-before-append, shrink-first and
-dispatch-to-max (confirmed-lost, rewritten-log).
+Mutants it kills: no-epoch-bump (two-masters), ignore-demotion (fenced-write), silent-unclean (unclean-election),
+truncate-by-epoch-only (diverging-logs), vote-not-durable (two-leaders, epoch-back), flush-lie, ack-before-append,
+shrink-first and dispatch-to-max (confirmed-lost, rewritten-log).
 """
 
 from __future__ import annotations

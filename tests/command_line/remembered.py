@@ -38,7 +38,9 @@ def remembered(operations: Sequence[PairedOperation]) -> Iterator[Anomaly]:
     written = next((one for one in operations if one.f == "write" and one.is_ok), None)
     for read in operations:
         if written and read.f == "read" and read.is_ok and read.value["value"] is None and written.precedes(read):
-            yield finding("forgotten", written, read, because="it was written before")
+            yield finding(
+                "forgotten", written, read, because=f"{read.key} had been written as {written.value['value']}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

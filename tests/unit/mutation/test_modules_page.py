@@ -33,7 +33,7 @@ def test_a_module_without_tests_is_named() -> None:
     [
         (
             "checkers.transactions.orders.incremental_topological_order",
-            "properties/test_moving_orders.py",
+            "properties/test_topological_order.py",
         ),
         ("harness.record.history.pairing", "properties/test_history_properties.py"),  # by way of its package
         ("harness.lifetime.owner", "unit/harness/lifetime/test_owner_and_scratch.py"),  # in the text of a program

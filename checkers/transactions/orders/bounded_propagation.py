@@ -1,12 +1,13 @@
 """What short paths force, and whether that contradicts itself: most violations show there, before any clock is made.
 
-From each transaction a few events are looked at, the nearest by edges, backwards and forwards; the rules of
-`propagation` are applied to what is met there. Edges found so shorten paths for the next pass. In realtime order, which
-has too many paths, of the writers that ended before a read began the one that began last is met, and of those that
-began after what was read had ended the one that ended first.
+The search from each transaction visits only a few events, those nearest to it along edges, backwards and forwards, and
+applies the rules of `propagation` to them. The edges that it finds shorten paths for the next pass. Realtime order has
+too many paths to follow. There a read meets two other writers of its key: of those that ended before the read began,
+the one that began last; and of those that began after the writer of the version read had ended, the one that ended
+first.
 
-Sound always, and never complete: an event that is further away forces nothing. Time and memory are proportional to the
-history, however many sessions are busy.
+This is always sound and never complete: an event that is further away forces nothing. Time and memory are proportional
+to the history, however many sessions are busy.
 """
 
 from __future__ import annotations
@@ -37,26 +38,26 @@ from harness.compiled import compiled, inlined
 
 PASSES = 4
 MAX_NEIGHBOURS = 48
-"""So many events are met from each transaction, either way."""
+"""The most events that are visited from each transaction in each direction."""
 
 FIRST_WRITES = 1 << 20
-"""So many edges at most say that who read an initial version precedes each writer of the key: of the keys with the
-fewest."""
+"""The most edges that put readers of an initial version before each writer of the key. Keys that need fewest of them
+come first."""
 
 ONE_ORDER = int(OrderKind.TOTAL)
 
 
 class _Graph(NamedTuple):
     first: Int64
-    """int64[events + 1]: events behind e are after[first[e]:first[e + 1]];"""
+    """int64[events + 1]: events behind e are after[first[e]:first[e + 1]]."""
     after: Int32
     before_first: Int64
-    """and those before it likewise."""
+    """int64[events + 1]: events before e are before[before_first[e]:before_first[e + 1]]."""
     before: Int32
 
 
 def forced_by_short_paths(events: Events, orders: OrderKind) -> Saturated:
-    """Without clocks. It ends at the first pass whose edges make a cycle, or when searches are over."""
+    """The edges that short paths force, without clocks. The passes end when edges make a cycle or searches are over."""
     no_clocks = Clocks(
         np.full((1, 1), NOTHING, dtype=np.int32), np.zeros(1, dtype=np.bool_), events.chain, events.place
     )
@@ -82,9 +83,9 @@ def _nothing() -> Int32:
 
 
 def _new(rows: Int32, edges: Edges, size: int) -> Edges:
-    """Edges out of rows (source, target, because, key, reader, writer), once each and only those not known."""
+    """The edges of rows (source, target, because, key, reader, writer) that are not known yet, each of them once."""
     pairs, once = np.unique(rows[0].astype(np.int64) * size + rows[1], return_index=True)
-    # Not by `isin`, which hashes both: that takes ten times as long.
+    # `isin` would hash both, which takes ten times as long.
     there = np.append(np.sort(edges.source.astype(np.int64) * size + edges.target), NEVER)
     once = np.sort(once[there[np.searchsorted(there, pairs)] != pairs])
     return edges_of(rows[:, once])
@@ -152,8 +153,8 @@ def _overwritten(reader: Int32, other: Int32, key: Int32, writer: Int32, width: 
 def _met_in_realtime(
     start: Int64, end: Int64, reader: Int32, key: Int32, writer: Int32, writers_first: Int64, writers: Int32
 ) -> tuple[Int32, Int32]:
-    """Of each read another writer of its key that ended before it, and one that began after what was read had ended;
-    NO_INDEX where there is none."""
+    """For each read another writer of its key that ended before the read, and one that began after the writer of the
+    version read had ended; NO_INDEX where there is none."""
     earlier = np.full(len(reader), NO_INDEX, dtype=np.int32)
     later = np.full(len(reader), NO_INDEX, dtype=np.int32)
     by_end = writers.copy()
@@ -186,7 +187,7 @@ def _met_in_realtime(
 
 @compiled
 def _forced(graph: _Graph, accesses: Accesses, orders: int, width: int) -> Int32:
-    """Rows (source, target, because, key, reader, writer), some of them more than once."""
+    """The edges as rows (source, target, because, key, reader, writer), some of them more than once."""
     transactions = len(accesses.read_first) - 1
     seen = np.full(transactions * width, -1, dtype=np.int32)
     met = np.empty(MAX_NEIGHBOURS, dtype=np.int32)
@@ -215,7 +216,7 @@ def _forced(graph: _Graph, accesses: Accesses, orders: int, width: int) -> Int32
 
 @inlined
 def _nearest(first: Int64, targets: Int32, seen: Int32, met: Int32, start: int, stamp: int) -> int:
-    """The nearest events of transactions, itself first; how many."""
+    """Writes the nearest events of transactions to `met`, `start` first, and returns how many they are."""
     met[0], count, at = start, 1, 0
     seen[start] = stamp
     while at < count and count < len(met):
@@ -240,7 +241,7 @@ def _writes(accesses: Accesses, t: int, key: int) -> bool:
 
 @inlined
 def _overwritten_by(accesses: Accesses, found: Forced, orders: int, width: int, t: int, u: int) -> None:
-    """u, which precedes t, wrote keys that t read from others."""
+    """The rules for u, which precedes t and wrote keys that t read from others."""
     for j in range(accesses.read_first[t], accesses.read_first[t + 1]):
         w, key = accesses.read_writer[j], accesses.read_key[j]
         is_other = u != w and u != t
@@ -254,7 +255,7 @@ def _overwritten_by(accesses: Accesses, found: Forced, orders: int, width: int, 
 
 @inlined
 def _follows(accesses: Accesses, found: Forced, width: int, t: int, u: int, version: int) -> None:
-    """t, which wrote the version, began before u committed, which wrote the same key."""
+    """The rules for u, which wrote the same key as t and committed after t, the writer of the version, began."""
     key = accesses.write_key[version]
     if width > 1:
         note_exclusive(found, width, key, t, u)

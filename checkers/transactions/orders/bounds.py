@@ -1,7 +1,7 @@
-"""What a decision may cost, so that the same history gets the same answer everywhere: bounds of work, none of time.
+"""How much work a decision may take. Work is bounded, not time, so the same history gets the same answer everywhere.
 
-A model that nobody demanded, of a history that breaks what was demanded, says only how much of the promise is left.
-That is worth less, so it is left open sooner.
+Where a history breaks the demanded model, decisions about other models only say how much of the promise is left. They
+are worth less, so they are given up sooner.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
     steps: int
-    """So many events are looked at for each that there is, where an order is rearranged at length."""
+    """How many events a long rearrangement of an order may look at for each event that there is."""
     cells: int
-    """Numbers in all clocks together: 4 bytes each. Where they are too few for all chains, what is forced through the
-    others is not found."""
+    """The most entries in all clocks together, of 4 bytes each. If they do not suffice for all chains, what is forced
+    through the remaining ones is not found."""
     orders: int
-    """So often an order is tried."""
+    """How many times an order is tried."""
     transactions: int
-    """Components with more are left open,"""
+    """A component with more transactions is left open."""
     choices: int
-    """and so are those with more orders of two writers to choose."""
+    """A component is left open, too, if it has more choices between two orders of writers."""
 
 
 DEMANDED = Bounds(steps=2_000, cells=1 << 27, orders=64, transactions=10_000, choices=50_000)
 BESIDE = Bounds(steps=200, cells=1 << 24, orders=16, transactions=2_000, choices=5_000)
-"""Of what nobody demanded, where the demanded model is broken."""
+"""The bounds for models that nobody demanded, where the demanded one is broken."""

@@ -1,4 +1,4 @@
-"""Upon which other writers of its key each read, and each write, may force an order."""
+"""The other writers of its key that each read, and each write, may force an order upon."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from harness.compiled import compiled
 
 
 class Candidates(NamedTuple):
-    """Of each read, and of each write, the other writers of its key that it may force something upon are
-    writers[low:high] of `Accesses`: all others come before or after anyhow, or are too far away. Sweeps narrow them
-    down."""
+    """For each read and each write, writers[low:high] of `Accesses` are the writers of its key that it may force an
+    order upon. All others come before or after it anyway, or are too far away. Sweeps narrow these ranges down."""
 
     read_low: Int64
     read_high: Int64
@@ -54,7 +53,7 @@ def candidates(events: Events) -> Candidates:
 
 @compiled
 def _running_latest(writers_first: Int64, settled: Int64) -> Int64:
-    """Of each key's writers, when the last of them and those before was settled."""
+    """For each writer, when it and all writers of its key before it were settled."""
     latest = settled.copy()
     for k in range(len(writers_first) - 1):
         for i in range(writers_first[k] + 1, writers_first[k + 1]):
@@ -66,7 +65,8 @@ def _running_latest(writers_first: Int64, settled: Int64) -> Int64:
 def _overlapping(
     writers_first: Int64, start: Int64, latest: Int64, key: Int32, begun: Int64, settled: Int64
 ) -> tuple[Int64, Int64]:
-    """Writers of each key that neither all were settled before it begun, nor began after it was settled."""
+    """The range of each key's writers, without those at either end that were all settled before it began or that began
+    after it was settled."""
     low = np.empty(len(key), dtype=np.int64)
     high = np.empty(len(key), dtype=np.int64)
     for i in range(len(key)):
@@ -80,7 +80,7 @@ def _overlapping(
 def _nearest(
     writers_first: Int64, writers: Int32, key: Int32, since: Int32, until: Int32, reach: int
 ) -> tuple[Int64, Int64]:
-    """Writers of each key from `reach` before the earlier to `reach` behind the later of two transactions."""
+    """The writers of each key from `reach` before the earlier of two transactions to `reach` behind the later one."""
     low = np.empty(len(key), dtype=np.int64)
     high = np.empty(len(key), dtype=np.int64)
     for i in range(len(key)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from checkers.transactions.orders.subproblem import Refutation
 
 CONFLICTS = 200_000
-"""The solver gives up at so many."""
+"""The number of conflicts at which the solver gives up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,9 +17,9 @@ class Clause:
     labels: tuple[int, ...]
     refutation: Refutation
     cycles: int
-    """In the refutation."""
+    """How many cycles the refutation has."""
 
 
 def literal(label: int) -> int:
-    """Of an alternative, for the solver: the negative of its choice's number for the first one."""
+    """The solver's literal for an alternative: the number of its choice, negative for the first alternative."""
     return label // 2 + 1 if label & 1 else -(label // 2 + 1)

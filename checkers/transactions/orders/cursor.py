@@ -1,7 +1,7 @@
 """Cursor stability: no version comes between the one that a transaction read and the one that it then wrote.
 
-That is what serializability demands of reads of keys that the transaction writes. All other reads only come behind
-what they read: as if each were of a key of its own, that no other transaction writes.
+For keys that a transaction both reads and writes this is what serializability demands. All other reads only have to
+come behind the write that they read from, as if each were of a key of its own that no other transaction writes.
 
 Source: Adya (1999), PL-CS: G1 and G-cursor.
 """
@@ -21,8 +21,8 @@ from harness.compiled import compiled
 
 
 def cursor_stability_decided(committed: Committed, bounds: Bounds = DEMANDED) -> Decision:
-    """The order of a decision is one of transactions; between a version that was read and the reader's own there is no
-    other, but other reads may be of earlier versions."""
+    """The decision, whose order is one of transactions. In it no version comes between the one that a transaction read
+    and the one that it wrote; other reads may be of earlier versions."""
     updates = _updates(committed.first, committed.key, committed.writer)
     plain = np.flatnonzero((committed.writer > INITIAL) & ~updates)
     keys = int(committed.key.max(initial=-1)) + 1
@@ -34,7 +34,7 @@ def cursor_stability_decided(committed: Committed, bounds: Bounds = DEMANDED) ->
 
 @compiled
 def _updates(first: Int64, key: Int32, writer: Int32) -> Bool:
-    """Reads of keys that their transaction writes."""
+    """Which reads are of keys that their transaction writes."""
     found = np.zeros(len(key), dtype=np.bool_)
     for t in range(len(first) - 1):
         for i in range(first[t], first[t + 1]):
@@ -46,8 +46,8 @@ def _updates(first: Int64, key: Int32, writer: Int32) -> Bool:
 
 
 def _loosened(committed: Committed, updates: Bool, plain: Int64, keys: int) -> Committed:
-    """Plain reads are of keys of their own, from `keys` on, which their writers write; those of initial versions are
-    left out."""
+    """The history in which each plain read has a key of its own, numbered from `keys` on, which its writer writes.
+    Plain reads of initial versions are left out."""
     transaction = committed.transaction
     kept = np.flatnonzero(updates | (committed.writer == WRITES))
     own = np.arange(keys, keys + len(plain), dtype=np.int32)
@@ -66,7 +66,7 @@ def _loosened(committed: Committed, updates: Bool, plain: Int64, keys: int) -> C
 
 
 def _with_keys(proof: Proof, keys: int, named: Int32) -> Proof:
-    """The proof with the keys that reads are really of."""
+    """The proof with the keys that were really read."""
     steps = tuple(_with_key(step, keys, named) for step in proof.steps)
     cases = proof.cases and (_with_keys(proof.cases[0], keys, named), _with_keys(proof.cases[1], keys, named))
     return replace(proof, steps=steps, cases=cases)

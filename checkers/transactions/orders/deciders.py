@@ -1,7 +1,7 @@
 """Which decider answers for which model, and in what order they are asked.
 
-The demanded model is decided first. If it is kept, so are all that it implies; if not, the strongest of those that are
-still open is next, until nothing is open that can be decided. Anomalies that were found before have ruled some out
+The demanded model is decided first. If it is kept, so are all that it implies. If not, the strongest model that is
+still open is next, until none is open that can be decided. Anomalies that were found before have ruled out some models
 already.
 """
 
@@ -26,13 +26,13 @@ from checkers.transactions.orders.total_order import decided
 from checkers.transactions.orders.weak.levels import LEVELS, explaining_order, weak_levels
 
 COSTLY_TRANSACTIONS = 200_000
-"""Of longer histories only weak levels are decided beside what was demanded."""
+"""Of histories with more transactions only weak levels are decided besides the demanded model."""
 
 OF_WRITES = {
     ConsistencyModel.READ_UNCOMMITTED: "PL-2",
     ConsistencyModel.STRONG_SESSION_READ_UNCOMMITTED: "strong-session-PL-2",
 }
-"""Reads show these nothing but the order of versions: what the level demands of a history without reads."""
+"""Levels that demand nothing of reads beyond the order of versions: they are decided on the history without reads."""
 
 SERIALIZABLE_OF_ITEMS = (ConsistencyModel.REPEATABLE_READ,)
 
@@ -70,13 +70,14 @@ def _is_cheap(model: ConsistencyModel, committed: Committed) -> bool:
 
 
 def _weak(committed: Committed, models: Sequence[ConsistencyModel]) -> Mapping[ConsistencyModel, Decision]:
-    """All of them at once, for they share most of the work."""
+    """The decisions on all of these levels at once, because they share most of the work."""
     decisions = weak_levels(committed, [model.value for model in models])
     return {model: decisions[model.value] for model in models}
 
 
 def answer(committed: Committed, model: ConsistencyModel, bounds: Bounds = DEMANDED) -> Decision:
-    """The decision on one model. Where it is VALID it has an order if the model has one of transactions or events."""
+    """The decision on one model. If it is VALID, and the model orders transactions or events, it comes with an
+    order."""
     if model in OF_WRITES:
         if not len(committed.version_edges):
             return Decision(verdict=Verdict.VALID)
@@ -91,7 +92,7 @@ def answer(committed: Committed, model: ConsistencyModel, bounds: Bounds = DEMAN
 
 
 def ordered(committed: Committed, model: ConsistencyModel) -> Decision:
-    """The decision on one model, VALID with an order."""
+    """The decision on one model; if it is VALID, with an order."""
     decision = answer(committed, model)
     if decision.verdict is not Verdict.VALID or decision.order is not None:
         return decision
@@ -101,7 +102,7 @@ def ordered(committed: Committed, model: ConsistencyModel) -> Decision:
 
 
 def _written(committed: Committed) -> Committed:
-    """The same without reads."""
+    """The same history without reads."""
     writes = committed.writer == WRITES
     before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(writes)))
     return replace(committed, first=before[committed.first], key=committed.key[writes], writer=committed.writer[writes])

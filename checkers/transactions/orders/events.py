@@ -1,11 +1,12 @@
-"""The events of a history and what of their order is known from the start: a graph that every decision begins with.
+"""The events of a history, and the part of their order that is known from the start: the graph that decisions begin
+with.
 
-At serializability each transaction is one event, at snapshot isolation two: its begin `2 * t` and its commit
-`2 * t + 1`. Realtime order adds moments, which are events as well: whatever ended before one precedes what began
-after it, so a few edges a transaction say what would take one for each pair. INITIAL precedes everything and has no
+For serializability each transaction is one event; for snapshot isolation it is two, its begin `2 * t` and its commit
+`2 * t + 1`. Realtime order adds moments, which are events as well: all that ended before a moment precedes all that
+began after it. So a few edges for each transaction replace one for each pair. INITIAL precedes everything and has no
 edges.
 
-Events are put on chains, along each of which order is known: so what precedes an event is one number a chain.
+Events are put on chains. The order along a chain is known, so one number for each chain says what precedes an event.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from checkers.transactions.history.committed import INITIAL, NEVER, WRITES, Comm
 from harness.compiled import compiled
 
 CANDIDATES = 1 << 28
-"""So many pairs of a read and another writer of its key are looked at in a sweep, those nearest to each other."""
+"""The most pairs of a read and another writer of its key that a sweep looks at; it takes those nearest to each
+other."""
 
 NO_CHAIN = -1
 FEW_CHAINS = 64
-"""Enough for most histories; others are given more."""
+"""How many chains are tried first. They are enough for most histories; others get more."""
 
 BECAUSE = tuple(Because)
-"""In arrays a reason is its place in here."""
+"""The reasons in the order of the numbers that stand for them in arrays."""
 CODE = {because: code for code, because in enumerate(BECAUSE)}
 
 
@@ -43,7 +45,7 @@ class Isolation(Enum):
 
 
 class ExternalOrder(Enum):
-    """Which order of transactions, known from outside, is kept."""
+    """Which order of transactions, known from elsewhere than their reads and writes, has to be kept."""
 
     NOTHING = "nothing"
     SESSION = "session"
@@ -54,15 +56,15 @@ STRONGEST_FIRST = (ExternalOrder.REALTIME, ExternalOrder.SESSION, ExternalOrder.
 
 
 class Accesses(NamedTuple):
-    """Who reads and who writes what, as kernels take it. A version is a write, numbered by transaction and key; behind
-    all versions that were written come the initial ones of the keys."""
+    """The reads and writes of all transactions, as kernels take them. A version is a write; versions are numbered by
+    transaction and key, and the initial versions of the keys come behind all that were written."""
 
     read_first: Int64
     """Reads of transaction t are read_first[t]:read_first[t + 1]."""
     reader: Int32
     read_key: Int32
     read_writer: Int32
-    """INITIAL or another transaction."""
+    """The transaction that wrote the version read, or INITIAL."""
     read_version: Int32
     write_first: Int64
     """Versions that t wrote are write_first[t]:write_first[t + 1]."""
@@ -72,7 +74,7 @@ class Accesses(NamedTuple):
     """Writers of key k are writers[writers_first[k]:writers_first[k + 1]], ascending."""
     writers: Int32
     key_versions: Int64
-    """Versions that were written of key k are key_versions[writers_first[k]:writers_first[k + 1]], likewise."""
+    """Versions that were written of key k are key_versions[writers_first[k]:writers_first[k + 1]], ascending."""
     readers_first: Int64
     """Readers of version v are readers[readers_first[v]:readers_first[v + 1]]."""
     readers: Int32
@@ -120,19 +122,20 @@ def _firsts(numbers: Int32 | Int64, count: int) -> Int64:
 
 
 def those(first: Int64, numbers: Int32 | Int64) -> Int64:
-    """All in first[n]:first[n + 1] of each of the numbers."""
+    """All positions in first[n]:first[n + 1], for each n of the numbers."""
     counts = first[numbers + 1] - first[numbers]
     return np.repeat(first[numbers] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Edges:
-    """Source comes before target. In the order in which they were derived: the reason of each lies in earlier ones."""
+    """Each source comes before its target. Edges are in the order in which they were derived: each follows from earlier
+    ones."""
 
     source: Int32
     target: Int32
     because: Int8
-    """Places in BECAUSE. REALTIME: from or to a moment."""
+    """The reasons, as places in BECAUSE. Edges from or to a moment have REALTIME."""
     key: Int32
     reader: Int32
     writer: Int32
@@ -168,19 +171,19 @@ class Events:
     isolation: Isolation
     kept: ExternalOrder
     size: int
-    """How many there are: those of transactions, then moments."""
+    """How many events there are: those of transactions, then moments."""
     base: Edges
     settled: Int64
-    """When each transaction had certainly happened: its end; if indefinite, that of the first who read from it."""
+    """When each transaction had certainly happened: its end, or, if it is indefinite, the end of the first reader."""
     chain: Int32
-    """Of each event, or NO_CHAIN."""
+    """The chain of each event, or NO_CHAIN."""
     place: Int32
-    """On its chain, ascending."""
+    """The place of each event on its chain; places ascend along it."""
     chains: int
 
     @property
     def width(self) -> int:
-        """Events of a transaction."""
+        """How many events a transaction has."""
         return self.isolation.value
 
     def begin(self, transaction: Int32) -> Int32:
@@ -191,7 +194,8 @@ class Events:
 
 
 def events(committed: Committed, isolation: Isolation, kept: ExternalOrder) -> Events:
-    """What is known from the start, without chains: in time and memory proportional to the history."""
+    """The events and what is known of their order from the start, without chains. It takes time and memory proportional
+    to the history."""
     known = accesses(committed)
     width, size = isolation.value, len(committed) * isolation.value
     last = width - 1
@@ -232,7 +236,7 @@ def events(committed: Committed, isolation: Isolation, kept: ExternalOrder) -> E
 
 
 def chained(events: Events, cells: int) -> Events:
-    """The same with chains, few enough that clocks have so many numbers together."""
+    """The same with chains, few enough that all clocks together have at most `cells` entries."""
     committed, base, width, size = events.committed, events.base, events.width, events.size
     limit = max(cells // max(size, 1) - 1, 1)
     if events.kept is ExternalOrder.REALTIME:
@@ -253,7 +257,7 @@ def chained(events: Events, cells: int) -> Events:
 
 
 def _session_pairs(committed: Committed) -> tuple[Int32, Int32]:
-    """Neighbours in a session; an indefinite transaction follows the last definite one, and has no follower."""
+    """Pairs of neighbours in a session. An indefinite transaction follows the last definite one and has no follower."""
     order = np.argsort(committed.session, kind="stable")[1:]
     session, definite = committed.session[order], committed.end[order] != NEVER
     rows = np.arange(len(order))
@@ -265,7 +269,7 @@ def _session_pairs(committed: Committed) -> tuple[Int32, Int32]:
 
 @compiled
 def moments(start: Int64, end: Int64, by_end: Int64, width: int) -> tuple[Int32, Int32, int]:
-    """Edges from what ended to the next moment, from moment to moment, and from there to what began next."""
+    """Edges from each end to the next moment, from moment to moment, and from each moment to what begins next."""
     size = len(start)
     source = np.empty(3 * size, dtype=np.int32)
     target = np.empty(3 * size, dtype=np.int32)
@@ -291,7 +295,8 @@ def moments(start: Int64, end: Int64, by_end: Int64, width: int) -> tuple[Int32,
 
 @compiled
 def _chains_of_spans(start: Int64, settled: Int64, limit: int) -> tuple[Int32, Int32]:
-    """Each transaction goes on the first chain whose last one was settled before it began: (chain, place on it)."""
+    """(chain, place on it) of each transaction, which goes on the first chain whose last one was settled before it
+    began."""
     chain = np.full(len(start), NO_CHAIN, dtype=np.int32)
     place = np.zeros(len(start), dtype=np.int32)
     last = np.zeros(min(limit, len(start)) + 1, dtype=np.int32)
@@ -322,8 +327,8 @@ def _chains_by_order(first: Int64, targets: Int32, session: Int32, limit: int) -
 
 @compiled
 def _chains(first: Int64, targets: Int32, session: Int32, limit: int) -> tuple[Int32, Int32, bool]:
-    """Each transaction goes on a chain whose last one precedes it: that of its session if possible, else the one that
-    has been left alone for longest, or a new one. Whether all found one."""
+    """(chain, place on it) of each transaction, and whether all found a chain. A transaction goes on a chain whose last
+    one precedes it: that of its session if possible, else the chain that was unused for longest, else a new one."""
     size = len(first) - 1
     waiting = np.zeros(size, dtype=np.int32)
     for follower in targets:

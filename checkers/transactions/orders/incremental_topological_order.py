@@ -1,8 +1,8 @@
-"""An order of events that edges keep to, while edges are added to it and taken away again.
+"""A topological order of events that is maintained while edges are added and taken away again.
 
-Of an edge against the order, what lies between its ends and hangs on either is put in order anew, and nothing else;
-taking one away changes nothing. An edge that would close a cycle is refused, and the labels on the shortest way back
-say why.
+When an added edge runs against the order, only the events between its ends that are reachable from one or the other are
+reordered. Taking an edge away changes nothing. An edge that would close a cycle is refused, and the labels on the
+shortest way back say why.
 
 Source: Pearce, Kelly, A Dynamic Topological Sort Algorithm for Directed Acyclic Graphs, JEA 11 (2006).
 """
@@ -19,50 +19,51 @@ from checkers.kernels.columns import NO_INDEX, Int32, Int64
 from harness.compiled import compiled, inlined
 
 FREE, USED, STAMP, STEPS, EARLIEST = range(5)
-"""In `counters`: the first edge that was taken away, or NO_INDEX; edges in use so far; the mark of the last look
-around; events that were looked at; and the first place that was touched since somebody set it to a later one."""
+"""Places in `counters`: the first edge that was taken away, or NO_INDEX; how many edges were ever in use; the mark of
+the last search; how many events were looked at; and the first place that has changed since a caller reset this."""
 
 
 class Adjacency(NamedTuple):
-    """Edges as seen in one direction: what lasts, and what comes and goes."""
+    """Edges seen in one direction: lasting ones, and those that are added and taken away."""
 
     first: Int64
-    """int64[events + 1]: lasting edges of e are others[first[e]:first[e + 1]], the events at their other ends;"""
+    """int64[events + 1]: the events at the other ends of e's lasting edges are others[first[e]:first[e + 1]]."""
     others: Int32
     head: Int32
-    """int32[events]: the newest of those that come and go, or NO_INDEX;"""
+    """int32[events]: the newest edge of each event that was added, or NO_INDEX."""
     older: Int32
-    """int32[room]: the one before it,"""
+    """int32[room]: the next older edge of the same event, or NO_INDEX."""
     newer: Int32
-    """and the one behind it;"""
+    """int32[room]: the next newer edge of the same event, or NO_INDEX."""
     end: Int32
-    """int32[room]: the event at its other end."""
+    """int32[room]: the event at the other end of each edge."""
 
 
 class TopologicalOrder(NamedTuple):
     place: Int32
-    """int32[events]: of each event;"""
+    """int32[events]: the place of each event."""
     event_at: Int32
-    """and the event at each place."""
+    """int32[events]: the event at each place."""
     onward: Adjacency
     back: Adjacency
     label: Int32
-    """int32[room]: of each edge that comes and goes."""
+    """int32[room]: the label of each edge that was added."""
     counters: Int64
     seen: Int64
-    """int64[events]: the mark of the look around that last came by;"""
+    """int64[events]: the mark of the search that last visited the event."""
     labels_to: Int32
-    """int32[events]: edges with labels on the way there;"""
+    """int32[events]: how many edges with labels are on the way to the event."""
     came_from: Int32
-    """int32[events]: the event,"""
+    """int32[events]: the event before it on that way."""
     came_by: Int32
-    """int32[events]: and the edge with a label, or NO_INDEX."""
+    """int32[events]: the edge with a label that leads there from the event before, or NO_INDEX."""
     reached: Int32
-    """int32[2, 2 * events + 2]: what is to be looked at."""
+    """int32[2, 2 * events + 2]: room for two stacks of events to visit."""
 
 
 def topological_order(source: Int32, target: Int32, turn: Int64, room: int) -> TopologicalOrder | None:
-    """Those first whose turn is first, as lasting edges allow; None if they make a cycle. `room`: for other edges."""
+    """The order by `turn`, as far as lasting edges allow it; None if they make a cycle. `room`: how many edges may be
+    added."""
     size = len(turn)
     first, targets = followers(source, target, size)
     event_at = _sorted(first, targets, turn, np.argsort(turn))
@@ -113,13 +114,14 @@ def _sorted(first: Int64, targets: Int32, turn: Int64, event_of: Int64) -> Int32
 
 @inlined
 def has_room(order: TopologicalOrder, edges: int) -> bool:
-    """Whether so many more may come."""
+    """Whether so many more edges may be added."""
     return bool(order.counters[USED] + edges <= len(order.label))
 
 
 @compiled
 def added(order: TopologicalOrder, source: int, target: int, label: int) -> int:
-    """The edge, which the order keeps to from now on; NO_INDEX where it would close a cycle."""
+    """Adds an edge, which the order keeps to from now on, and returns its number; NO_INDEX if it would close a
+    cycle."""
     if not _is_made_to_hold(order, source, target):
         return NO_INDEX
     edge = order.counters[FREE]
@@ -164,7 +166,7 @@ def _unlink(way: Adjacency, edge: int, event: int) -> None:
 
 @compiled
 def _is_made_to_hold(order: TopologicalOrder, source: int, target: int) -> bool:
-    """Whether the source could be put before the target; if so, it is."""
+    """Puts the source before the target if that is possible, and returns whether it was."""
     low, high = order.place[target], order.place[source]
     if high < low:
         return True
@@ -189,8 +191,8 @@ def _is_made_to_hold(order: TopologicalOrder, source: int, target: int) -> bool:
 def _affected_region(
     order: TopologicalOrder, way: Adjacency, start: int, low: int, high: int, wanted: int, into: Int32
 ) -> int:
-    """How many events between two places are on the way from one of them, itself included; NO_INDEX where one is the
-    wanted one."""
+    """How many events between two places can be reached from `start`, itself included; NO_INDEX if `wanted` is
+    reached."""
     place, seen, stamp, stack = order.place, order.seen, order.counters[STAMP], order.reached[0]
     stack[0], pending, count = start, 1, 0
     seen[start] = stamp
@@ -225,8 +227,8 @@ def _affected_region(
 
 @compiled
 def labels_between(order: TopologicalOrder, start: int, end: int, but: int, labels: Int32) -> int:
-    """How many labels are on the way from one event to another, and which: the fewest that there can be, but for one
-    that does not count. There must be a way."""
+    """Writes the labels on a way from one event to another to `labels` and returns how many they are: on a way with as
+    few as possible, not counting the label `but`. There must be a way."""
     order.counters[STAMP] += 1
     stamp, last = order.counters[STAMP], order.place[end]
     order.seen[start] = stamp
@@ -289,7 +291,7 @@ def _labels_on_the_way(order: TopologicalOrder, start: int, end: int, but: int, 
 
 @inlined
 def with_also(numbers: Int32, count: int, number: int) -> int:
-    """How many there are once this one is among the first so many."""
+    """Adds the number to the first `count` of `numbers`, unless it is there, and returns how many they are then."""
     for i in range(count):
         if numbers[i] == number:
             return count

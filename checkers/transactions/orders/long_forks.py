@@ -1,9 +1,9 @@
-"""What is left of a history that is not one of snapshots once reads are taken out by which it contradicts itself.
+"""Takes reads out of a history that snapshots do not allow, until the rest does not contradict itself.
 
     T1 writes a = 1,  T2 writes b = 1,  T3 reads a = 1 and b = 0,  T4 reads b = 1 and a = 0
 
-Snapshots forbid that long fork, parallel snapshots do not. Without what T3 reads of b there is an order of snapshots,
-T2 T4 T1 T3; and if T3 has seen nothing of what came of T2, that is one of parallel snapshots as well.
+Snapshots forbid this long fork, parallel snapshots do not. Without T3's read of b there is an order for snapshots,
+T2 T4 T1 T3. If T3 has seen nothing that depends on T2, it is also an order for parallel snapshots.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from checkers.transactions.orders.propagation import OrderKind
 from checkers.transactions.orders.strong_components import strong_components
 
 ROUNDS = 16
-"""So often reads are taken out."""
+"""How many times reads are taken out at most."""
 LARGEST = 64
-"""Contradictions with more events are no forks here and there."""
+"""A contradiction with more events than this is no isolated long fork."""
 
 
 def without_forks(committed: Committed, kept: ExternalOrder, pick: int) -> tuple[Events, bool] | None:
-    """Events of snapshots of which short paths say nothing, and whether reads were taken out; None if these would be
-    too many. `pick`: which one of those that would do, of each contradiction.
+    """(events for snapshots among which short paths find no contradiction, whether reads were taken out); None if too
+    many would have to be. `pick`: which of the reads that could be taken out of each contradiction is.
 
-    Whoever was read from still comes before the reader."""
+    The writer that such a read was from still comes before the reader."""
     out = np.zeros(len(committed.key), dtype=np.bool_)
     for _ in range(ROUNDS):
         left = _without(committed, out, kept)
@@ -59,8 +59,8 @@ def _without(committed: Committed, out: Bool, kept: ExternalOrder) -> Events:
 
 
 def _contradictory(edges: Edges, size: int, pick: int) -> Int64 | None:
-    """Of each strong component an edge by which somebody missed what was overwritten; None if one is too large, or
-    has none."""
+    """For each strong component one edge from a reader to a writer whose version it missed (OVERWRITES); None if a
+    component is too large or has no such edge."""
     number = strong_components(*followers(edges.source, edges.target, size))
     sizes = np.bincount(number)
     inside = (number[edges.source] == number[edges.target]) & (edges.because == CODE[Because.OVERWRITES])

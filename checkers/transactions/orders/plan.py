@@ -1,7 +1,7 @@
-"""Deciders as a plan: all external operations of a history come together in one kernel, which answers for all models.
+"""Deciders as a plan: one kernel gets all external operations of a history and answers for all models.
 
-What is gathered of it is bounded: an answer for each model, and of a proof what it is about. Orders are as long as
-the history, and only gathered where they were asked for.
+What is gathered is bounded: an answer for each model, and with a proof only the transactions that it is about. Orders
+are as long as the history and are only gathered where they were asked for.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ ANSWERS = pa.schema(
 `established` what was known then, as a JSON object."""
 
 ORDER = pa.schema([pa.field("place", pa.int64()), pa.field("start", pa.int64()), pa.field("event", pa.int8())])
-"""An order of transactions, by the history indices of their invocations; or of their begins (event 0) and commits."""
+"""An order of transactions, named by the history indices of their invocations, or of their begins (event 0) and commits
+(event 1)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +62,8 @@ def answers(
     demanded: ConsistencyModel,
     position: LatticePosition,
 ) -> tuple[Answer, ...]:
-    """Of every model that was asked for, in the order in which they were. Once searches are over, nothing
-    is begun any more that may take long."""
+    """The answers for all models that were asked for, in that order. Once searches are over, nothing is begun any more
+    that may take long."""
     asked = engine.grouped(
         resolved,
         ("name",),
@@ -117,7 +118,7 @@ def _events(model: ConsistencyModel) -> int:
 
 
 def answer_alone(engine: Engine, resolved: Dataset, model: ConsistencyModel) -> Answer:
-    """Of one model, whatever else is known."""
+    """The answer for one model, whatever is known of others."""
     asked = engine.grouped(
         resolved,
         ("name",),
@@ -138,7 +139,7 @@ def answered_alone(bundles: pa.Table, *, model: ConsistencyModel) -> pa.Table:
 
 
 def order_of(engine: Engine, resolved: Dataset, model: ConsistencyModel, limit: int) -> pa.Table:
-    """ORDER of a history that the model allows, at most so many rows."""
+    """ORDER of a history that the model allows; at most `limit` rows."""
     orders = engine.grouped(resolved, ("name",), partial(placed, model=model), ORDER)
     return engine.gather(orders, limit).sort_by("place")
 

@@ -1,11 +1,11 @@
-"""Three rules by which what is known of the order of events forces more of it, as rows of edges with their reasons.
+"""Three rules by which known edges between events force further ones, written as rows of edges with their reasons.
 
 For a read of key k by r from w and another writer u of k: if u precedes r, it precedes w (OVERWRITTEN); if w precedes
 u, so does r (OVERWRITES). At snapshot isolation writers of one key exclude each other: if one began before another
 committed, it committed before the other began (EXCLUSIVE). Where transactions take effect in different orders at
 different places, only the first rule holds.
 
-Who precedes whom is for others to know: `saturation` by clocks, `bounded_propagation` by short paths.
+Which event precedes which is found elsewhere: in `saturation` by clocks, in `bounded_propagation` by short paths.
 
 Sources: Biswas, Enea, OOPSLA 2019, and Tan et al., Cobra, OSDI 2020, for any order of versions; Huang et al., PolySI,
 VLDB 2023, for snapshots.
@@ -30,7 +30,7 @@ INITIALLY, OVERWRITTEN, OVERWRITES, EXCLUSIVE = (
 
 
 class OrderKind(IntEnum):
-    """Which rules hold."""
+    """What kind of order the events have, which decides which rules hold."""
 
     TOTAL = 0
     """All events have one order: OVERWRITTEN, OVERWRITES and EXCLUSIVE."""
@@ -60,13 +60,14 @@ def with_room(forced: Forced, more: int) -> Forced:
 
 @inlined
 def is_full(forced: Forced) -> bool:
-    """A rule adds up to two edges."""
+    """Whether there may be no room for what a rule adds, which is up to two edges."""
     return bool(forced.used[0] + 2 > forced.rows.shape[1])
 
 
 @inlined
 def note_overwritten(forced: Forced, width: int, key: int, reader: int, writer: int, other: int) -> None:
-    """The other writer precedes the reader. Of the initial version that is a contradiction, which two edges make."""
+    """The other writer precedes the reader. If the reader saw the initial version, that is a contradiction: two edges
+    are added, which make a cycle."""
     if writer == INITIAL:
         _note(forced, INITIAL, other * width, INITIALLY, NO_INDEX, NO_INDEX, NO_INDEX)
     _note(forced, other * width + width - 1, writer * width, OVERWRITTEN, key, reader, writer)

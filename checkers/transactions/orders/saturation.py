@@ -1,11 +1,11 @@
-"""Everything that the known order forces, until nothing more follows: a graph of edges, each with its reason, and a
-clock for each event.
+"""Adds every edge that the known order forces until nothing more follows. The result is a graph of edges, each with its
+reason, and a clock for each event.
 
-Sweeps over the graph in topological order apply the rules of `propagation` and carry clocks along, one place a chain
-for each event: the last event there that precedes it. Chains in place of reachability of all pairs are ours.
+Sweeps over the graph in topological order apply the rules of `propagation` and update clocks. An event's clock has an
+entry for each chain: the last event there that precedes it. Chains in place of reachability of all pairs are ours.
 
-Sound always. It finds all that these rules force where every event is on a chain and all candidates are looked at,
-as `events` says when not. Even then what is left open need not have an answer.
+This is always sound. It finds all that the rules force if every event is on a chain and all candidates are looked at;
+`events` says when they are not. Even then a history without a contradiction need not have an order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from checkers.transactions.orders.strong_components import has_cycle
 from harness.compiled import compiled, inlined
 
 SWEEPS = 64
-"""At most so many. It takes a few; a history that needs more is left with what they found."""
+"""The most sweeps. Usually a few are enough; if a history needs more, it is left with what was found."""
 
 NOTHING = -1
 AGAIN, DONE, CYCLE = range(3)
@@ -47,11 +47,11 @@ class Clocks(NamedTuple):
     clock: Int32
     """int32[events, chains]: the place of the last event on the chain that precedes the event, or NOTHING."""
     news: Bool
-    """bool[events]: whether that says more than the event's followers know."""
+    """bool[events]: whether the clock says more than the clocks of the event's followers."""
     chain: Int32
-    """int32[events]: the chain of each event, or NO_CHAIN;"""
+    """int32[events]: the chain of each event, or NO_CHAIN."""
     place: Int32
-    """and its place there, ascending."""
+    """int32[events]: the place of each event on its chain; places ascend along it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class Saturated:
     edges: Edges
     clocks: Clocks
     cyclic: bool
-    """The edges make a cycle; then the clocks say more than is known."""
+    """Whether the edges make a cycle. If so, the clocks must not be used."""
 
     @property
     def clock(self) -> Int32:
@@ -68,8 +68,8 @@ class Saturated:
 
 
 def saturated(events: Events, orders: OrderKind) -> Saturated:
-    """Stops at the first contradiction: then the edges make a cycle. Once searches are over it leaves out further
-    sweeps."""
+    """The edges and clocks once nothing more follows. It stops at the first contradiction, where the edges make a
+    cycle, and begins no further sweep once searches are over."""
     open_writers = candidates(events)
     edges = [events.base]
     clock = np.full((events.size, max(events.chains, 1)), NOTHING, dtype=np.int32)
@@ -84,7 +84,7 @@ def saturated(events: Events, orders: OrderKind) -> Saturated:
         if ended != AGAIN or search_budget.is_over():
             break
     known = Edges.joined(edges)
-    # What the last sweep added has not been carried everywhere, and two such edges may make a cycle.
+    # Not all clocks know of the edges that the last sweep added, and two of these may make a cycle.
     cyclic = ended == CYCLE or (ended == AGAIN and has_cycle(known.source, known.target, events.size))
     return Saturated(events=events, edges=known, clocks=clocks, cyclic=cyclic)
 
@@ -100,8 +100,8 @@ def _swept(
     width: int,
     room: int,
 ) -> tuple[Int32, int]:
-    """New edges as rows of `Forced`, and how it ended: with a CYCLE (at an edge that closes one, which is the last);
-    DONE, if the rules have seen complete clocks; or what it found asks for another sweep, AGAIN.
+    """New edges as rows of `Forced`, and how the sweep ended. CYCLE: the last edge closes a cycle. DONE: the rules have
+    seen complete clocks. AGAIN: what was found asks for another sweep.
 
         T1 writes x = 1;  T2 writes x = 2, y = 1;  T3 reads y = 1, x = 1;  T4 reads x = 2
 
@@ -148,7 +148,7 @@ def _swept(
 def _closes_cycle(
     clocks: Clocks, accesses: Accesses, candidates: Candidates, found: Forced, orders: int, width: int, event: int
 ) -> bool:
-    """Adds the edges that what a transaction does at an event forces, until one closes a cycle."""
+    """Adds the edges forced by what a transaction does at an event, until one closes a cycle."""
     t = event // width
     if event == t * width:
         for i in range(accesses.read_first[t], accesses.read_first[t + 1]):
@@ -259,21 +259,21 @@ def _narrow_write(clocks: Clocks, accesses: Accesses, candidates: Candidates, t:
 
 @inlined
 def precedes(clocks: Clocks, source: int, target: int) -> bool:
-    """As far as chains say."""
+    """Whether the source precedes the target, as far as the chains say."""
     chain = clocks.chain[source]
     return bool(chain >= 0 and clocks.clock[target, chain] >= clocks.place[source])
 
 
 @inlined
 def is_open(clocks: Clocks, source: int, target: int) -> bool:
-    """The source is on a chain, and is not known to precede the target."""
+    """Whether the source is on a chain and is not known to precede the target."""
     chain = clocks.chain[source]
     return bool(chain >= 0 and clocks.clock[target, chain] < clocks.place[source])
 
 
 @inlined
 def _closes(clocks: Clocks, found: Forced) -> bool:
-    """Whether the edge that was found last closes a cycle; if not, it is carried along."""
+    """Whether the edge that was found last closes a cycle. If not, clocks are updated by it."""
     source, target = found.rows[0, found.used[0] - 1], found.rows[1, found.used[0] - 1]
     if precedes(clocks, target, source):
         return True
@@ -283,7 +283,7 @@ def _closes(clocks: Clocks, found: Forced) -> bool:
 
 @inlined
 def _carry(clocks: Clocks, source: int, target: int) -> bool:
-    """The target comes after the source. Whether that is news."""
+    """Updates the target's clock, because it comes after the source, and returns whether that changed it."""
     mine, theirs = clocks.clock[target], clocks.clock[source]
     chain, place = clocks.chain[source], clocks.place[source]
     news = False

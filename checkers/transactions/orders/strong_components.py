@@ -1,4 +1,4 @@
-"""Which events precede each other."""
+"""Strong components of a graph of events: which events precede each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.compiled import compiled
 
 
 def has_cycle(source: Int32, target: Int32, size: int) -> bool:
-    """Of events that differ."""
+    """Whether edges between different events make a cycle."""
     first, targets = followers(source, target, size)
     return bool(strong_components(first, targets).max(initial=-1) + 1 < size)
 

@@ -1,6 +1,6 @@
 """A history with some of its transactions only: no order explains the whole of it unless one explains the excerpt.
 
-Reads from writers that are left out are left out as well, so whatever an excerpt is refuted by refutes the history.
+Reads from writers that are left out are left out as well, so a proof that refutes an excerpt refutes the history.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from checkers.transactions.history.committed import INITIAL, WRITES, Committed
 
 
 def excerpt(committed: Committed, transactions: Int32) -> Committed:
-    """Of these, which ascend and begin with INITIAL; they are numbered by their places here."""
+    """The excerpt with these transactions, which ascend and begin with INITIAL. Their places here are their numbers."""
     number = np.full(len(committed), -1, dtype=np.int32)
     number[transactions] = np.arange(len(transactions), dtype=np.int32)
     transaction, writer = committed.transaction, committed.writer
@@ -35,7 +35,7 @@ def excerpt(committed: Committed, transactions: Int32) -> Committed:
 
 
 def of_the_whole(proof: Proof, transactions: Int32, width: int) -> Proof:
-    """A proof about an excerpt, as one about the history that it is of."""
+    """The proof about an excerpt as one about the whole history."""
     return replace(
         proof,
         steps=tuple(_of_the_whole(step, transactions, width) for step in proof.steps),

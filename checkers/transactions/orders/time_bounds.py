@@ -1,13 +1,13 @@
-"""When each event took effect at the earliest and at the latest, taken that the store went by real time.
+"""When each event took effect at the earliest and at the latest, assuming that the store went by real time.
 
-A transaction took effect between its invocation and its completion. That narrows others: what reads from it came later,
-what was overwritten had been read before. What follows is no knowledge about the history, only about histories of such
-stores: good for guessing an order, which is replayed before it counts.
+A transaction took effect between its invocation and its completion. That narrows the windows of others: a reader came
+later than the writer, and a version was read before it was overwritten. The history need not be of such a store, so
+this only serves to guess an order, which is replayed before it counts.
 
 A store may answer from the past, as one that lags does: then reads have no earliest moment of their own.
 
-Per key the rule is that of `saturation`, with two numbers an event in the place of clocks, for all pairs of writers at
-once: O(n log n) a sweep.
+For each key the rule is that of `saturation`, with two numbers for each event in place of clocks, for all pairs of
+writers at once. A sweep takes O(n log n).
 """
 
 from __future__ import annotations
@@ -22,35 +22,34 @@ from checkers.transactions.orders.events import Accesses, Events
 from harness.compiled import compiled, inlined
 
 SWEEPS = 16
-"""At most so many. What later ones would narrow is left wide."""
+"""The most sweeps. Windows that later sweeps would narrow stay wide."""
 
 BEFORE_ALL = -1
 
 
 class Windows(NamedTuple):
-    """Of each event of a transaction, in history indices."""
+    """The window of each event of a transaction, in history indices."""
 
     low: Int64
     high: Int64
 
 
 class Spans(NamedTuple):
-    """Of versions, those that were written before initial ones: int64[versions]."""
+    """Bounds of each version of a key, int64[versions]; the initial version comes last."""
 
     begun: Int64
-    """Its writer began at the latest;"""
+    """When its writer began at the latest."""
     done: Int64
-    """and committed at the latest."""
+    """When its writer committed at the latest."""
     written: Int64
-    """It committed at the earliest."""
+    """When its writer committed at the earliest."""
     read: Int64
-    """The latest of those moments at which a reader began at the earliest."""
+    """The earliest moment by which all of its readers can have begun."""
 
 
 def windows(events: Events, *, behind: int) -> tuple[Windows, Int32] | None:
-    """Windows, and edges (sources, targets) that they force among writers of a key; None where they contradict each
-    other. `behind`: reads may be of a past so far
-    before their invocation, as far as `events` lets them."""
+    """The windows, and edges (sources, targets) that they force among writers of a key; None if windows contradict each
+    other. `behind`: how far before its invocation a read may look, as far as `events` allows that."""
     committed, known, width = events.committed, events.accesses, events.width
     low = np.repeat(committed.start, width)
     high = np.repeat(np.where(events.settled == NEVER, NEVER - 1, events.settled), width)
@@ -66,7 +65,7 @@ def windows(events: Events, *, behind: int) -> tuple[Windows, Int32] | None:
 
 @compiled
 def _narrowed(windows: Windows, source: Int32, target: Int32, accesses: Accesses, width: int, sweeps: int) -> bool:
-    """Whether they do not contradict each other.
+    """Narrows the windows, and returns whether they do not contradict each other.
 
     w writes x = 1 in [0, 9],  r reads x = 1 in [5, 7],  u writes x = 2 in [1, 4]
 
@@ -91,7 +90,8 @@ def _narrowed(windows: Windows, source: Int32, target: Int32, accesses: Accesses
 
 @compiled
 def _narrowed_by_key(windows: Windows, accesses: Accesses, key: int, width: int) -> bool:
-    """Of each two versions, one is written, and read for the last time, before the other one is written.
+    """Narrows windows by the versions of one key, and returns whether one changed. Of any two versions, one is written,
+    and read for the last time, before the other one is written.
 
     w cannot come before u if its commit cannot come before u begins, or one of its readers cannot begin before u
     commits; so u comes before w.
@@ -128,7 +128,7 @@ def _spans(windows: Windows, accesses: Accesses, key: int, width: int) -> Spans:
 
 @inlined
 def _version(accesses: Accesses, key: int, i: int) -> int:
-    """The i-th one of the key; behind all that were written comes the initial one."""
+    """The i-th version of the key; the initial one comes behind all that were written."""
     first, last = accesses.writers_first[key], accesses.writers_first[key + 1]
     return int(accesses.key_versions[first + i]) if first + i < last else len(accesses.version_writer) + key
 
@@ -137,7 +137,7 @@ def _version(accesses: Accesses, key: int, i: int) -> int:
 def _ordered(
     windows: Windows, accesses: Accesses, key: int, width: int, spans: Spans, bar: Int64, reach: Int64
 ) -> bool:
-    """Version u comes before version w wherever bar[u] <= reach[w]. Whether that narrows anything."""
+    """Version u comes before version w wherever bar[u] <= reach[w]. Returns whether that narrows a window."""
     low, high = windows
     count = len(bar) - 1
     changed = False
@@ -170,7 +170,7 @@ def _ordered(
 
 @compiled
 def _best_of_others(values: Int64, order: Int64) -> tuple[Int64, Int64, Int64]:
-    """Of the values up to each place of the order: the greatest, whose it is, and the greatest of all others."""
+    """For each place of the order (the greatest value up to there, whose it is, the greatest of all others)."""
     best = np.empty(len(order), dtype=np.int64)
     whose = np.empty(len(order), dtype=np.int64)
     second = np.empty(len(order), dtype=np.int64)
@@ -209,7 +209,7 @@ def _lower(high: Int64, event: int, value: int) -> bool:
 
 @compiled
 def _forced(windows: Windows, accesses: Accesses, width: int) -> Int32:
-    """int32[2, edges]: from commits to begins of later writers, where windows alone do not keep them in order."""
+    """int32[2, edges]: edges from commits to begins of later writers that the windows alone do not keep in order."""
     low, high = windows
     sources, targets = [np.int32(0)], [np.int32(0)]
     sources.pop()

@@ -1,4 +1,4 @@
-"""Who wrote which keys, and in which order sessions went on: what the kernels of all weak levels look up."""
+"""Which transaction wrote which keys, and the order of each session: what the kernels of all weak levels look up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.compiled import compiled, inlined
 
 @dataclass(frozen=True, kw_only=True)
 class Accesses:
-    """Of transactions, as `Committed` numbers them; INITIAL has no operations and no session."""
+    """What transactions wrote, and their sessions. They are numbered as in `Committed`; INITIAL has neither."""
 
     committed: Committed
     definite: Bool
@@ -23,7 +23,7 @@ class Accesses:
     """The last definite transaction before each in its session, or NO_INDEX."""
     member_first: Int64
     member: Int32
-    """Those of session s are `member[member_first[s]:member_first[s + 1]]`, in order."""
+    """Transactions of session s are `member[member_first[s]:member_first[s + 1]]`, in order."""
     written_first: Int64
     written: Int32
     """The keys that t wrote are `written[written_first[t]:written_first[t + 1]]`, ascending."""
@@ -58,7 +58,7 @@ class Columns(NamedTuple):
     """int64[T + 1]: operations of t are first[t]:first[t + 1]."""
     key: Int32
     writer: Int32
-    """int32[operations]: whom it reads from, INITIAL or WRITES."""
+    """int32[operations]: the transaction that a read is from, or INITIAL; WRITES for a write."""
     session: Int32
     definite: Bool
     member_first: Int64
@@ -129,7 +129,7 @@ def _written(first: Int64, key: Int32, writer: Int32) -> tuple[Int64, Int32]:
 
 @inlined
 def write_of(t: int, key: int, written_first: Int64, written: Int32) -> int:
-    """Where `written` holds that t wrote the key; NO_INDEX if it did not."""
+    """The place in `written` of t's write of the key; NO_INDEX if t did not write it."""
     low, high = written_first[t], written_first[t + 1]
     while low < high:
         middle = (low + high) // 2
@@ -142,7 +142,7 @@ def write_of(t: int, key: int, written_first: Int64, written: Int32) -> int:
 
 @compiled
 def longer(numbers: Int32, needed: int) -> Int32:
-    """With room for at least so many."""
+    """The same numbers, with room for at least `needed`."""
     if needed <= len(numbers):
         return numbers
     result = np.empty(max(2 * len(numbers), needed), dtype=np.int32)

@@ -2,8 +2,8 @@
 
 Source: Moldrup, Pavlogiannis, "AWDIT: An Optimal Weak Database Isolation Tester" (PLDI 2025). For each read from u the
 keys that u wrote are looked up among those that the reader read, or the other way round, whichever are fewer: with n
-operations in all that takes n times the root of n steps. Who reads a key again is forced by what it read of it first,
-so a key counts once for each u.
+operations in all that takes n times the root of n steps. If a transaction reads a key again, its first read of the key
+forces all that the later one does, so a key counts once for each u.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from harness.compiled import compiled
 
 
 def read_committed(accesses: Accesses) -> Forced:
-    """From u, before the first read of each key that follows a read from u."""
+    """Edges from u to the writer that the first read of each key after a read from u is from."""
     return _forced(_read_committed, accesses)
 
 
 def read_atomic(accesses: Accesses) -> Forced:
-    """From u, before whatever its reader reads instead."""
+    """Edges from u, which wrote a key, to each writer from which a reader of u reads the key instead."""
     return _forced(_read_atomic, accesses)
 
 
 def own_writes(accesses: Accesses) -> Forced:
-    """From a session's last write of a key, before whatever the session reads instead, if sessions are in order."""
+    """Edges from a session's last write of a key to each writer that the session then reads from instead. Sessions must
+    be in order."""
     rows = accesses.committed
     source, target = _own_writes(
         rows.first, rows.key, rows.writer, accesses.definite, accesses.member_first, accesses.member, accesses.keys
@@ -54,10 +55,10 @@ def _read_committed(
     source, target = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
     count = 0
     reader = np.zeros(len(first), dtype=np.int32)
-    """Of each transaction the last one found to read from it, and where it begins to."""
+    """The last transaction found to read from each one; it begins to do so at `begins`."""
     begins = np.zeros(len(first), dtype=np.int64)
     shown_to = np.zeros(keys, dtype=np.int32)
-    """Of each key the last transaction found to read it, and what that reads next of it."""
+    """The last transaction found to read each key; the writer that it reads from next is in `shown`."""
     shown = np.zeros(keys, dtype=np.int32)
     later = np.empty(keys, dtype=np.int32)
     for r in range(1, len(first) - 1):
@@ -119,7 +120,7 @@ def _read_atomic(
                 read[distinct] = k
                 distinct += 1
             elif shown[k] != u:
-                # Each is before the other; INITIAL is so anyway.
+                # Each precedes the other. Nothing need be added for INITIAL, which precedes everything anyway.
                 source, target = longer(source, count + 2), longer(target, count + 2)
                 for newer, older in ((u, shown[k]), (shown[k], u)):
                     if newer != INITIAL:
@@ -155,7 +156,7 @@ def _own_writes(
     source, target = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32)
     count = 0
     session = np.full(keys, -1, dtype=np.int32)
-    """Of each key the last session found to write it, and its last writer there."""
+    """The last session found to write each key; its last writer there is in `last`."""
     last = np.zeros(keys, dtype=np.int32)
     for s in range(len(member_first) - 1):
         for m in range(member_first[s], member_first[s + 1]):

@@ -1,17 +1,17 @@
 """What each session guarantee alone forces.
 
-All four say that of the versions of a key that a session knows, each but the one that is read precedes that one. They
-differ in what a session knows, and in who has to respect that:
+All four say: of the versions of a key that a session knows, all others precede the one that is read. They differ in
+what a session knows, and in which reads have to respect that:
 
 |                           | in the session's later reads | in the reads of those that read from the session |
 |---------------------------|------------------------------|---------------------------------------------------|
 | what the session wrote    | read your writes             | monotonic writes                                  |
 | what the session has read | monotonic reads              | writes follow reads                               |
 
-No order of sessions is taken for granted, so that the last version known does not stand for all of them. What a session
-knows of a key is a chain of joints, each behind one version more than the one before it: a read then costs an edge from
-a joint. Only where the version read is known itself, those known later are named one by one; twice over the same
-stretch, and they contradict each other already.
+The order of a session is not part of the order here, so the last version known does not stand for all of them. What a
+session knows of a key is a chain of joints: each comes behind one more version than the joint before it, so a read
+costs one edge from a joint. Only if the version read is known itself, an edge from each version known later is added.
+If that happens twice for the same versions, they already contradict each other.
 
 Cost: for each session the keys written by those it reads from, and for each reader the sessions it reads from times
 what it reads.
@@ -32,14 +32,14 @@ from harness.compiled import compiled, inlined
 
 
 class SessionKnowledge(IntEnum):
-    """Of a session."""
+    """What a session knows: the versions that it wrote, or those that it has read."""
 
     WRITTEN = 0
     READ = 1
 
 
 class Respected(IntEnum):
-    """By whom."""
+    """Which reads respect what a session knows: its own, or those of transactions that read from it."""
 
     BY_ITSELF = 0
     BY_READERS = 1
@@ -59,33 +59,35 @@ def guaranteed(accesses: Accesses, knowledge: SessionKnowledge, respected: Respe
 
 
 class _Joints(NamedTuple):
-    """Of each joint:"""
+    """The joints of all sessions. Each stands for the versions of a key that a session knew at some moment."""
 
     version: Int32
-    """the transaction that wrote the version it adds;"""
+    """The transaction that wrote the version that each joint adds."""
     previous: Int32
-    """the joint before it, or -1;"""
+    """The joint before each, or -1."""
     reached: Int32
-    """and up to which joint those known later than its version have been put before that, or -1."""
+    """The last joint of which the version has been put before this joint's version although it was known later, or
+    -1."""
 
 
 class _State(NamedTuple):
     columns: Columns
     joint_of: Int32
-    """int32[writes]: the last joint that was made for each;"""
+    """int32[writes]: the last joint that was made for each write, or -1."""
     last: Int32
-    """int32[keys]: of each key the last joint,"""
+    """int32[keys]: the last joint of each key, or -1."""
     covered: Int32
-    """int32[keys]: and the last one that any version known before was put behind;"""
+    """int32[keys]: the last joint that a version known before it was put behind, or -1."""
     reading: Int32
-    """int32[transactions]: the last session found to read from each. All of these: -1 if there is none."""
+    """int32[transactions]: the last session found to read from each, or -1."""
     used: Int64
     """int64[1]: how many joints there are."""
 
 
 @compiled
 def _latest(first: Int64, writer: Int32, session: Int32) -> tuple[Int32, Int32]:
-    """Of each session that r reads from the latest transaction that it reads from, and r."""
+    """(writer, reader) pairs: for each session that a reader r reads from, the latest of its transactions read, and
+    r."""
     source, target = np.empty(len(writer), dtype=np.int32), np.empty(len(writer), dtype=np.int32)
     count = 0
     reader = np.zeros(session.max() + 1, dtype=np.int32)
@@ -119,7 +121,7 @@ def _begun(columns: Columns) -> _State:
 
 @compiled
 def _guaranteed(knowledge: int, respected: int, columns: Columns, readers: Successors) -> tuple[Int32, Int32, int]:
-    """Edges onto and from joints, which are numbered behind the transactions; and how many joints there are.
+    """Edges to and from joints, which are numbered behind the transactions, and how many joints there are.
 
     session A:  T1 writes x = 1;  T2 writes x = 2;  T3 reads x = 0        T4 of another session had written x = 0
 
@@ -135,7 +137,7 @@ def _guaranteed(knowledge: int, respected: int, columns: Columns, readers: Succe
         for m in range(columns.member_first[s], columns.member_first[s + 1]):
             t = columns.member[m]
             for step in range(2):
-                # Monotonic reads and writes are about what was known before t, read your writes too.
+                # Monotonic reads, monotonic writes and read your writes are about what was known before t.
                 if (step == 0) == (knowledge == READ and respected == BY_READERS):
                     end = first[t + 1] if knowledge == READ else first[t] + columns.definite[t]
                     for i in range(first[t], end):
@@ -172,7 +174,7 @@ def _longer(joints: _Joints, needed: int) -> _Joints:
 
 @inlined
 def _learn(state: _State, joints: _Joints, u: int, earliest: int, source: Int32, target: Int32, count: int) -> int:
-    """The session knows what u wrote: a joint for each key. How many edges there are then."""
+    """Notes that the session knows what u wrote, by a joint for each key. Returns how many edges there are then."""
     columns, last = state.columns, state.last
     transactions = len(columns.first) - 1
     for j in range(columns.written_first[u], columns.written_first[u + 1]):
@@ -193,8 +195,8 @@ def _learn(state: _State, joints: _Joints, u: int, earliest: int, source: Int32,
 def _respect(
     state: _State, joints: _Joints, i: int, earliest: int, source: Int32, target: Int32, count: int
 ) -> tuple[int, bool]:
-    """Puts the versions that are known before the one that is read in operation i. How many edges there are then, and
-    whether they contradict each other for sure."""
+    """Puts the versions that are known before the one that operation i reads. Returns how many edges there are then,
+    and whether they certainly contradict each other."""
     columns = state.columns
     transactions = len(columns.first) - 1
     w, k = columns.writer[i], columns.key[i]

@@ -1,10 +1,10 @@
 """Decides weak levels: is there an order of all transactions that explains what was read?
 
-A level says whom a transaction sees (`checkers.transactions.evidence.proof` has the table). If r reads a key from w,
-and sees u, which writes the key too, then u precedes w; reads, orders of versions that are known, and at some levels
-sessions are part of the order as they are. What the levels here let a transaction see follows from the history alone,
-not from the order that is looked for. So all that is forced can be written down at once, and an order explains the
-history exactly if it keeps to that: one exists unless there is a cycle.
+A level says which transactions a transaction sees (`checkers.transactions.evidence.proof` has the table). If r reads a
+key from w and sees u, which writes the key too, then u precedes w. Reads, known orders of versions and, at some levels,
+sessions are part of the order themselves. What these levels let a transaction see follows from the history alone, not
+from the order that is looked for. So all edges that are forced can be written down at once, and an order explains the
+history exactly if it keeps to them: one exists unless they have a cycle.
 
 Takes `Committed`: what is wrong within a transaction or with a single read has been judged before. Nothing is said
 about realtime, nor about predicates.
@@ -37,17 +37,17 @@ from checkers.transactions.orders.weak.visibility import visible
 from checkers.transactions.orders.weak.witness import Sight, Witnesses
 
 Forces = Callable[[Accesses, Int32], Forced]
-"""What a level forces, given an order of what comes first in it anyway."""
+"""A function that finds what a level forces, given an order by what comes first at that level anyway."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
     weaker: tuple[str, ...] = ()
-    """Those right below."""
+    """The levels right below."""
     base: Base
     forces: Forces
     sight: Sight | None = None
-    """What `forces` is about; None: one read, earlier in the same transaction."""
+    """The paths by which a transaction sees another; None: by one read earlier in the same transaction."""
 
 
 def _nothing(accesses: Accesses, order: Int32) -> Forced:
@@ -132,14 +132,14 @@ LEVELS: Mapping[str, Level] = {
     "strong-session-PL-2": Level(weaker=("PL-2",), base=Base.READS_AND_SESSIONS, forces=_nothing),
     "PL-2": Level(base=Base.READS, forces=_nothing),
 }
-"""Each behind all stronger ones."""
+"""All weak levels; each comes behind all stronger ones."""
 
 
 OUT_OF_TIME = Decision(verdict=Verdict.UNKNOWN, established=Established(bound=Bound.TIME))
 
 
 def _implied(name: str) -> tuple[str, ...]:
-    """All weaker ones, in the order of LEVELS."""
+    """All weaker levels, in the order of LEVELS."""
     found = {weaker for level in LEVELS[name].weaker for weaker in (level, *_implied(level))}
     return tuple(level for level in LEVELS if level in found)
 
@@ -148,11 +148,12 @@ IMPLIED: Mapping[str, tuple[str, ...]] = {name: _implied(name) for name in LEVEL
 
 
 def weak_levels(committed: Committed, levels: Collection[str] = tuple(LEVELS)) -> Mapping[str, Decision]:
-    """Each level's decision, VALID without an order. What a stronger level allows is not looked at again; what a weaker
-    one forbids has the weaker one's proof. Once searches are long over no further level is looked at."""
+    """The decision of each level; VALID comes without an order. A level is not looked at if a stronger one allows the
+    history, and it shares the proof of a weaker one that forbids it. Once searches are long over no further level is
+    looked at."""
     question = _Question(Accesses.of(committed))
     cycles: dict[str, Int32 | None] = {}
-    """None where there is none."""
+    """The cycle found at each level; None where there is none."""
     for name in LEVELS:
         if name not in levels:
             continue
@@ -192,7 +193,7 @@ class _Question:
         return Witnesses.of(self.accesses)
 
     def _base(self, base: Base) -> tuple[Successors, Int32]:
-        """And its order, which is too short if it has a cycle."""
+        """What comes first anyway, and its order, which is too short if there is a cycle."""
         if base not in self._bases:
             successors = Successors.base(self.accesses, base)
             self._bases[base] = successors, ordered(successors, self._none, len(self.accesses))
@@ -203,8 +204,8 @@ class _Question:
         return Successors.none(len(self.accesses))
 
     def _precedence(self, level: Level) -> tuple[Successors, Successors, Int32]:
-        """What comes first anyway, what is forced, and the order of both; what is forced is not looked for if that has
-        a cycle already."""
+        """What comes first anyway, what is forced, and the order of both. What is forced is not looked for if what
+        comes first has a cycle already."""
         base, order = self._base(level.base)
         if len(order) < len(self.accesses) or level.forces is _nothing:
             return base, self._none, order

@@ -1,12 +1,12 @@
 """What pram forces: a session sees what it wrote and read before, and what those it has read from had written before
 in their sessions.
 
-What a session sees only grows, so sessions are taken one after the other. Of each key there is a list of versions that
-the session sees: whatever it reads of the key comes behind all of them, and stands for them from then on. Of a session
-that it has read from it learns what it did not know yet, each transaction once.
+What a session sees only grows, so sessions are taken one after the other. Each key has a list of the versions that the
+session sees: a version that it reads comes behind all of them, and stands for them from then on. When it reads from
+another session, it learns what it did not know yet of that one's writes; it looks at each transaction once.
 
-Cost: for each session the writes that it sees, and those are at worst all; but no more than that, however many
-sessions there are that it never hears of.
+Cost: for each session the number of writes that it sees. At worst that is all writes, but sessions that it never reads
+from, directly or through others, cost nothing.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from harness.compiled import compiled, inlined
 
 
 class _Blocks(NamedTuple):
-    """Writes of definite transactions by session and turn, behind them all others."""
+    """Writes of definite transactions by session and turn, and behind them all other writes."""
 
     first: Int64
-    """int64[sessions + 1]: those of session s are first[s]:first[s + 1]."""
+    """int64[sessions + 1]: writes of session s are first[s]:first[s + 1]."""
     key: Int32
     owner: Int32
-    """The transaction of each."""
+    """The transaction of each write."""
     place_of: Int32
-    """The place of each write of `Columns.written`."""
+    """The place here of each write of `Columns.written`."""
 
 
 class _SessionView(NamedTuple):
@@ -40,7 +40,7 @@ class _SessionView(NamedTuple):
     met: Int32
     """int32[sessions]: the last session that has met each."""
     so_far: Int64
-    """int64[sessions]: the first of its writes that the session which met it last does not know."""
+    """int64[sessions]: the first of its writes that is unknown to the session that met it last."""
     listed: Int32
     """int32[keys]: the last session that has a list of its versions."""
     head: Int32
@@ -54,7 +54,7 @@ class _SessionView(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """Of lists of versions."""
+    """The nodes of lists of versions."""
 
     write: Int32
     """The place of the write in `_Blocks`."""
@@ -75,7 +75,7 @@ class _State(NamedTuple):
 
 
 def pipelined(accesses: Accesses) -> Forced:
-    """Reads and sessions must have an order."""
+    """The edges that pram forces. Reads and sessions together must have an order."""
     source, target = _pipelined(columns_of(accesses))
     return Forced(source=source, target=target)
 
@@ -120,7 +120,8 @@ def _begun(columns: Columns) -> _State:
 
 @compiled
 def _pipelined(columns: Columns) -> tuple[Int32, Int32]:
-    """
+    """The edges (sources, targets).
+
     session A:  T1 writes x = 1;  T2 writes x = 2, y = 1          session B:  T3 reads y = 1;  T4 reads x = 1
 
     T3 reads from T2, so B knows the versions of x that A wrote up to T2, of which the last one stands for all;
@@ -135,8 +136,8 @@ def _pipelined(columns: Columns) -> tuple[Int32, Int32]:
         known.used[0] = 0
         for m in range(columns.member_first[s], columns.member_first[s + 1]):
             t = columns.member[m]
-            # Its reads are of what was written before those that it reads from; these themselves, and t, are known to
-            # whatever follows in its session.
+            # t's reads respect what preceded, in their sessions, the transactions that t reads from. These transactions
+            # themselves, and t, are known to what follows in t's session.
             for i in range(first[t], first[t + 1]):
                 if writer[i] > 0:
                     if _room_to_learn(state, s, writer[i]) > len(nodes.write):
@@ -181,7 +182,7 @@ def _room_to_learn(state: _State, s: int, w: int) -> int:
 
 @inlined
 def _learn(state: _State, nodes: _Nodes, s: int, w: int, last: int) -> None:
-    """What definite transactions of w's session wrote up to transaction `last`."""
+    """Session s learns what definite transactions of w's session wrote up to transaction `last`."""
     blocks, known = state.blocks, state.session
     q = state.columns.session[w]
     if known.met[q] != s:
@@ -219,8 +220,8 @@ def _push(session: _SessionView, nodes: _Nodes, s: int, key: int, write: int) ->
 
 @inlined
 def _read(state: _State, nodes: _Nodes, i: int, source: Int32, target: Int32, count: int) -> int:
-    """Puts the versions that the session knows before the one that it reads in operation i. How many edges there are
-    then; it ends with one onto INITIAL, which is a contradiction."""
+    """Puts the versions that the session knows before the one that it reads in operation i. Returns how many edges
+    there are then. An edge to INITIAL, which is a contradiction, is the last one."""
     columns, successor, last_read = state.columns, state.successor, state.last_read
     w, k = columns.writer[i], columns.key[i]
     read = NO_INDEX
@@ -249,7 +250,7 @@ def _read(state: _State, nodes: _Nodes, i: int, source: Int32, target: Int32, co
 
 @inlined
 def _gather(state: _State, nodes: _Nodes, s: int, t: int) -> None:
-    """What t reads of a key stands for all that its session knew of it."""
+    """Lets the version that t reads of each key stand for all that its session knew of the key."""
     columns, known = state.columns, state.session
     for i in range(columns.first[t], columns.first[t + 1]):
         w, k = columns.writer[i], columns.key[i]

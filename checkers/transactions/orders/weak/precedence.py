@@ -18,11 +18,11 @@ from checkers.transactions.orders.weak.accesses import Accesses
 from harness.compiled import compiled, inlined
 
 VISITS = 20_000_000
-"""So many edges are looked at for a cycle that is shorter than the first one found."""
+"""The most edges that are looked at to find a cycle that is shorter than the first one."""
 
 
 class Base(Enum):
-    """What comes first beside what is forced. KNOWN orders of versions always do."""
+    """What comes first besides what is forced. Known orders of versions (KNOWN) are always part of it."""
 
     READS = "reads"
     READS_AND_SESSIONS = "reads and sessions"
@@ -53,7 +53,7 @@ NOTHING = Forced(source=np.zeros(0, dtype=np.int32), target=np.zeros(0, dtype=np
 
 
 class Successors(NamedTuple):
-    """Those of node n are `target[first[n]:first[n + 1]]`."""
+    """The successors of node n are `target[first[n]:first[n + 1]]`."""
 
     first: Int64
     """int64[nodes + 1]"""
@@ -66,7 +66,7 @@ class Successors(NamedTuple):
 
     @classmethod
     def none(cls, nodes: int) -> Successors:
-        """Takes no memory: nothing is ever written into it."""
+        """No successors of any node. It takes no memory, because nothing is ever written into it."""
         return cls(first=np.zeros(nodes + 1, dtype=np.int64), target=np.zeros(0, dtype=np.int32))
 
     @classmethod
@@ -109,8 +109,8 @@ def _base(op_first: Int64, writer: Int32, before: Int32, version_edges: Int32) -
 
 
 def ordered(base: Successors, forced: Successors, transactions: int) -> Int32:
-    """Nodes, each behind all that come before it, transactions as close to their numbers' order as that allows; those
-    in cycles, and all behind them, are left out."""
+    """A topological order of the nodes, with transactions as close to the order of their numbers as possible. Nodes in
+    cycles, and all nodes behind them, are left out."""
     return _ordered(base, forced, transactions)
 
 
@@ -154,7 +154,7 @@ def _ordered(base: Successors, forced: Successors, transactions: int) -> Int32:
 
 def cycle(base: Successors, forced: Successors, transactions: int, order: Int32) -> Int32:
     """A short cycle of transactions that `ordered` has left out: each comes before the next, the last before the
-    first. Joints count nothing and are not named."""
+    first. Joints do not count towards its length and are not named."""
     left = np.ones(len(forced.first) - 1, dtype=np.bool_)
     left[order] = False
     nodes = _cycle(base, forced, transactions, left, VISITS)
@@ -162,17 +162,19 @@ def cycle(base: Successors, forced: Successors, transactions: int, order: Int32)
 
 
 class _Search(NamedTuple):
-    """Breadth first, by transactions: a joint is looked at along with the transaction that leads to it."""
+    """A breadth-first search that counts transactions: a joint is looked at along with the transaction that leads
+    there."""
 
     transactions: int
     left: Bool
-    """bool[nodes]: whether a node is left out of the order; only those are looked at."""
+    """bool[nodes]: whether a node is left out of the order. Only such nodes are looked at."""
     met: Int32
-    """int32[nodes]: the last beginning from which it was reached, or -1;"""
+    """int32[nodes]: the last beginning from which each node was reached, or -1."""
     parent: Int32
-    """int32[nodes]: and from which node."""
+    """int32[nodes]: the node from which it was reached then."""
     queue: Int32
-    """int32[2, nodes]: what is so many transactions away, in row `distance & 1`; in the other one what is one more."""
+    """int32[2, nodes]: row `distance & 1` has the nodes that are `distance` transactions away; the other row has those
+    that are one more away."""
 
 
 @compiled
@@ -211,7 +213,8 @@ def _cycle(base: Successors, forced: Successors, transactions: int, left: Bool, 
 
 @compiled
 def _on_a_cycle(base: Successors, forced: Successors, transactions: int, left: Bool) -> int:
-    """A transaction: each node that is left out waits for one that is left out too, so going back ends in a cycle."""
+    """A transaction on a cycle. Each node that is left out has a predecessor that is left out too, so going back from
+    one to the next ends in a cycle."""
     nodes = len(left)
     blamed = np.full(nodes, -1, dtype=np.int32)
     for node in range(nodes - 1, -1, -1):
@@ -236,8 +239,8 @@ def _on_a_cycle(base: Successors, forced: Successors, transactions: int, left: B
 def _closed(
     base: Successors, forced: Successors, search: _Search, begin: int, shorter_than: int
 ) -> tuple[int, int, int]:
-    """The last node of a shortest cycle through `begin`, -1 if there is none of fewer transactions; how many it has;
-    and how many edges were looked at."""
+    """(the last node of a shortest cycle through `begin`, or -1 if none has fewer transactions than the one found so
+    far; how many transactions it has; how many edges were looked at)."""
     search.queue[1, 0] = begin
     count, length, looked_at = 1, 1, 0
     while count and length < shorter_than:
@@ -263,8 +266,8 @@ def _closed(
 def _expanded(
     successors: Successors, search: _Search, begin: int, node: int, length: int, count: int, coming: int
 ) -> tuple[bool, int, int]:
-    """Reaches what follows a node, until that is where the search began. How many nodes are as far away now, and how
-    many one transaction further."""
+    """Reaches the successors of a node, until one is where the search began: (whether one is, how many nodes are as far
+    away now, how many are one transaction further)."""
     for i in range(successors.first[node], successors.first[node + 1]):
         other = successors.target[i]
         if other == begin:

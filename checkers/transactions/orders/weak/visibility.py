@@ -1,18 +1,18 @@
 """What causal consistency forces: to see a transaction is to see its session before it, and all that it has seen.
 
-Transactions are taken in an order of reads and sessions. Each has a clock: how much of each chain it sees. A chain is a
-session, or several, each of which began by seeing the one before to its end: many short sessions, as crashed clients
-leave them, make few chains. Only transactions that are still to be seen by others keep their clocks, and share
-them until they differ. Where that is too much for MAX_CLOCK_CELLS, chains are taken in several rounds.
+Transactions are taken in an order of reads and sessions. Each has a clock, which says how much of each chain it sees. A
+chain is one session, or several, each of which began by seeing the one before it to its end. So many short sessions, as
+crashed clients leave them, make few chains. Only transactions that others will still see keep their clocks, and they
+share a clock as long as they see the same. If clocks exceed MAX_CLOCK_CELLS, chains are taken in several rounds.
 
-What only its own session ever sees has no place in a chain: no other session could take the chain over from there.
+A transaction that only its own session ever sees has no place in a chain: no other session could take over from there.
 
 For each read the newest visible versions of its key in each session are put before the one that was read. Versions are
 stamped in the order in which they are listed, and a version that was read has a watermark: all versions of its key with
-a lower stamp come before it. A read that sees it looks at no version below its watermark. So in a store that works a
-read looks at what was written while its writer's effects were under way, and not at all chains. A version that hardly
-any transaction sees would hold the watermark down: it is deferred to a list of its own, which every read of the key
-looks at, until one of them sees the version.
+a lower stamp come before it. A read that sees it looks at no version below its watermark. So in a working store a read
+does not look at all chains, but only at versions written at about the time of the one that it reads. A version that
+hardly any transaction sees would hold the watermark down. It is deferred to a list of its own, which every read of the
+key looks at, until one of them sees the version.
 
 Cost: n transactions times chains at worst, as in Moldrup, Pavlogiannis, "AWDIT: An Optimal Weak Database Isolation
 Tester" (PLDI 2025); each search in a session's versions takes the logarithm of their number.
@@ -47,11 +47,12 @@ MAX_CLOCK_CELLS = 1 << 27
 MIN_CHAINS = 16
 """How many chains a round has at least, whatever its clocks need."""
 DEFER_AFTER = 64
-"""A version is deferred when a transaction does not see it but sees one that is newer by so many stamps."""
+"""A version is deferred when a transaction does not see it but sees one whose stamp is higher by more than this."""
 
 
 def visible(accesses: Accesses, order: Int32) -> Forced:
-    """`order` has all transactions, each behind those it reads from and those before it in its session."""
+    """The edges that causal consistency forces. `order` has all transactions, each behind those that it reads from and
+    those before it in its session."""
     transactions = transactions_of(accesses, order)
     rows = clocks_at_once(transactions) + 2
     roots = transactions.public & ((accesses.before == NO_INDEX) | ~accesses.definite)
@@ -114,8 +115,8 @@ def _own_chain(state: State, t: int) -> tuple[int, int]:
 
 @inlined
 def _clock_of(state: State, t: int, own: int, own_place: int) -> tuple[int, bool]:
-    """The row with all that t sees: what its session saw, and what those saw that it reads from; and whether no
-    other transaction will need it."""
+    """(the row of t's clock, which has what its session saw and what the transactions that it reads from saw; whether
+    no other transaction will need that row)."""
     transactions, clocks, chains = state.transactions, state.clocks, state.chains
     p = transactions.before[t]
     row = clocks.row_of[p] if p != NO_INDEX else 0
@@ -141,7 +142,7 @@ def _clock_of(state: State, t: int, own: int, own_place: int) -> tuple[int, bool
 
 @inlined
 def _copied(state: State, row: int) -> int:
-    """A row of its own that says the same."""
+    """A row with a copy of this clock."""
     clocks = state.clocks
     require_room(0, clocks.free_count[0])
     clocks.free_count[0] -= 1
@@ -154,8 +155,8 @@ def _copied(state: State, row: int) -> int:
 
 @inlined
 def _read(state: State, sight: Sight, t: int, i: int, source: Int32, target: Int32, count: int) -> int:
-    """Puts the versions that t sees before the one that it reads in operation i. How many edges there are then; it ends
-    with one onto INITIAL, which is a contradiction."""
+    """Puts the versions that t sees before the one that it reads in operation i. Returns how many edges there are then.
+    An edge to INITIAL, which is a contradiction, is the last one."""
     transactions, keys, versions, clock = state.transactions, state.keys, state.versions, state.clocks.clock
     w, k = transactions.writer[i], transactions.key[i]
     write = write_of(w, k, transactions.written_first, transactions.written) if w != INITIAL else NO_INDEX
@@ -205,7 +206,8 @@ def _read(state: State, sight: Sight, t: int, i: int, source: Int32, target: Int
 
 @inlined
 def _newest_seen(state: State, sight: Sight, head: int) -> tuple[int, int]:
-    """Of a session's versions up to `head` the newest one that is seen, or NO_INDEX; and the oldest one that is not."""
+    """Among a session's versions up to `head`, the newest one that is seen, and the oldest one that is not; each may be
+    NO_INDEX."""
     versions, previous, jump = state.versions, state.writes.previous, state.writes.jump
     chain = versions[head].chain
     sees = max(state.clocks.clock[sight.row, chain], sight.own_place if chain == sight.own else 0)
@@ -221,7 +223,8 @@ def _newest_seen(state: State, sight: Sight, head: int) -> tuple[int, int]:
 
 @inlined
 def _put_on_chain(state: State, sight: Sight, t: int, round_: int) -> bool:
-    """If others will see t: its chain goes on, or another one begins. Whether there is none for it in this round."""
+    """Puts t, if others will see it, on its session's chain or on another one. Returns whether it needs a chain and
+    there is none left in this round."""
     transactions, chains = state.transactions, state.chains
     p = transactions.before[t]
     if transactions.public[t] and chains.turn[t] in (0, round_):
@@ -249,7 +252,7 @@ def _put_on_chain(state: State, sight: Sight, t: int, round_: int) -> bool:
 
 @inlined
 def _ended_chain(state: State, sight: Sight) -> int:
-    """A chain that t sees to its end, which is taken over; or NO_INDEX."""
+    """Takes over an ended chain that is seen to its end; NO_INDEX if there is none."""
     chains, clock = state.chains, state.clocks.clock
     for j in range(chains.ended_count[0]):
         c = chains.ended[j]
@@ -262,7 +265,7 @@ def _ended_chain(state: State, sight: Sight) -> int:
 
 @inlined
 def _new_chain(state: State) -> int:
-    """Of which no clock has seen anything."""
+    """A new chain, of which no clock has seen anything."""
     taken = state.chains.used[0]
     state.chains.used[0] = taken + 1
     for row in range(state.clocks.highest[0] + 1):
@@ -272,7 +275,7 @@ def _new_chain(state: State) -> int:
 
 @inlined
 def _list_versions(state: State, t: int) -> None:
-    """What t wrote takes the place of its session's versions in the lists."""
+    """Puts what t wrote into the lists, in place of its session's earlier versions."""
     transactions, chains, keys, versions = state.transactions, state.chains, state.keys, state.versions
     for j in range(transactions.written_first[t], transactions.written_first[t + 1]):
         k, entry = transactions.written[j], state.writes.entry_of[j]

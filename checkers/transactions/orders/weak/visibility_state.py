@@ -29,29 +29,30 @@ VERSION = np.dtype(
         ),
     )
 )
-"""One version, for each write: a byte less is a megabyte less of a history of a million writes.
+"""One version, for each write. Each byte less saves a megabyte in a history of a million writes.
 
 - older, newer: its neighbours in its key's list;
 - chain, place: those of its writer;
-- stamp: its number among the versions of its key that were listed, in that order;
-- least_stamp: lower stamps of its session's versions count as this one;
-- watermark: all versions of its key with a lower stamp, but for deferred ones, come before this one or are this one;
+- stamp: its number among the versions of its key in the order in which these were listed;
+- least_stamp: a lower stamp of one of its session's versions counts as this one;
+- watermark: all versions of its key with a lower stamp, except deferred ones, come before this one or are this one;
 - successor: the first version that it was put before;
-- last_read: the last read of which it was found to come before the version read;
-- is_deferred: it is in the list of deferred versions, where stamps do not count.
+- last_read: the last read for which it was put before the version read;
+- is_deferred: whether it is in the list of deferred versions, where stamps do not count.
 """
 Versions = npt.NDArray[np.void]
 
 
 class Transactions(NamedTuple):
-    """`Accesses` as arrays, by transaction unless another index is named."""
+    """`Accesses` as arrays, indexed by transaction unless another index is named."""
 
     order: Int32
-    """Each behind those it reads from and those before it in its session."""
+    """All transactions, each behind those that it reads from and those before it in its session."""
     first: Int64
     key: Int32
     writer: Int32
-    """Operations of t are first[t]:first[t + 1]; of each its key, and whom it reads from, or WRITES."""
+    """Operations of t are first[t]:first[t + 1]. `key` has their keys, and this the transaction read from, or
+    WRITES."""
     definite: Bool
     before: Int32
     """The last definite transaction before it in its session, or NO_INDEX."""
@@ -59,76 +60,77 @@ class Transactions(NamedTuple):
     written: Int32
     """The keys that t wrote are written[written_first[t]:written_first[t + 1]], ascending."""
     public: Bool
-    """Seen by another session, directly or through a later transaction of its own session."""
+    """Whether another session sees it, directly or through a later transaction of its own session."""
     uses: Int32
     """How many transactions will need its clock: the next of its session, and those that read from it."""
 
 
 class Writes(NamedTuple):
-    """Sorted by key and turn, so that those come across one after the other are close to each other in memory."""
+    """All writes sorted by key and turn, so that those visited one after the other are close to each other in
+    memory."""
 
     entry_of: Int32
     """int32[writes]: the place of each write of `Transactions.written`."""
     owner: Int32
-    """int32[places]: the transaction."""
+    """int32[places]: the transaction of each write."""
     previous: Int32
-    """int32[places]: the place of its session's version before, NO_INDEX for indefinite ones."""
+    """int32[places]: the place of its session's version before it; NO_INDEX for writes of indefinite transactions."""
     jump: Int32
     """int32[places]: a place further back, so that a search takes a logarithm of steps (Myers' jump pointers)."""
 
 
 class Clocks(NamedTuple):
-    """Each says how much of each chain its holders see. Row 0 has seen nothing and is never given up."""
+    """Clocks as rows: each says how much of each chain its holders see. Row 0 has seen nothing and is never freed."""
 
     clock: Int32
-    """int32[rows, chains]"""
+    """int32[rows, chains]: how many places of each chain the row's holders see."""
     holders: Int32
-    """int32[rows]"""
+    """int32[rows]: how many transactions hold each row."""
     free: Int32
     free_count: Int64
     """The rows that are not held are free[:free_count[0]]."""
     highest: Int64
     """int64[1]: the last row that was ever held."""
     row_of: Int32
-    """int32[transactions]"""
+    """int32[transactions]: the row of each transaction's clock."""
     uses_left: Int32
-    """int32[transactions]: `uses` that are still to come."""
+    """int32[transactions]: how many of its `uses` are still to come."""
 
 
 class Chains(NamedTuple):
-    """Of this round."""
+    """The chains of this round."""
 
     chain: Int32
     place: Int32
-    """int32[transactions]: the chain of each, or NO_INDEX, and its place there, from 1."""
+    """int32[transactions]: the place of each on its chain, from 1. The chain itself is in `chain`, or NO_INDEX."""
     last: Int32
-    """int32[transactions]: of its session the last transaction in a chain, itself included; or NO_INDEX."""
+    """int32[transactions]: the last transaction of its session up to itself that is on a chain, or NO_INDEX."""
     followed: Bool
-    """bool[transactions]: whether another one follows in its chain, for sure."""
+    """bool[transactions]: whether another transaction certainly follows on its chain."""
     length: Int32
-    """int32[chains]"""
+    """int32[chains]: how many places are taken."""
     ended: Int32
     ended_count: Int64
     """Chains that another session may take over are ended[:ended_count[0]]."""
     used: Int64
     """int64[1]: how many chains there are."""
     turn: Int32
-    """int32[transactions]: the round in which its chain is looked at, from 1; 0: not yet."""
+    """int32[transactions]: the round in which its chain is looked at, from 1; 0 before that."""
 
 
 class Keys(NamedTuple):
-    """int32[keys] each, but for `reads`."""
+    """What is known of each key: int32[keys] each, except for `reads`."""
 
     newest: Int32
-    """The version come across last, of the newest one of each session: the list goes on with `older`."""
+    """The head of the list of each session's newest version, the one added last. The list goes on with `older`."""
     deferred: Int32
-    """The version deferred last: the list goes on with `older`."""
+    """The version that was deferred last. The list goes on with `older`."""
     listed: Int32
     """How many versions both lists have: a read forces at most as many edges."""
     stamps: Int32
     """How many stamps were used."""
     last_reader: Int32
-    """Which transaction read the key last."""
+    """The transaction that read the key last."""
     last_watermark: Int32
     """The watermark of the version that it read."""
     reads: Int64
@@ -142,17 +144,17 @@ class State(NamedTuple):
     chains: Chains
     keys: Keys
     versions: Versions
-    """VERSION[places]"""
+    """VERSION[places]: the version of each write."""
     defer_after: int
 
 
 class Sight(NamedTuple):
-    """What a transaction sees: a session's clock lags behind on its own chain, which saves a copy for each of its
-    transactions."""
+    """What a transaction sees. On its own chain a session's clock may lag behind: that saves a copy of it for each of
+    the session's transactions."""
 
     row: int
     own: int
-    """Its session's chain, or NO_INDEX."""
+    """The chain of the transaction's session, or NO_INDEX."""
     own_place: int
     """The place of the session's last transaction there, or 0."""
 
@@ -199,7 +201,7 @@ def _public(writer: Int32, before: Int32) -> Bool:
 
 @compiled
 def clocks_at_once(transactions: Transactions) -> int:
-    """How many transactions are still to be asked for their clocks, at the most crowded moment."""
+    """The largest number of transactions whose clocks are needed at the same time."""
     first, writer, before = transactions.first, transactions.writer, transactions.before
     left = transactions.uses.copy()
     here = most = 0
@@ -256,7 +258,7 @@ def sorted_writes(transactions: Transactions, member: Int32, session: Int32, key
 def begun(
     transactions: Transactions, writes: Writes, turn: Int32, rows: int, columns: int, keys: int, defer_after: int
 ) -> State:
-    """Of a round: before its first transaction. `rows`, `columns`: so many clocks, of so many chains."""
+    """The state of a round before its first transaction, with `rows` clocks of `columns` chains each."""
     count = len(transactions.first) - 1
     holders = np.zeros(rows, dtype=np.int32)
     holders[0] = 1
@@ -306,7 +308,7 @@ def defer(keys: Keys, versions: Versions, key: int, entry: int) -> None:
 
 @inlined
 def readmit(keys: Keys, versions: Versions, key: int, entry: int) -> None:
-    """With a new stamp."""
+    """Moves a version from the deferred ones back to its key's list, with a new stamp."""
     unlink(versions, keys.deferred, key, entry)
     link(versions, keys.newest, key, entry)
     versions[entry].is_deferred = False
@@ -316,7 +318,7 @@ def readmit(keys: Keys, versions: Versions, key: int, entry: int) -> None:
 
 @inlined
 def link(versions: Versions, top: Int32, key: int, entry: int) -> None:
-    """`top`: `Keys.newest` or `Keys.deferred`."""
+    """Puts a version at the head of one of its key's lists. `top`: `Keys.newest` or `Keys.deferred`."""
     versions[entry].older, versions[entry].newer = top[key], NO_INDEX
     if top[key] != NO_INDEX:
         versions[top[key]].newer = entry

@@ -16,10 +16,11 @@ from harness.compiled import compiled
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """Which paths let their end see their begin: states, from 0, that a READ or a SESSION step leads on from.
+    """The paths along which the transaction at the end sees the one at the beginning, as a finite automaton.
 
-    Of each state (after a READ, after a SESSION, whether the path may end here); -1: not by such a step. A session's
-    later transactions are reached one after the other, so a state after SESSION leads on to itself by SESSION.
+    State 0 is the first one. Each state is (next state by READ, next state by SESSION, whether a path may end here);
+    -1: there is no such step. A session's later transactions are reached one after the other, so a state after SESSION
+    leads back to itself by SESSION.
     """
 
     states: tuple[tuple[int, int, bool], ...]
@@ -34,7 +35,7 @@ class Witnesses:
     """The transaction of each operation."""
     readers: Successors
     followers: Successors
-    """In sessions."""
+    """The next transaction of each in its session."""
 
     @classmethod
     def of(cls, accesses: Accesses) -> Witnesses:
@@ -50,7 +51,8 @@ class Witnesses:
         )
 
     def proof(self, cycle: Int32, base: Base, sight: Sight | None) -> Proof:
-        """`cycle`: each comes before the next, the last before the first; `sight` None: as in read committed."""
+        """The proof that a cycle is forced. `cycle`: each transaction comes before the next, the last before the first.
+        `sight`: None for the rule of read committed."""
         nodes = cycle.tolist()
         if base is Base.READS_AND_SESSIONS:
             nodes = self._without_stops(nodes)
@@ -62,7 +64,7 @@ class Witnesses:
         return Proof(steps=tuple(steps), cycle=tuple(numbers))
 
     def _without_stops(self, nodes: list[int]) -> list[int]:
-        """Without those between two others of their session."""
+        """The nodes without those between two others of their session."""
         rows = self.accesses.committed
         session, definite = rows.session, self.accesses.definite
 
@@ -157,7 +159,7 @@ class Witnesses:
         return nodes.tolist(), by_session.tolist()
 
     def _steps_along(self, nodes: list[int], by_session: list[bool]) -> list[ProofStep]:
-        """Neighbouring steps by session become one."""
+        """The steps along a path, where neighbouring steps by session become one."""
         steps: list[ProofStep] = []
         for source, target, session in zip(nodes[:-1], nodes[1:], by_session, strict=True):
             if session and steps and steps[-1].because is Because.SESSION:
@@ -180,8 +182,8 @@ def _shortest(
     by_session: Int64,
     ends: Bool,
 ) -> tuple[Int64, Bool]:
-    """Transactions on a path from one to a wanted one, and which of its steps are by session. The last three: of each
-    state of the `Sight`."""
+    """The transactions on a path from one to a wanted one, and which of its steps are by session. The last three
+    parameters have an element for each state of the `Sight`."""
     states = len(ends)
     parent = np.full(len(wanted) * states, -1, dtype=np.int64)
     queue = np.empty(len(wanted) * states, dtype=np.int64)

@@ -280,7 +280,7 @@ OPERATION = np.dtype(
 KEY = np.dtype([(name, np.int64) for name in ("name", "tried", "versions", "held")])
 """Writes tried and done, and operations of open transactions that are on it."""
 VERSION = np.dtype([(name, np.int64) for name in ("value", "writer", "commit", "replica", "local")])
-"""`local`: the how manieth commit of its replica."""
+"""`local`: the number of the commit at its replica."""
 ROW = np.dtype([("type", np.int8)] + [(name, np.int64) for name in ("process", "number", "size")])
 RECORDED = np.dtype([(name, np.bool_ if name.startswith("is_") else np.int64) for name in OF_EACH])
 Records = npt.NDArray[np.void]

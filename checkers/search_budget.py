@@ -1,11 +1,11 @@
 """Which searches begin, until when they may go on, and what they report of themselves meanwhile.
 
-The deadline holds for all that a kernel leads to (`checkers.deadline_engine`). What takes long looks at it between
-pieces of work of about a second. What was decided by then stands; what was not is UNKNOWN. What takes time in
-proportion to the history may go on a little longer, and then gives up as a whole. No other bound depends on a clock:
-where no moment is given, every machine decides alike.
+The deadline holds for all that a kernel calls (`checkers.deadline_engine`). Long searches look at it between pieces of
+work of about a second. What was decided by then stands; the rest is UNKNOWN. Work that takes time in proportion to the
+history may go on a little longer, and then gives up as a whole. No other bound depends on a clock: without a deadline
+every machine gives the same answer.
 
-Whoever listens gets to know what is searched, and how far that is. Nobody has to: nothing hangs on it.
+A listener is informed of what is searched, and of how far that is. None is needed: no result depends on it.
 """
 
 from __future__ import annotations

@@ -149,7 +149,12 @@ EXEMPT_IN_DETAIL = {
 EXEMPT_WORDS_IN_DETAIL = {word for words in EXEMPT_IN_DETAIL.values() for word in words.split()}
 
 RIDDLES = "## Plain English"
-PLAIN_FOLDERS = ("harness", "nemesis", "workloads", "system_under_test")
+# Modules with comments of constants that are parts of a sentence: still to be rewritten.
+WITH_FRAGMENTS = (
+    "checkers/transactions/orders/nogoods.py",
+    "checkers/transactions/orders/order_search.py",
+    "checkers/transactions/orders/schedule.py",
+)
 
 
 def glossary(since: str = "") -> Iterator[tuple[str, str]]:
@@ -249,7 +254,7 @@ def test_no_smaller_name_and_no_text_says_what_the_glossary_rules_out(of: str) -
     assert uses_of(words, PACKAGES, of) == []
 
 
-@pytest.mark.parametrize("folder", PLAIN_FOLDERS)
+@pytest.mark.parametrize("folder", PACKAGES)
 def test_comments_and_documentation_are_plain_english(folder: str) -> None:
     riddles = {word for _, instead in glossary(RIDDLES) for word in instead.split(", ")} - {"told"}
     assert len(riddles) >= 4
@@ -290,10 +295,11 @@ def fragments(source: str) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("folder", PLAIN_FOLDERS)
+@pytest.mark.parametrize("folder", PACKAGES)
 def test_each_comment_of_a_constant_is_a_sentence_of_its_own(folder: str) -> None:
     files = {file: path for file, path in FILES.items() if file.startswith(f"{folder}/")}
-    assert [file for file, path in files.items() if fragments(path.read_text("utf-8"))] == []
+    found = [file for file, path in files.items() if fragments(path.read_text("utf-8"))]
+    assert found == [file for file in WITH_FRAGMENTS if file in files]
 
 
 def test_a_sentence_over_two_constants_would_be_found() -> None:

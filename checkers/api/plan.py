@@ -97,18 +97,19 @@ class RunUnderCheck:
     concurrency: int | None = None
     """Process p is a life of client p % concurrency; None: each process is a client of its own."""
     recovery_limit_s: float | None = None
-    """The longest outage that is allowed; None: any."""
+    """The longest outage that is allowed; None: any is."""
     recovers_within_s: float | None = None
-    """After so long without any fault the system serves, and all its replicas; None: it does not say."""
+    """How long after the last fault the system and all its replicas serve again; None: it does not say."""
     may_panic: tuple[str, ...] = ()
     """Kinds of faults on a node under which it may end by itself."""
     contagious: tuple[str, ...] = ()
     """Kinds of faults that, on any node, let every node end by itself."""
     lasting_damage: tuple[str, ...] = ()
-    """Kinds of faults whose damage to a disk no healing undoes. Whoever they struck need not be whole again, and the
-    others only if it is known that they depend on none of these (`RunFacts.apart`)."""
+    """Kinds of faults whose damage to a disk no healing undoes. A node that they struck need not be whole again; any
+    other has to be only if it is known to depend on no such node (`RunFacts.apart`)."""
     demanded: tuple[SteadySpan, ...] = ()
-    """In which the system has to serve, from `serves_within_s` after the start of each on, although faults last."""
+    """Spans in which the system has to serve although faults last, from `serves_within_s` after the start of each
+    on."""
     serves_within_s: float | None = None
     node_events: Source | None = None
     """The table of `harness.record.node_events`; None where no node reported any."""

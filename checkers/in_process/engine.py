@@ -116,7 +116,7 @@ class InProcessEngine:
             for task in of.tasks():
                 rest.append(_Rest([], Event()))
                 yield partial(_completed, task, matching, rest[-1])
-            # Whoever runs tasks begins them in this order: what this one waits for is under way.
+            # Tasks are begun in this order, so those that this one waits for are under way.
             yield partial(_of_rest, rest, matching)
 
         yield InProcessDataset(matching.schema, tasks, of.partitions)

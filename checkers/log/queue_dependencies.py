@@ -1,27 +1,27 @@
 """Dependencies between transactions on queues, and the cycles among them.
 
-The versions of a queue are its messages, in the order of their offsets, as far as acknowledgements and polls name
-these. So the order is known, but for gaps, and what follows from it follows whatever the gaps hold:
+The versions of a queue are its messages in the order of their offsets, as far as acknowledgements and polls show these.
+So the order is known except for gaps, and these dependencies hold whatever the gaps contain:
 
-  WW  from the sender of a message to that of the next known one
-  WR  from the sender of the last message that a transaction was given of a queue to who was given it: what precedes
-      that message leads there by way of WW
-  RW  from a poll that reached the end of the queue to the sender of the next known message behind: it was not there
+  WW  from the sender of a message to the sender of the next known one
+  WR  from the sender of the last message of a queue that a transaction was given to that transaction; earlier messages
+      lead there by way of WW
+  RW  from a poll that reached the end of the queue to the sender of the next known message behind: that was not there
       when the poll looked, or the answer would have shown it
 
-Where sends of different transactions may lie between each other, as Kafka's do, their order says nothing: there is no
+If sends of different transactions may be interleaved in a queue, as Kafka's are, their order says nothing: there is no
 WW then, and WR comes from the senders of all messages that a transaction was given.
 
 A poll of a transaction reached the end if it says so (`end`), or if it asked from an offset on and was given nothing.
-That an answer is short proves nothing, nor does an empty one whose beginning is unknown. Whoever records an empty
-answer that was only a time-out must leave `from_offset` out. Single polls are taken to prove no end.
+A short answer proves nothing, nor does an empty one whose beginning is unknown. A client that records an empty answer
+which was only a time-out must leave `from_offset` out. Single polls never prove an end.
 
-Left out is what cannot be trusted: messages that several operations tried to send to the queue, those at more than one
-offset, and offsets that hold more than one message; they are anomalies of their own. Operations that failed take no
-part; indefinite ones do where somebody was given what they sent, and what they were given shows nothing.
+Messages that cannot be trusted are left out: those that several operations tried to send to the queue, those at more
+than one offset, and those that share an offset. They are anomalies of their own. Failed operations take no part. An
+indefinite operation takes part if a message that it sent was given to a consumer; what it was given shows nothing.
 
-Single sends and polls are transactions of one operation, and are looked at only if a history has real ones: what they
-contradict among themselves has names of its own.
+Single sends and polls are transactions of one operation. They are looked at only if a history has real transactions:
+contradictions among single operations have names of their own.
 
 Sources: Adya, Liskov, O'Neil, "Generalized Isolation Level Definitions" (ICDE 2000); Kingsbury, Alvaro, "Elle:
 Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020).

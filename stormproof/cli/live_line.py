@@ -1,8 +1,8 @@
 """The live line of a terminal: one line on standard error that is redrawn in place while something takes its time.
 
-It is drawn a few times a second by a thread of its own, from the last moment that was reported, so that reporting costs
-nothing and the time goes on where nothing is reported. Where there is no terminal, the same words are a plain line now
-and then. Lines of others take its place, and it goes on below them until it is ended.
+A thread of its own draws it a few times a second from the last report. So a report costs nothing, and the time shown
+goes on even if nothing is reported. Without a terminal the same words are printed as a plain line at intervals. Other
+lines are printed in its place, and it goes on below them until it is ended.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The search for an order, whatever the object: one compiled kernel, and what turns operations into its numbers."""
+"""The search for an order, for any object: one compiled kernel, and what turns operations into its numbers."""

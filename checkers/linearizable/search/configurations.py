@@ -2,8 +2,8 @@
 
 A configuration is a row: [state, node, unread, placed…, free…, used…]. `placed` and `free` are bit sets over the slots
 of open definite operations, `words` numbers each: which of them took effect, and which overwrites may have done so
-unseen. `used` counts, by column, how many of some equal indefinite operations took effect. `node` is where the row's
-history lies in the trail, and no part of its identity.
+unseen. `used` counts, by column, how many of some equal indefinite operations took effect. `node` is the place in the
+trail that the row was reached by; rows that differ only in it are equal.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from checkers.kernels.columns import Int64
 from harness.compiled import compiled, inlined, modular
 
 STATE, NODE, UNREAD, PLACED = range(4)
-"""Columns: behind the words of PLACED are those of free, and behind these the counts of used. UNREAD: 1 if an
-indefinite operation took effect last, and no read needed it; between events it is 0."""
+"""Columns of a row: behind the words of PLACED are those of `free`, then the counts `used`. UNREAD: 1 if an indefinite
+operation took effect last, and no read has needed it; between events it is 0."""
 
 BITS = 64
-"""Slots in a word."""
+"""How many slots a word holds."""
 
 
 class Rows(NamedTuple):
-    """A set of configurations in the order in which they were added; changed in place, as long as there is room."""
+    """A set of configurations in the order in which they were added. It is changed in place as long as there is
+    room."""
 
     row: Int64
     """Shape (capacity, width)."""
@@ -35,7 +36,8 @@ class Rows(NamedTuple):
 
 
 class Trail(NamedTuple):
-    """What led to each configuration, backwards; changed in place. Nothing is recorded in a trail without capacity."""
+    """The steps that led to each configuration, last one first; changed in place. Without capacity nothing is
+    recorded."""
 
     step: Int64
     """Shape (capacity, 2): the node before, and what took effect: an operation, or -1 - kind of an indefinite one."""
@@ -45,7 +47,7 @@ class Trail(NamedTuple):
 
 @compiled
 def no_rows(width: int, capacity: int) -> Rows:
-    """`capacity`: at least this."""
+    """An empty set with room for at least `capacity` rows."""
     size = 16
     while size < capacity:
         size *= 2
@@ -55,7 +57,7 @@ def no_rows(width: int, capacity: int) -> Rows:
 
 @compiled
 def with_room(rows: Rows, more: int) -> Rows:
-    """The same set, to which so many rows can be added."""
+    """The same set, to which `more` rows can be added."""
     size = rows.size[0]
     if size + more <= len(rows.row):
         return rows
@@ -67,7 +69,7 @@ def with_room(rows: Rows, more: int) -> Rows:
 
 @compiled
 def with_steps(trail: Trail, more: int) -> Trail:
-    """The same trail, to which so many steps can be added."""
+    """The same trail, to which `more` steps can be added."""
     size, capacity = trail.size[0], len(trail.step)
     if capacity == 0 or size + more <= capacity:
         return trail
@@ -78,7 +80,7 @@ def with_steps(trail: Trail, more: int) -> Trail:
 
 @inlined
 def record(trail: Trail, row: Int64, what: int) -> None:
-    """Note the step that led to the row, which is named by its node from now on."""
+    """Note the step that led to the row, whose node is this step from now on."""
     if len(trail.step):
         node = trail.size[0]
         trail.step[node, 0] = row[NODE]

@@ -1,27 +1,28 @@
-"""One object decided by search, whatever its model: all orders, as late as possible, no configuration twice.
+"""Decides one object of any model by search: all orders, each operation as late as possible, no configuration twice.
 
-Time runs over invocations and completions; when an operation completes, it must have taken effect in each
-configuration that survives, so from each one that lacks it all ways are tried to let open operations take
-effect until it has (just-in-time linearization). What keeps the sets of configurations small:
+The search goes over invocations and completions in the order of time. When an operation completes, it must have taken
+effect in each configuration that survives. So from each configuration that lacks it, all ways are tried to let open
+operations take effect until it has (just-in-time linearization). What keeps the sets of configurations small:
 - A read that may take effect does so at once: it changes nothing, so waiting wins nothing.
 - Of equal open operations the one that ends first takes effect first: they are interchangeable.
 - Right before an overwrite takes effect, every open overwrite may have done so unseen. It is free from then on:
   it may still be used, but need not be, so a configuration that has it free makes one superfluous that used it.
 - Indefinite operations never complete. Equal ones are only counted; a configuration that has used fewer of them, and
   is equal otherwise, makes the other superfluous. One that no later operation could need is left out.
-Between operations nothing is open, and only states are left: long histories are as cheap as short ones.
+Between operations nothing is open, and only states are left, so each operation of a long history is as cheap as one of
+a short history.
 
-Where the sets grow all the same, two searches take turns, each longer than the one before, until one of them answers:
-- One order is sought by itself, depth first (`depth`): where there are many, one is found soon. Of few operations that
-  is done before anything else. After some turns it is not sought any more.
-- All configurations are followed further. Before they are, every indefinite operation may take effect again and again:
-  no count is kept of them, and what is impossible even so is impossible.
-Of few operations on an object whose states show what cannot follow, all orders are tried that are not hopeless
-(`foresight`), before the first turn.
+If the sets still grow, two searches take turns, each turn longer than the one before, until one of them answers:
+- A depth-first search for a single order (`depth`): where there are many orders, it soon finds one. If there are few
+  operations, it comes before anything else. After some turns it is given up.
+- A search through all configurations. Before it, one that does not count indefinite operations is tried: each of them
+  may take effect any number of times, and what is impossible even so is impossible.
+If there are few operations, and states of the object show what cannot follow, a search that skips hopeless orders
+(`foresight`) is tried before the first turn.
 
-The number of configurations is bounded, and so is what they occupy; an object that needs more is undecided, and how
-far it came is reported. The bounds count steps and cells, not seconds, so that every machine decides alike; unless
-a moment is given by which an answer is wanted (`checkers.search_budget`).
+The number of configurations is bounded, and so is their memory. An object that needs more is undecided, and it is
+reported how far the search got. The bounds count steps and cells, not seconds, so every machine gives the same answer,
+unless there is a deadline (`checkers.search_budget`).
 
 Source: Wing and Gong, Testing and Verifying Concurrent Objects, JPDC 17 (1993); Lowe, Testing for
 Linearizability, CCPE 29 (2017). The free overwrites are ours, and held against a search through all orders.
@@ -59,50 +60,52 @@ __all__ = ["Decision", "Problem", "decide", "decide_with_orders"]
 LINEARIZABLE, NOT_LINEARIZABLE, UNDECIDED = range(3)
 
 TIME = -1
-"""How a search ended that ran out of time; beside how `advance` ends."""
+"""How a search ended that ran out of time. The other ways are those in which `advance` ends."""
 
 BETWEEN_LOOKS = 50_000
-"""So many configurations are explored before a search that has a deadline looks at the clock; twice as many each time
-that they were not enough for one event."""
+"""How many configurations a search with a deadline explores before it looks at the clock. The number is doubled each
+time that it was not enough for one event."""
 
 BETWEEN_WORDS = 1_000_000
-"""And so many before one that has none says how far it is."""
+"""How many configurations a search without a deadline explores before it reports its progress."""
 
 FIRST_LOOK = 250
-"""But at first so few, and twice as many each time, up to these: as long as kernels are interpreted, whether that still
-pays is asked where a search looks up."""
+"""How many configurations any search explores first; the number is doubled each time, up to the two above. It begins
+low because a search also asks at these moments whether interpreting its kernel still pays."""
 
 CELLS = 50_000_000
-"""Configurations of one object may have so many numbers at once: 400 MB."""
+"""The most numbers in the configurations of one object that are held at once: 400 MB."""
 
 ELEMENTS = 4_000_000
-"""The states of one object that a search looks at may have so many elements together; each counts as one as well."""
+"""The most elements in all states of one object that a search looks at; each state counts as one more."""
 
 AT_FIRST = 2_000
-"""So many configurations are explored side by side before one order is sought."""
+"""How many configurations are explored side by side before the first search for a single order."""
 
 TURN = 8_000
-"""So many are explored in the first turn of both, and twice as many in the next one."""
+"""How many configurations the search through all of them explores in its first turn. Each turn doubles the number."""
 
 FEW_OPERATIONS, FEW_STEPS = 256, 4
-"""Of at most so many operations one order is sought first of all, for so many configurations an operation."""
+"""If an object has at most FEW_OPERATIONS, a single order is sought before anything else, and FEW_STEPS configurations
+are explored for each operation."""
 
 DIVE_STEPS, LEAST_OPERATIONS = 12, 512
-"""In its first turn a search for one order explores so many configurations an operation, as if there were at least so
-many operations, and twice as many in the next turn."""
+"""In its first turn the search for a single order explores DIVE_STEPS configurations for each operation, but counts at
+least LEAST_OPERATIONS. Each turn doubles the number."""
 
 DIVE_MOST = 50_000
-"""Only of few operations one order is sought in later turns, too, and there for at most so many configurations."""
+"""The search for a single order is repeated in later turns only for few operations, and only up to this number of
+configurations."""
 
 DIVE_SHARE = 4
-"""But for at most so small a part of the limits, beside them."""
+"""The search for a single order may take one in DIVE_SHARE of the limits, in addition to them."""
 
 FORESEEN, FORESEEN_SHARE = 20_000, 60
-"""So many configurations, and at most so small a part of the limit, are explored with foresight, beside the limit: each
-takes much longer than others."""
+"""With foresight at most FORESEEN configurations are explored, and at most one in FORESEEN_SHARE of the limit, in
+addition to it: each of them takes much longer than others."""
 
 EVIDENCE_FACTOR = 8
-"""To show why there is no order, so many times the configurations are explored that it took to find that out."""
+"""To show why there is no order, at most this many times the configurations are explored that the decision took."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,17 +114,17 @@ class Decision:
 
     outcome: int
     stuck_at: int
-    """NOT_LINEARIZABLE: the operation that fits nowhere. UNDECIDED: the one that was not decided any more, or -1."""
+    """NOT_LINEARIZABLE: the operation that fits nowhere. UNDECIDED: the one at which the search was given up, or -1."""
     possible: tuple[Hashable, ...]
-    """NOT_LINEARIZABLE: states that the object could have been in before it completed; none if they are not known.
-    Otherwise states in which it could have ended, or could have been when the search was given up."""
+    """NOT_LINEARIZABLE: states that the object could have been in before that operation completed; none if they are not
+    known. Otherwise states in which the object could have ended, or could have been when the search was given up."""
     explored: int
     reason: str = ""
     fits_until: int = 0
-    """UNDECIDED: what had completed before this moment has an order."""
+    """UNDECIDED: the operations that had completed before this moment have an order."""
     orders: tuple[tuple[int, ...], ...] = ()
-    """If asked for: LINEARIZABLE: one order of all operations that took effect. NOT_LINEARIZABLE: for each of the
-    possible states the order that led to it."""
+    """If orders were asked for: LINEARIZABLE: one order of all operations that took effect. NOT_LINEARIZABLE: for each
+    possible state an order that led to it."""
 
 
 def decide(problem: Problem, *, limit: int) -> Decision:
@@ -138,7 +141,7 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
     search = _Search(problem, layout(problem), limit, trail)
     operations = len(problem.start)
     if operations <= FEW_OPERATIONS:
-        # Of these one order is found in milliseconds, also by interpreting the search for it.
+        # This finds an order in milliseconds, even if the kernel is interpreted.
         found = search.dive(FEW_STEPS * operations)
         if found is not None:
             return found
@@ -158,7 +161,7 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
         if uncounted is not None:
             ended = uncounted.beside(search, 2 * effort)
             if ended == STUCK:
-                # Without counts there are states that the object cannot have been in.
+                # Without counts, some of the states are ones that the object cannot have been in.
                 return replace(uncounted.decision(ended), possible=())
             uncounted = uncounted if ended == LIMIT else None
         ended = search.go_on(effort=effort)
@@ -170,9 +173,9 @@ def _decide(problem: Problem, limit: int, trail: Int64) -> Decision:
 def approaching(problem: Problem, decision: Decision, *, limit: int) -> Iterator[tuple[int, tuple[Hashable, ...]]]:
     """Moments before an operation got stuck, ever further away, and the states in which the object can have been then.
 
-    A moment is the time of an event, and the states are those before it; what is open may have taken effect or not.
-    There may be more states than are possible, but never less. None that takes more than `limit` configurations, or
-    much more than the decision took.
+    A moment is the time of an event, and the states are those before it; open operations may have taken effect or not.
+    There may be more states than are possible, but never fewer. Moments are left out that take more than `limit`
+    configurations, or many more than the decision took.
     """
     effort = min(limit, EVIDENCE_FACTOR * decision.explored)
     search = _Search(problem, layout(problem), effort, np.empty((0, 2), dtype=np.int64))
@@ -207,7 +210,7 @@ class _Search:
         self._most_elements = problem.transitions.elements + ELEMENTS
         self._furthest = 0
         self._dived = 0
-        """Configurations that were explored depth first, beside those that the limit is for."""
+        """How many configurations were explored depth first, in addition to those that the limit is for."""
         width = PLACED + 2 * of.words + of.columns
         self.room = max(CELLS // width, 1)
         self.explored = 0
@@ -221,7 +224,7 @@ class _Search:
         return self._layout.columns > 0
 
     def without_counts(self) -> _Search:
-        """The search from here on, as if there were no end of the indefinite operations."""
+        """The search from here on, as if each indefinite operation could take effect any number of times."""
         other = _Search(self._problem, self._layout.uncounted(), self._limit, self._trail)
         width = other.here.current.shape[1]
         current = np.ascontiguousarray(self.here.current[:, :width])
@@ -230,7 +233,7 @@ class _Search:
         return other
 
     def beside(self, counted: _Search, effort: int) -> int:
-        """Go on at the expense of the search that counts. Returns how it ended."""
+        """Go on, with what is explored charged to the search that counts. Returns how it ended."""
         self.explored, self._dived, self._most_elements = counted.explored, counted._dived, counted._most_elements
         ended = self.go_on(effort=effort)
         counted.explored = self.explored
@@ -238,7 +241,7 @@ class _Search:
 
     @property
     def time(self) -> int:
-        """Of the next event."""
+        """The time of the next event."""
         return int(self._layout.time[self.here.at])
 
     @property
@@ -247,12 +250,12 @@ class _Search:
         return tuple(self._transitions.states[number] for number in numbers)
 
     def completion(self, operation: int) -> int:
-        """Position of the event."""
+        """The position of the event at which the operation completes."""
         line = self._layout.line
         return int(np.flatnonzero((line.event == COMPLETED) & (line.subject == operation))[0])
 
     def go_on(self, *, until: int = NEVER, effort: int = NEVER) -> int:
-        """How it ended, before the event `until`, or after so many configurations as the effort allows."""
+        """Go on up to the event `until`, or until `effort` configurations were explored. Returns how it ended."""
         present = self.here.present
         limit = min(self._limit, self.explored + min(effort, self._limit))
         until = min(until, len(self._layout.time))
@@ -276,7 +279,7 @@ class _Search:
             self._transitions.fill()
             if ended == LIMIT and allowance.limit < limit:
                 search_budget.say(partial(self._words, reached))
-                # It goes on with the event at which it looked; what it had explored of it does not count.
+                # It goes on from the event at which it stopped; what it had explored of that event is not counted.
                 grows = reached.at == begun.at or looks_after < between
                 ended, looks_after = MISSING, 2 * looks_after if grows else between
                 reached = reached._replace(explored=reached.settled)
@@ -286,7 +289,7 @@ class _Search:
         return ended
 
     def dive(self, most: int) -> Decision | None:
-        """LINEARIZABLE if one order was found."""
+        """Search for a single order: LINEARIZABLE, or None if it found none."""
         before = self._transitions.elements
         found = descent(
             self._problem, self._layout, most=min(most, self._limit // DIVE_SHARE), elements=ELEMENTS // DIVE_SHARE
@@ -305,7 +308,7 @@ class _Search:
         )
 
     def foresee(self) -> Decision | None:
-        """None if it was given up, or nothing is known of what cannot follow."""
+        """Search with foresight: None if it was given up, or if the model does not say what is hopeless."""
         problem, most = self._problem, min(FORESEEN, self._limit // FORESEEN_SHARE)
         if problem.hopeless is None:
             return None
@@ -318,7 +321,7 @@ class _Search:
             stuck, found = first_stuck(problem, most=min(most, AT_FIRST + EVIDENCE_FACTOR * found.explored))
             ended = int(problem.end[stuck])
         is_linearizable = stuck < 0
-        # Of a history without an order, one of several states by then is an example, and not all that were possible.
+        # For a history without an order, this is one example of a state, not all that were possible by then.
         is_told = found.ended is Ended.FOUND and (is_linearizable or len(self._trail) > 0)
         return Decision(
             outcome=LINEARIZABLE if is_linearizable else NOT_LINEARIZABLE,

@@ -1,17 +1,17 @@
-"""One order, sought depth first: of what may take effect next, the first that can be is followed to the end, and only
-where that fails the next one is tried; no configuration twice.
+"""A depth-first search for a single order: it lets the first operation that can take effect do so and follows that to
+the end, and tries the next one only if that fails. It visits no configuration twice.
 
     0 invoke write 1, 1 invoke write 2, 2 invoke read, 3 ok read 2, 4 ok write 1, 5 ok write 2
 
-At 3 the read has not taken effect, so something has to do so before it. Of the open writes that of 1 ends first and is
-tried first; the read does not fit behind it, so that of 2 is tried next, and the read takes effect. At 4 and 5 both
-writes have. Had the read been of 1, and another one of 2 come later, the first try would have been the last.
+At 3 the read has not taken effect, and does not fit the state, so something has to take effect before it. Of the open
+writes, write 1 ends first and is tried first; the read does not fit behind it. So write 2 is tried next, and the read
+takes effect. By 4 and 5 both writes have taken effect. Had the read been of 1, the first try would have succeeded.
 
-A configuration is one of `configurations`, without free overwrites, together with the event before which it is: the
-completion of an operation that has not taken effect in it. What is open there depends on the event alone, so going back
-is to take back events. What follows the choices is as in `decision`: reads take effect as soon as they fit, and of
-equal operations the one that ends first. Most histories that have an order have many, and one of them is found after
-few wrong turns, however many configurations there are side by side; of a history that has none, all would be tried.
+A configuration is one of `configurations`, without free overwrites, together with the event before which it stands: the
+completion of an operation that has not taken effect in it. What is open there depends on the event alone, so to go back
+is to undo events. After each choice the rules are those of `decision`: reads take effect as soon as they fit, and of
+equal operations the one that ends first does. Most histories that have an order have many, and one of them is found
+after a few wrong turns, however many configurations there are side by side. In a history that has none, all are tried.
 
 Source: Wing and Gong, Testing and Verifying Concurrent Objects, JPDC 17 (1993); the cache of configurations is that of
 Lowe, Testing for Linearizability, CCPE 29 (2017).
@@ -40,36 +40,38 @@ from checkers.linearizable.values import NEVER
 from harness.compiled import compiled, inlined
 
 FOUND, NOWHERE, ASKS, SPENT, WENT_ON = range(5)
-"""How `descend` ended. ASKS: entries of the table of moves are missing. NOWHERE: everything was tried. SPENT: it may
-explore no more. WENT_ON: how a step of it ends that found its way."""
+"""How `descend` ended. ASKS: entries of the table of moves are missing. NOWHERE: everything was tried. SPENT: it has
+explored as much as it may. WENT_ON: only a step of it ends so, and the search goes on."""
 
 DEPTH, AT, STEPS, EXPLORED = range(4)
-"""What `DfsState.here` counts: choices that are followed; the event before which things are; what has taken effect; and
-configurations."""
+"""Places in `DfsState.here`: how many choices are being followed, the event before which the search stands, how many
+operations have taken effect, and how many configurations were explored."""
 
 FIRST = -1
-"""The choice before all others. An operation is chosen by its end, a kind of indefinite ones as FIRST - 1 - kind."""
+"""Stands before all choices. A definite operation is chosen by its end, a kind of indefinite ones as FIRST - 1 -
+kind."""
 
 
 class DfsState(NamedTuple):
     """How far a search is; changed in place. It can go on where it stopped."""
 
     row: Int64
-    """Shape (depth, width): the configuration in which each choice is made;"""
+    """Shape (depth, width): the configuration in which each choice is made."""
     at: Int64
-    """its event;"""
+    """By choice: the event before which that configuration stands."""
     choice: Int64
-    """what was tried last, see FIRST;"""
+    """By choice: what was tried last, see FIRST."""
     target: Int64
-    """how many of the states that it leads to were tried;"""
+    """By choice: how many of the states that this leads to were tried."""
     steps_before: Int64
-    """what had taken effect before;"""
+    """By choice: how many operations had taken effect before it."""
     early: Int64
-    """and how much of it since the event before, although the operation that completes there does not need it."""
+    """By choice: how many of these took effect since the event before, without letting the operation that completes
+    next do so."""
     step: Int64
-    """What took effect, in order: an operation, or -1 - kind of an indefinite one."""
+    """What took effect, in order: an operation, or -1 - kind for an indefinite one."""
     available: Int64
-    """By event, if it is that equal indefinite operations do not matter any more: how many there were."""
+    """By event OVER: how many of the equal indefinite operations there were, which do not matter any more."""
     first_end: Int64
     """By kind: room for the end of the open operation that ends first."""
     here: Int64
@@ -81,7 +83,7 @@ class DfsState(NamedTuple):
 @compiled
 def descend(inputs: SearchInput, dive: DfsState, seen: Rows, most: int, together: int) -> tuple[int, Rows]:
     """Go on until something stops it, or `most` configurations are explored in all. Returns how it ended, and the
-    configurations that were met. Before a completion not more than `together` operations take effect that have not."""
+    configurations that were met. Before a completion at most `together` operations take effect."""
     here, row = dive.here, dive.next
     if here[DEPTH] == 0:
         copy(dive.row[0], row)
@@ -106,7 +108,7 @@ def descend(inputs: SearchInput, dive: DfsState, seen: Rows, most: int, together
             early = 0
             ended = _forward(inputs, dive)
         if ended != WENT_ON:
-            # Nothing was noted: what was tried is tried again.
+            # The choice was not noted as tried, so it is tried again.
             return ended, seen
         dive.target[top] += 1
         here[EXPLORED] += 1
@@ -138,9 +140,10 @@ def _followed(inputs: SearchInput, dive: DfsState, seen: Rows, early: int) -> Ro
 
 @compiled
 def _taken(inputs: SearchInput, dive: DfsState, top: int) -> int:
-    """Let the next operation take effect, and then the reads that fit: in `next`, before the same event.
+    """Let the next operation take effect, and then the reads that fit. The configuration in `next` stands before the
+    same event then.
 
-    WENT_ON if it did, ASKS if something is missing, NOWHERE if all was tried.
+    Returns WENT_ON if one took effect, ASKS if an entry is missing, NOWHERE if all was tried.
     """
     line, moves = inputs.line, inputs.moves
     kinds = len(line.does)
@@ -188,8 +191,9 @@ def _taken(inputs: SearchInput, dive: DfsState, top: int) -> int:
 
 @inlined
 def _next_choice(inputs: SearchInput, row: Int64, last: int, first_end: Int64) -> int:
-    """Behind the last one: the operation that ends next and can take effect; then the indefinite kinds; the one behind
-    all kinds if nothing is left. Of equal operations the one that ends first takes effect: they are interchangeable."""
+    """The choice behind the last one: first the operations that can take effect, by their ends; then the indefinite
+    kinds; the one behind all kinds means that none is left. Of equal operations the one that ends first takes effect:
+    they are interchangeable."""
     line, open_in = inputs.line, inputs.present.open_in
     kind = FIRST - last
     if last >= FIRST:
@@ -220,7 +224,7 @@ def _next_choice(inputs: SearchInput, row: Int64, last: int, first_end: Int64) -
 
 @inlined
 def _slot_of(inputs: SearchInput, choice: int) -> int:
-    """Of the operation that is chosen; -1 if it is a kind of indefinite ones."""
+    """The slot of the operation that is chosen; -1 if the choice is a kind of indefinite ones."""
     open_in = inputs.present.open_in
     found = -1
     for slot in range(len(open_in)):
@@ -231,7 +235,7 @@ def _slot_of(inputs: SearchInput, choice: int) -> int:
 
 @inlined
 def _fits(inputs: SearchInput, state: int, operation: int) -> int:
-    """How many states a read leads to: none if it does not fit; -1, and asked for, if that is missing."""
+    """How many states a read leads to: 0 if it does not fit; -1 if the entry is missing, which is asked for then."""
     place = looked_up(inputs.moves, state * len(inputs.line.does) + inputs.line.kind_of[operation])
     if place < 0:
         return -1
@@ -242,7 +246,7 @@ def _fits(inputs: SearchInput, state: int, operation: int) -> int:
 @inlined
 def _forward(inputs: SearchInput, dive: DfsState) -> int:
     """Go over the events, with the configuration in `next`, up to the completion of an operation that has not taken
-    effect: WENT_ON. FOUND behind the last one, ASKS if something is missing."""
+    effect. Returns WENT_ON there, FOUND behind the last event, and ASKS if an entry is missing."""
     line, present, row, here = inputs.line, inputs.present, dive.next, dive.here
     while here[AT] < len(line.event):
         at = here[AT]
@@ -276,7 +280,7 @@ def _forward(inputs: SearchInput, dive: DfsState) -> int:
 
 @inlined
 def _back(inputs: SearchInput, dive: DfsState, at: int) -> None:
-    """Take back the events from that one on."""
+    """Undo the events from `at` on."""
     line, present = inputs.line, inputs.present
     while dive.here[AT] > at:
         dive.here[AT] -= 1

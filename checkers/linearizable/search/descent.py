@@ -1,4 +1,4 @@
-"""From a problem to one order of its operations, found depth first; nothing is said where none was found."""
+"""From a problem to one order of its operations, found depth first. That none was found proves nothing."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from checkers.linearizable.search.progress import SearchInput
 from checkers.linearizable.search.timeline import Layout, Problem
 
 TOGETHER = (2, 3, 1 << 40)
-"""So many operations may take effect before a completion that needs them, at first, and then more and more. What takes
-effect without need is lacking later."""
+"""How many operations may take effect before a completion: few in the first try, more in the next ones. An operation
+that takes effect without need is not available later."""
 
 MOST_LOOKS = 50_000_000
-"""In each configuration all that is open is looked at; with thousands of clients fewer are explored."""
+"""The most open operations that are looked at. Each configuration looks at all that are open, so with thousands of
+clients fewer configurations are explored."""
 
 BETWEEN_LOOKS = 1_000
-"""So many configurations are explored before a look at the clock, and at whether kernels are still interpreted."""
+"""How many configurations are explored before it is asked what time it is, and whether kernels are still
+interpreted."""
 
 
 class Descent(NamedTuple):
@@ -32,11 +34,11 @@ class Descent(NamedTuple):
     steps: list[int] | None
     """What took effect, in order, as `DfsState.step`; None where no order was found."""
     state: Hashable = None
-    """Behind them."""
+    """The state after these steps."""
 
 
 def descent(problem: Problem, of: Layout, *, most: int, elements: int) -> Descent:
-    """After so many configurations, or where the states that were met first have so many elements, it is given up."""
+    """Search for one order. It is given up after `most` configurations, or when new states have `elements` elements."""
     elements += problem.transitions.elements
     most = min(most, MOST_LOOKS // max(of.slots, 1))
     explored = 0
@@ -67,7 +69,7 @@ def _descent(problem: Problem, of: Layout, most: int, elements: int, together: i
 
 
 def _dive(of: Layout, operations: int, kinds: int, initial: int) -> DfsState:
-    """Before the first event, in the state with the number `initial`."""
+    """The search before the first event, in the state with the number `initial`."""
     depth, width = operations + 1, PLACED + 2 * of.words + of.columns
     room = np.zeros(width, dtype=np.int64)
     room[STATE] = initial

@@ -1,4 +1,4 @@
-"""What a search gets: the events of a history in numbers, and what kinds of operations do to states."""
+"""The input of a search: the events of a history in numbers, and what kinds of operations do to states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from checkers.kernels.columns import Int64
 from harness.compiled import inlined, modular
 
 INVOKED, COMPLETED, MAY_HAPPEN, OVER = range(4)
-"""Events. MAY_HAPPEN: an indefinite operation was invoked. OVER: equal indefinite operations do not matter any more."""
+"""Types of events. MAY_HAPPEN: an indefinite operation was invoked. OVER: equal indefinite operations do not matter any
+more."""
 
 OTHER, READS, OVERWRITES = range(3)
 """What a kind does: READS never changes a state; OVERWRITES is always possible and gives the same state from any."""
@@ -19,7 +20,7 @@ UNCOUNTED = -1
 """The column of an indefinite kind whose uses are not counted: it may take effect again and again."""
 
 ASKED_AT_FIRST, ASKED = 1_024, 65_536
-"""So many missing entries are asked for at once at first and at most, some of them again and again."""
+"""How many missing entries are asked for at once: at first, and at most. Some of them may be the same."""
 
 
 class Timeline(NamedTuple):
@@ -31,23 +32,23 @@ class Timeline(NamedTuple):
     slot_of: Int64
     """By operation: its place among the open definite ones; -1 if it is indefinite."""
     kind_of: Int64
-    """By operation."""
+    """By operation: its kind, which says what it does."""
     end: Int64
-    """By operation, in history indices."""
+    """By operation: when it ends, as a history index."""
     does: Int64
-    """By kind."""
+    """By kind: OTHER, READS or OVERWRITES."""
     column: Int64
     """By kind: where its uses are counted, or UNCOUNTED."""
 
 
 class Moves(NamedTuple):
-    """What kinds do to states: an open hash table, which the caller fills on demand."""
+    """What kinds of operations do to states: an open hash table, which the caller fills on demand."""
 
     table: Int64
     """Shape (capacity, 3): entry, which is state * kinds + kind, or -1 where the place is free; first target; number of
     targets."""
     targets: Int64
-    """States."""
+    """The states to which entries lead."""
     missing: Int64
     """Room for the entries that are asked for."""
     asked: Int64
@@ -71,7 +72,7 @@ def mixed(x: int) -> int:
 
 @inlined
 def find(table: Int64, entry: int) -> int:
-    """Where an entry is in the table of moves, or the free place where it belongs."""
+    """The place of an entry in the table of moves, or the free place where it belongs."""
     mask = len(table) - 1
     at = mixed(entry) & mask
     while table[at, 0] >= 0 and table[at, 0] != entry:
@@ -90,7 +91,7 @@ def ask(moves: Moves, entry: int) -> None:
 
 @inlined
 def looked_up(moves: Moves, entry: int) -> int:
-    """Where an entry is in the table of moves; -1, and asked for, if it is not there."""
+    """The place of an entry in the table of moves; -1 if it is not there, and then it is asked for."""
     at = find(moves.table, entry)
     if moves.table[at, 0] < 0:
         ask(moves, entry)

@@ -1,17 +1,17 @@
-"""Orders of few operations, sought depth first and left as soon as the state shows that the rest cannot follow.
+"""A depth-first search for an order of few operations, which leaves an order once the state shows that it is hopeless.
 
     enqueue 1, enqueue 2 and enqueue 2 open, dequeues of 2 and 2 open
 
-Every order that begins with enqueue 1 is hopeless in a FIFO queue: 1 is never dequeued, so nothing behind it is. Other
-searches find that out once they have put the 2s behind it in all ways; where many operations are open at once, and
-values repeat, these are too many. Which states are hopeless says the model (`Model.hopeless`), from what has to happen
-yet and what may.
+In a FIFO queue every order that begins with enqueue 1 is hopeless: 1 is never dequeued, so nothing behind it is. Other
+searches find that out only after they have put the 2s behind it in all ways. If many operations are open at once and
+values repeat, these are too many. The model says which states are hopeless (`Model.hopeless`), from the operations that
+must still happen and those that may.
 
-All orders are tried that are not: where none is left, there is none. No configuration is tried twice; reads take
+All orders that are not hopeless are tried: if none is found, there is none. No configuration is tried twice; reads take
 effect as soon as they fit; of equal operations the one that ends first takes effect first.
 
-Source: Lowe, Testing for Linearizability, CCPE 29 (2017), for the search; what it leaves is ours, and held against a
-search through all orders.
+Source: Lowe, Testing for Linearizability, CCPE 29 (2017), for the search. Which orders it leaves is our own; it is
+tested against a search through all orders.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from checkers.linearizable.search.timeline import Problem
 from checkers.linearizable.values import NEVER
 
 BETWEEN_LOOKS = 256
-"""So many configurations are explored before a look at the clock."""
+"""How many configurations are explored between two looks at the clock."""
 
 
 class Ended(Enum):
@@ -47,29 +47,29 @@ class Foreseen(NamedTuple):
     order: tuple[int, ...] = ()
     """FOUND: what took effect, in order."""
     state: Hashable = None
-    """Behind it."""
+    """FOUND: the state after that."""
 
 
 class _Configuration(NamedTuple):
     placed: int
-    """A bit set of operations."""
+    """The operations that took effect, as a bit set."""
     state: Hashable
     must: tuple[int, ...]
-    """By kind how many operations have to take effect yet,"""
+    """By kind: how many operations still have to take effect."""
     may: tuple[int, ...]
-    """and how many may."""
+    """By kind: how many more operations may take effect."""
 
 
 def foreseen(problem: Problem, *, most: int) -> Foreseen:
-    """After so many configurations it is given up."""
+    """Search for an order. It is given up after `most` configurations."""
     assert problem.hopeless is not None, "only of objects whose states show what cannot follow"
     return _Foresight(problem, problem.hopeless).search(most)
 
 
 def first_stuck(problem: Problem, *, most: int) -> tuple[int, Foreseen]:
-    """Of a problem without an order: the operation up to whose completion there is none, and what was found before it.
+    """For a problem without an order: the operation up to whose completion there is none, and what was found before it.
 
-    It is the first such operation unless a search was given up, for each of which there are `most` configurations.
+    It is the first such operation unless a search was given up. Each search explores at most `most` configurations.
     """
     completing = np.flatnonzero(problem.end != NEVER)
     completing = completing[np.argsort(problem.end[completing])]
@@ -86,7 +86,8 @@ def first_stuck(problem: Problem, *, most: int) -> tuple[int, Foreseen]:
 
 
 def _until(problem: Problem, time: int, most: int) -> Foreseen:
-    """What completes later need not take effect, but if it does, it returns what it returned."""
+    """Search for an order up to `time`. Operations that complete later need not take effect, but if they do, they
+    return what they returned."""
     reads = problem.does[problem.kind] == READS
     chosen: Int64 = np.flatnonzero((problem.start < time) & ~(reads & (problem.end > time)))
     part = problem.part(chosen, problem.initial)
@@ -134,7 +135,8 @@ class _Foresight:
         return Foreseen(Ended.FOUND, len(met), tuple(order), here.state)
 
     def _followed_by(self, before: _Configuration) -> Iterator[tuple[int, _Configuration]]:
-        """What may take effect next, and what comes of it where that is not hopeless; a read that fits, alone."""
+        """Operations that may take effect next, each with the configuration that follows, unless that is hopeless. If a
+        read fits, it is the only one."""
         first_end = next(self._end[n] for n in self._by_end if not before.placed >> n & 1)
         left = [n for n in self._by_end if self._start[n] < first_end and not before.placed >> n & 1]
         for n in left:

@@ -1,8 +1,8 @@
 """The search itself: integers in, integers out, so that one compiled kernel serves every model.
 
-States and kinds of operations are numbers; what a kind does to a state is looked up in a table that the caller fills on
-demand: `advance` stops with MISSING where it needs entries that are not in it, having changed nothing about the event
-at which it stopped.
+States and kinds of operations are numbers. What a kind does to a state is looked up in a table that the caller fills on
+demand: `advance` stops with MISSING where it needs entries that are not there. Then it can go on from the event at
+which it stopped as if it had not looked at that event yet.
 
 The events of a history are followed one by one. For a register that is 0 at first:
 
@@ -50,14 +50,14 @@ from checkers.linearizable.search.superfluous import OpenSlots, without_superflu
 from harness.compiled import compiled, inlined
 
 DONE, STUCK, LIMIT, FULL, MISSING = range(5)
-"""How `advance` ended. LIMIT: too much was explored; FULL: there is no room for more."""
+"""How `advance` ended. LIMIT: it explored as much as it may. FULL: there is no room for more configurations."""
 
 
 @compiled
 def advance(inputs: SearchInput, allowance: Allowance, until: int, reached: Reached) -> tuple[int, Reached]:
     """Go over the events up to `until`, or until something stops it.
 
-    Returns how it ended, and how far it came: before the event at which it stopped.
+    Returns how it ended, and how far it came: it stands before the event at which it stopped.
     """
     at, current, explored, trail, settled = reached
     line, present = inputs.line, inputs.present
@@ -83,7 +83,7 @@ def advance(inputs: SearchInput, allowance: Allowance, until: int, reached: Reac
             )
             trail = found.trail
             if ended != DONE:
-                # What is explored again when it is known counts again: it takes as long as the first time.
+                # What is explored again once the entries are there counts again: it takes as long as the first time.
                 trail.size[0] = noted
                 return ended, Reached(at, current, explored, trail, settled)
             current = found.done.row[: found.done.size[0]]
@@ -99,7 +99,7 @@ def advance(inputs: SearchInput, allowance: Allowance, until: int, reached: Reac
 
 @compiled
 def _fits_where_known(inputs: SearchInput, operation: int, current: Int64, trail: Trail) -> bool:
-    """A read takes effect at once in the configurations in which it fits: it changes nothing, so waiting wins nothing.
+    """Let a read take effect at once in the configurations that it fits: it changes nothing, so waiting wins nothing.
 
         0 invoke write 1, 1 ok write 1, 2 invoke read, 3 ok read 1: at 2 the state is 1, and the read is placed
 
@@ -125,7 +125,7 @@ def _fits_where_known(inputs: SearchInput, operation: int, current: Int64, trail
 
 @compiled
 def _forgotten(current: Int64, column: int, words: int) -> Int64:
-    """Configurations that differ only in how many of them took effect become one.
+    """The configurations without a count of these operations, so that those that differed only in it become one.
 
     0 invoke write 1, 1 info write 1, 2 invoke read, 3 ok read 1: behind 3 nothing needs the write any more
     """
@@ -215,8 +215,8 @@ def _explored(
 
 @inlined
 def _chosen(inputs: SearchInput, completion: Completion, choice: int, row: Int64, number: int) -> tuple[int, int, int]:
-    """The kind of one of the operations that may take effect, its slot, and what the trail calls it; the kind is -1 if
-    it cannot take effect in this configuration, and the slot is -1 if it is indefinite.
+    """(kind, slot, number in the trail) of one of the operations that may take effect. The kind is -1 if it cannot take
+    effect in this configuration, and the slot is -1 if it is indefinite.
 
     Of equal open operations the one that ends first takes effect, because they are interchangeable.
     """
@@ -233,13 +233,14 @@ def _chosen(inputs: SearchInput, completion: Completion, choice: int, row: Int64
         slot, step, column = -1, -1 - kind, line.column[kind]
         if column != UNCOUNTED and row[PLACED + 2 * inputs.words + column] >= inputs.present.available[kind]:
             return -1, slot, step
-    # What no operation needs between two changes was of no use.
+    # An indefinite operation that no read needed before the next overwrite had no effect, so it was not needed.
     return -1 if line.does[kind] == OVERWRITES and row[UNREAD] else kind, slot, step
 
 
 @inlined
 def _targets(inputs: SearchInput, row: Int64, kind: int) -> tuple[int, int]:
-    """Where the states are to which this kind leads, and how many; none, and asked for, if nothing is known of it."""
+    """(where the states to which this kind leads begin, how many there are); none, and the entry is asked for, if it is
+    missing."""
     at = looked_up(inputs.moves, row[STATE] * len(inputs.line.does) + kind)
     if at < 0:
         return 0, 0
@@ -250,7 +251,8 @@ def _targets(inputs: SearchInput, row: Int64, kind: int) -> tuple[int, int]:
 def _take(
     inputs: SearchInput, completion: Completion, before: Int64, effect: tuple[int, int, int, int], found: Found
 ) -> None:
-    """An operation takes effect, and then the reads that fit. `effect`: its kind, slot and step, and the new state."""
+    """Let an operation take effect, and then the reads that fit. `effect`: its kind, slot and step, and the new
+    state."""
     kind, slot, step, target = effect
     overwriting = inputs.line.does[kind] == OVERWRITES
     if slot < 0 and target == before[STATE] and not overwriting:
@@ -271,8 +273,8 @@ def _take(
     _read(inputs, completion, found.trail)
     if not has(row, PLACED, completion.slot):
         add(found.lacking, row)
-    # Where it had been free already, this row can still be reached later; as can one that used an indefinite operation
-    # which no read has needed yet.
+    # If the operation was free already, this row can still be reached later. The same holds for a row that used an
+    # indefinite operation which no read has needed yet.
     is_done = has(row, PLACED, completion.slot) or (
         has(row, free, completion.slot) and not has(before, free, completion.slot)
     )
@@ -284,7 +286,7 @@ def _take(
 
 @inlined
 def _read(inputs: SearchInput, completion: Completion, trail: Trail) -> None:
-    """Each open read that fits takes effect: it changes nothing, so waiting wins nothing."""
+    """Let each open read that fits take effect: it changes nothing, so waiting wins nothing."""
     line, moves, row = inputs.line, inputs.moves, completion.row
     for slot in completion.reads:
         if has(row, PLACED, slot):
@@ -299,7 +301,7 @@ def _read(inputs: SearchInput, completion: Completion, trail: Trail) -> None:
 
 @compiled
 def _still_open(inputs: SearchInput, completion: Completion) -> OpenSlots:
-    """Slots of the operations that are open behind the completion."""
+    """The slots of the operations that are still open after the completion."""
     changes = completion.changes
     does = inputs.line.does[inputs.line.kind_of[inputs.present.open_in[changes]]]
     reads, others = set_of(completion.reads, inputs.words), set_of(changes[does == OTHER], inputs.words)

@@ -13,7 +13,7 @@ from checkers.linearizable.values import NEVER
 
 
 def order_of_trail(problem: Problem, trail: Int64, node: int) -> tuple[int, ...]:
-    """The operations that led to a node; those that took effect unseen are put where they did."""
+    """The operations that led to a node, in order; those that took effect unseen are put where they did so."""
     steps: list[int] = []
     while node > 0:
         steps.append(int(trail[node, 1]))
@@ -23,7 +23,7 @@ def order_of_trail(problem: Problem, trail: Int64, node: int) -> tuple[int, ...]
 
 
 def placed(problem: Problem, steps: Sequence[int]) -> list[int]:
-    """Operations for steps, of which -1 - kind is the next one of equal indefinite ones."""
+    """The operations of steps, where -1 - kind stands for the next one of equal indefinite operations."""
     waiting: dict[int, list[int]] = {}
     for number in np.flatnonzero(problem.end == NEVER)[::-1].tolist():
         waiting.setdefault(int(problem.kind[number]), []).append(number)
@@ -33,8 +33,8 @@ def placed(problem: Problem, steps: Sequence[int]) -> list[int]:
 def _with_unseen(problem: Problem, placed: list[int]) -> list[int]:
     """Put each overwrite that is left right before an overwrite that took effect while it was open.
 
-    An order is found when it exists at all: everything before the place began before its end, everything behind it
-    ends after its start.
+    The place is right: everything before it began before the overwrite's end, and everything behind it ends after the
+    overwrite's start. If there is such a place, it is found.
     """
     done = set(placed)
     begun = np.maximum.accumulate(problem.start[placed]) if placed else np.empty(0, dtype=np.int64)
@@ -45,7 +45,7 @@ def _with_unseen(problem: Problem, placed: list[int]) -> list[int]:
     for number in left.tolist():
         if number in done:
             continue
-        # must_end ascends: the first place behind all that ended before this one began.
+        # must_end ascends, so this is the first place behind all operations that ended before this one began.
         first = int(np.searchsorted(must_end, problem.start[number]))
         at = next(
             (i for i in range(first, len(placed)) if is_place[i] and (i == 0 or begun[i - 1] < problem.end[number])),

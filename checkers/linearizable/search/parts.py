@@ -1,8 +1,8 @@
-"""An object by its parts: what is linearizable part by part is linearizable as a whole, and found to be so much sooner.
+"""Decides an object part by part: if each part is linearizable, so is the whole, and that is found much sooner.
 
-A part is what calls on it read and change by themselves: an element of a set, a register of several. Calls that touch
-several parts tie them together, and one that touches all of them (a read of the whole set) leaves nothing to split.
-Each part is judged from the initial state of the whole object, of which it never sees more than its own.
+A part is independent of the others: an element of a set, or one of several registers. A call that touches several parts
+ties them together, and one that touches all of them (a read of the whole set) leaves nothing to split. The search for
+each part begins with the initial state of the whole object, but its calls never touch more than the part.
 
 Source: Herlihy and Wing, Linearizability: A Correctness Condition for Concurrent Objects, TOPLAS 12 (1990),
 theorem 1.
@@ -24,15 +24,15 @@ from checkers.linearizable.search.timeline import Problem
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Some calls on an object, which touch nothing that the others touch."""
+    """Some calls on an object that touch nothing that the other calls touch."""
 
     calls: Calls
     problem: Problem
 
 
 def parts(model: Model, calls: Calls) -> list[Part]:
-    """At least one, by their first calls. An indefinite call that touches all of the object ties its parts only if
-    an operation could need it."""
+    """The parts, at least one, in the order of their first calls. An indefinite call that touches the whole object ties
+    its parts together only if an operation could need it."""
     touched = [model.parts(call) for call in calls.calls]
     if None in touched:
         calls = useful(model, calls)
@@ -43,7 +43,8 @@ def parts(model: Model, calls: Calls) -> list[Part]:
 
 
 def components(touched: Sequence[Collection[Hashable] | None]) -> list[list[int]]:
-    """Positions that are tied together by what they touch, each list ascending, by their first; None touches all."""
+    """Lists of positions that are tied together by what they touch, where None touches all. Each list ascends, and the
+    lists are in the order of their first positions."""
     if any(names is None for names in touched):
         return [list(range(len(touched)))]
     owner: dict[Hashable, int] = {}
@@ -88,7 +89,7 @@ def order_of_parts(parts: Sequence[Part], *, limit: int) -> list[int] | None:
         decision = decide_with_orders(part.problem, limit=limit)
         if decision.outcome != LINEARIZABLE:
             return None
-        # Each takes effect right behind the last begin of those before it in its part, which is before its end.
+        # Each call takes effect right after the last start of those before it in its part, which is before its end.
         latest = -1
         for number in decision.orders[0]:
             start = int(part.calls.start[number])

@@ -1,7 +1,7 @@
 """From recorded rows to numbers: the calls on one object, and the search problem that they make.
 
-What failed did not happen (but see `FailedCas`), what is indefinite or never completed may have happened at any time
-after its invocation, or never, and what says nothing is left out.
+A call that failed did not happen (but see `FailedCas`). One that is indefinite or never completed may have happened at
+any time after its invocation, or never. Calls that show nothing are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ NUMBERS = {Does.CHANGES: OTHER, Does.READS: READS, Does.OVERWRITES: OVERWRITES}
 
 
 def recorded(model: Model, rows: Iterable[Row]) -> Problem:
-    """The problem of rows in order. Raises ValueError if a row is none of this model."""
+    """The problem that these rows make, which are in order. Raises ValueError if a row does not belong to this
+    model."""
     return problem_of(model, calls_of(model, rows))
 
 
@@ -55,7 +56,7 @@ def problem_of(model: Model, calls: Calls) -> Problem:
 
 
 def useful(model: Model, calls: Calls) -> Calls:
-    """Without the indefinite calls that began when no operation needed them any more."""
+    """The calls without indefinite ones that began when no operation needed them any more."""
     kinds = list(dict.fromkeys(call for call in calls.calls if call.result is INDEFINITE))
     over = dict(zip(kinds, _over(model, calls, kinds).tolist(), strict=True))
     needed = [over.get(call, NEVER) > start for call, start in zip(calls.calls, calls.start.tolist(), strict=True)]
@@ -63,10 +64,9 @@ def useful(model: Model, calls: Calls) -> Calls:
 
 
 def _over(model: Model, calls: Calls, kinds: list[Call]) -> Int64:
-    """By kind: when no operation needs it any more.
+    """By kind: the moment from which on no operation needs an indefinite call of it.
 
-    An indefinite call that needs something is needed itself only as long as another one needs its effect; so what it
-    needs is needed as long.
+    An indefinite call may need the effect of another one. It does so only as long as it is needed itself.
     """
     everything = -1
     last: dict[Hashable, int] = {}

@@ -1,4 +1,4 @@
-"""What a search is given, how much it may explore, and how far it is: named arrays and numbers for its kernel."""
+"""The input of a search, how much it may explore, and how far it is: named arrays and numbers for its kernel."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Allowance(NamedTuple):
     """How much may be explored, in configurations."""
 
     limit: int
-    """In all."""
+    """How many in all."""
     room: int
-    """Held at once; and steps in the trail."""
+    """How many may be held at once, and how many steps the trail may have."""
 
 
 class Reached(NamedTuple):
@@ -28,34 +28,34 @@ class Reached(NamedTuple):
     explored: int
     trail: Trail
     settled: int
-    """How many of those had been explored before it began with the next event."""
+    """How many configurations had been explored before it began with the next event."""
 
 
 class SearchInput(NamedTuple):
-    """What is searched."""
+    """What is searched: the events, what operations do, and which of them are open."""
 
     line: Timeline
     moves: Moves
     present: Present
     words: int
-    """Numbers that a bit set over the slots takes."""
+    """How many numbers a bit set over the slots takes."""
 
 
 class Completion(NamedTuple):
     """What can take effect before an operation completes, and room to look at it."""
 
     slot: int
-    """Of the operation."""
+    """The slot of the operation that completes."""
     reads: Int64
     """Slots of the open reads."""
     changes: Int64
     """Slots of the other open operations, by their ends."""
     overwrites: Int64
-    """Those of them that overwrite: a bit set of shape (words,)."""
+    """Slots of those in `changes` that overwrite: a bit set of shape (words,)."""
     possible: Int64
-    """Kinds of which indefinite operations began."""
+    """The kinds of which indefinite operations have begun."""
     tried: Int64
-    """By kind, which configuration it was tried in last."""
+    """By kind: the configuration in which it was tried last."""
     row: Int64
     """Room for one configuration."""
 
@@ -66,5 +66,5 @@ class Found(NamedTuple):
     lacking: Rows
     """Configurations in which the operation has not taken effect."""
     done: Rows
-    """Those in which it has, as they are when it has completed."""
+    """Configurations in which it has, as they are after its completion."""
     trail: Trail

@@ -2,8 +2,9 @@
 
     write 1, open    write 2, open    read of 2 completes
 
-When the read completes, write 2 has taken effect. The configuration in which write 1 did so before, too, can do nothing
-that the one without it cannot do: there write 1 is free, for it may have taken effect unseen, right before write 2.
+When the read completes, write 2 has taken effect. The configuration in which write 1 did so before it can do nothing
+that the one without write 1 cannot do, because there write 1 is free: it may have taken effect unseen, right before
+write 2.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from checkers.linearizable.search.events import mixed
 from harness.compiled import compiled
 
 COMPARED = 1_024
-"""With at most so many similar ones a configuration is compared, to see whether they make it superfluous."""
+"""The most similar configurations with which one is compared, to see whether they make it superfluous."""
 
 
 class OpenSlots(NamedTuple):
-    """Slots of open definite operations by what these do: bit sets of shape (words,), int64."""
+    """The slots of open definite operations, by what these do: bit sets of shape (words,), int64."""
 
     reads: Int64
     overwrites: Int64
@@ -31,7 +32,7 @@ class OpenSlots(NamedTuple):
 
 @compiled
 def without_superfluous(rows: Int64, slots: OpenSlots) -> Int64:
-    """Without configurations that another one makes superfluous.
+    """The configurations that no other one makes superfluous.
 
     `rows` has shape (count, width), and so has what is returned, with fewer rows.
     """
@@ -67,8 +68,8 @@ def without_superfluous(rows: Int64, slots: OpenSlots) -> Int64:
 
 @compiled
 def _is_superfluous(one: Int64, other: Int64, slots: OpenSlots) -> bool:
-    """The other, which is in the same state, can do all that the one can: it has placed the same operations, or a read
-    more; what it owes as an overwrite is free, or as in the other; and it has used no more indefinite operations."""
+    """Whether the other, which is in the same state, can do all that the one can: it has placed the same operations, or
+    more reads; each overwrite is free in it, or is as in the one; and it has used no more indefinite operations."""
     words = len(slots.reads)
     for w in range(words):
         placed = one[PLACED + w] ^ other[PLACED + w]
@@ -91,8 +92,9 @@ def _ones(bits: int) -> int:
 
 @compiled
 def _costs(rows: Int64, slots: OpenSlots) -> Int64:
-    """Less for what is more promising, and always less for what makes another superfluous: few indefinite operations
-    used, few owed that do not fit everywhere, and most overwrites left to choose from."""
+    """A cost for each configuration, lower for the more promising, and always lower for one that makes another
+    superfluous. It is low if few indefinite operations were used, few operations other than overwrites are still to
+    take effect, and many overwrites are free."""
     words = len(slots.reads)
     cost = np.zeros(len(rows), dtype=np.int64)
     for i in range(len(rows)):

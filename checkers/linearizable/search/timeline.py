@@ -1,4 +1,4 @@
-"""A problem as the search sees it: events in order, and where the bits and counts of its operations are."""
+"""A problem as the search sees it: events in order, and the places of its operations' bits and counts."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from harness.compiled import compiled
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """Operations on one object, in the order of their starts; the end is NEVER if indefinite."""
+    """Operations on one object, in the order of their starts. The end of an indefinite one is NEVER."""
 
     start: Int64
     end: Int64
     kind: Int64
-    """What it does, as a number; equal operations have the same."""
+    """By operation: what it does, as a number. Equal operations have the same number."""
     does: Int64
     """By kind: OTHER, READS or OVERWRITES."""
     over: Int64
-    """By kind: when an indefinite operation of it does not matter any more. It never ends at the end of another one
-    that needs it, but behind it."""
+    """By kind: from when on an indefinite operation of it does not matter any more. At the end of an operation that
+    needs it, it still does."""
     initial: Hashable
     transitions: Transitions
-    """What the kinds do to states; shared with its parts."""
+    """What the kinds do to states. It is shared with the problem's parts."""
     hopeless: Hopeless | None = None
 
     def part(self, chosen: Int64, initial: Hashable) -> Problem:
@@ -44,15 +44,16 @@ class Layout:
 
     line: Timeline
     time: Int64
-    """By event."""
+    """The time of each event."""
     slots: int
     words: int
-    """Of each bit set over the slots."""
+    """How many numbers each bit set over the slots takes."""
     columns: int
-    """Counts of indefinite operations."""
+    """How many counts of indefinite operations a configuration has."""
 
     def uncounted(self) -> Layout:
-        """The same, with no end of the indefinite operations: whatever is impossible here is impossible there."""
+        """The same, but each indefinite operation may take effect any number of times. What is impossible then is also
+        impossible with counts."""
         column = np.full_like(self.line.column, UNCOUNTED)
         return replace(self, line=self.line._replace(column=column), columns=0)
 
@@ -84,7 +85,7 @@ def layout(problem: Problem) -> Layout:
     time = np.concatenate(
         (problem.start[definite], problem.end[definite], problem.start[indefinite], problem.over[ever])
     )
-    # A completion and the OVER that hangs on it have the same time; the completion comes first.
+    # A completion and the OVER that it causes have the same time; the completion comes first.
     order = np.lexsort((event, time))
     line = Timeline(event[order], subject[order], slot_of, problem.kind, problem.end, problem.does, column)
     return Layout(line=line, time=time[order], slots=slots, words=max(1, -(-slots // BITS)), columns=columns)
@@ -92,7 +93,8 @@ def layout(problem: Problem) -> Layout:
 
 @compiled
 def places(start: Int64, end: Int64) -> tuple[Int64, int]:
-    """The lowest free place for each interval, in ascending order of their starts, and how many places that takes."""
+    """(the lowest free place for each interval, how many places that takes); intervals are in the order of their
+    starts."""
     place = np.empty(len(start), dtype=np.int64)
     busy_until = np.empty(len(start), dtype=np.int64)
     taken = 0

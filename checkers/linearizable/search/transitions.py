@@ -1,4 +1,4 @@
-"""States by number, and what operations do to them, computed when the search needs them."""
+"""States by number, and what operations do to them. Both are computed when the search needs them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from checkers.linearizable.search.events import ASKED, ASKED_AT_FIRST, Moves, fi
 from harness.compiled import compiled
 
 BETWEEN_LOOKS = 1_024
-"""So many entries are computed before a look at the clock."""
+"""How many entries are computed between two looks at the clock."""
 
 StatesAfter = Callable[[Hashable, int], Sequence[Hashable]]
-"""The states that an operation of this kind may lead to; none if it cannot happen in this state."""
+"""A function from a state and a kind to the states that may follow; none if the operation cannot happen then."""
 
 
 class Transitions:
-    """The table of moves, which grows. One serves all searches of a problem and its parts: what an operation does to a
-    state does not depend on when it does."""
+    """The table of moves, which grows. All searches of a problem and its parts share one: what an operation does to a
+    state does not depend on when it happens."""
 
     def __init__(self, kinds: int, step: StatesAfter) -> None:
         self.states: list[Hashable] = []
@@ -46,7 +46,7 @@ class Transitions:
         return number
 
     def fill(self) -> None:
-        """Compute the entries that are asked for."""
+        """Compute the entries that were asked for."""
         asked = sorted(set(self._missing[: self._asked[0]].tolist()))
         if self._asked[0] == len(self._missing) < ASKED:
             self._missing = np.empty(2 * len(self._missing), dtype=np.int64)

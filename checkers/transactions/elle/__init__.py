@@ -1,1 +1,1 @@
-"""Elle's way: dependencies inferred from what reads show, and the cycles that they make."""
+"""The method of Elle: dependencies inferred from what reads show, and the cycles that they make."""

@@ -16,8 +16,8 @@ from checkers.kernels.columns import OK, Int8, Int64
 
 
 class Dependency(IntEnum):
-    """Of an edge from T to U. WW: U overwrote what T wrote. WR: U read what T wrote. RW: U overwrote what T read.
-    PROCESS: U came later in T's process. REALTIME: U began after T had ended."""
+    """The kind of an edge from T to U. WW: U overwrote what T wrote. WR: U read what T wrote. RW: U overwrote what T
+    read. PROCESS: U came later in T's process. REALTIME: U began after T had ended."""
 
     WW = 0
     WR = 1
@@ -35,11 +35,11 @@ EDGES = pa.schema(
         pa.field("target_position", pa.int64()),
     ]
 )
-"""Inferred from keys: WW, WR and RW, no self-loops, each at most once a key. Process and realtime edges follow from
-the transactions and are not stored."""
+"""Edges inferred from keys: WW, WR and RW, without self-loops, each at most once for each key. Process and realtime
+edges follow from the transactions and are not stored."""
 
 LINKS = pa.schema([EDGES.field(name) for name in ("kind", "source_position", "target_position")])
-"""What a search for cycles looks at."""
+"""The columns of EDGES that a search for cycles looks at."""
 
 NODES = pa.schema(
     [
@@ -53,5 +53,5 @@ NODES = pa.schema(
 
 
 def positions(start: Int64, end: Int64, kind: Int8) -> Int64:
-    """`kind` is a position in columns.TYPES, as in NODES."""
+    """The position of each transaction. `kind` is a position in columns.TYPES, as in NODES."""
     return np.where(kind == OK, end, start)

@@ -28,29 +28,29 @@ FIRST_USES = pa.schema([pa.field("number", pa.int64()), pa.field("key", pa.strin
 
 @dataclass(frozen=True, kw_only=True)
 class VersionSteps:
-    """What cycles of registers rest on, as VERSION_STEPS of `rw_register`."""
+    """The reasons for cycles of registers, as VERSION_STEPS of `rw_register`."""
 
     of_edges: Callable[[pa.Table], Dataset]
-    """Of wanted edges."""
+    """The steps for wanted edges."""
     of_versions: Callable[[str], Dataset]
-    """Of the cycle of this key's versions."""
+    """The steps of the cycle of this key's versions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inference:
-    """What follows from micro-operations, as datasets."""
+    """What is inferred from micro-operations, as datasets."""
 
     nodes: Dataset
     findings: Dataset
     links: Dataset
     resolved: Dataset
-    """BUNDLES of RESOLVED, which are TOGETHER for deciders."""
+    """BUNDLES of RESOLVED, which deciders take as TOGETHER."""
     reasons: Callable[[pa.Table, frozenset[str]], Dataset]
     """EDGE_REASONS of wanted edges, between transactions that have these keys."""
     key_names: Callable[[Sequence[int]], Mapping[int, str]]
-    """Of keys by their numbers among RESOLVED rows."""
+    """The names of keys by their numbers among RESOLVED rows."""
     version_steps: VersionSteps | None = None
-    """Of registers."""
+    """The reasons for cycles, where the history is one of registers."""
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def of_registers(request: CheckRequest, engine: Engine, assumed: Assumed) -> Abs
 
 
 def of_reads_of_registers(request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]:
-    """Without links, and nothing is assumed."""
+    """The inference for registers when only deciders are asked: without links, and nothing is assumed."""
     kernel = partial(rw_register.register_reads, buckets=_buckets(request))
     return _of_registers(request, engine, Assumed(), kernel)
 
@@ -96,7 +96,7 @@ def _buckets(request: CheckRequest) -> int:
 
 @contextmanager
 def _of_registers(request: CheckRequest, engine: Engine, assumed: Assumed, kernel: Kernel) -> Iterator[Inference]:
-    """`kernel` finds what concerns one register."""
+    """The inference for registers. `kernel` finds what concerns a bucket of them."""
     buckets = _buckets(request)
     with _read(request, engine) as (micro, transactions):
         rows_and_findings = engine.mapped(
@@ -141,7 +141,7 @@ def bundled_lists(rows: pa.Table) -> pa.Table:
 
 @contextmanager
 def _read(request: CheckRequest, engine: Engine) -> Iterator[tuple[Dataset, Dataset]]:
-    """MICRO_ROWS and NODES."""
+    """The MICRO_ROWS and NODES of a history."""
     with micro_rows(request, engine) as micro, micro_rows(request, engine, ENDS) as ends:
         yield micro, engine.mapped(ends, nodes, NODES)
 
@@ -160,7 +160,7 @@ def _keys_of_first_uses(engine: Engine, micro: Dataset, numbers: Sequence[int]) 
 
 
 def first_uses(rows: pa.Table, *, numbers: Int64) -> pa.Table:
-    """Kernel over MICRO_ROWS: of those that keys are numbered by, FIRST_USES."""
+    """Kernel over MICRO_ROWS: FIRST_USES of the micro-operations that keys are numbered by."""
     number = rows["start"].to_numpy() * list_append.PLACES + rows["place"].to_numpy()
     chosen = pa.array(np.isin(number, numbers) & (rows["f"].to_numpy() >= 0))
     keys = rows["key"].filter(chosen).cast(pa.string())

@@ -13,15 +13,15 @@ from checkers.api.verdict import EXAMPLES
 from checkers.kernels.columns import Int64, run_starts, witness_order
 
 WITNESSES = 8
-"""At most so many transactions of a lost update are named."""
+"""The most transactions that are named of a lost update."""
 
 Sentence = Callable[[int], tuple[str, Mapping[str, object]]]
-"""From the number of an anomaly among those of its name to (because, details)."""
+"""A function from the number of an anomaly among those of its name to (because, details)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyReport:
-    """Reports anomalies of a bucket of keys; `key` is a position in `names` (strings, distinct)."""
+    """Reports the anomalies of a bucket of keys. A `key` is a position in `names`, which are distinct."""
 
     findings: Findings
     names: pa.Array
@@ -54,13 +54,14 @@ class LostUpdates:
     row: Int64
     """The read of the first of these transactions."""
     count: Int64
-    """Of transactions."""
+    """How many transactions these are."""
     witnesses: tuple[Int64, ...]
-    """Starts of up to WITNESSES of them; the first again where there are fewer."""
+    """The starts of up to WITNESSES of them; if there are fewer, the first one is repeated."""
 
     @classmethod
     def of(cls, row: Int64, key: Int64, version: Int64, start: Int64) -> LostUpdates:
-        """Among rows that read a `version` of a `key` in a transaction, invoked at `start`, that writes the key."""
+        """The lost updates among rows that read a `version` of a `key`, each in a transaction, invoked at `start`, that
+        also writes the key."""
         order = np.lexsort((start, version, key))
         row, key, version, start = (column[order] for column in (row, key, version, start))
         first = np.flatnonzero(run_starts(key, version))
@@ -71,5 +72,5 @@ class LostUpdates:
 
 
 def written_again(written: str, earlier: np.integer) -> str:
-    """Of a value that a transaction writes although one invoked `earlier` had written it."""
+    """The sentence about a value that a transaction writes although one invoked `earlier` wrote it, too."""
     return f"{written} again, after the transaction invoked at {earlier}: a read does not show which of both it saw"

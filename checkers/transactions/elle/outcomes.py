@@ -1,4 +1,4 @@
-"""What one pass over a bucket of keys finds, as BUNDLES: findings, links, and external operations."""
+"""The outcome of one pass over a bucket of keys, as BUNDLES: findings, links, and external operations."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _SCHEMAS = {"findings": FINDINGS, "links": LINKS}
 
 
 def outcome(*, findings: pa.Table, edges: pa.Table | None = None, resolved: pa.Table | None = None) -> pa.Table:
-    """BUNDLES."""
+    """The BUNDLES of these tables."""
     tables = {"findings": findings, "links": None if edges is None else edges.select(LINKS.names), TOGETHER: resolved}
     return bundled({name: table for name, table in tables.items() if table is not None})
 
 
 def of_outcomes(engine: Engine, outcomes: Dataset, name: str) -> Dataset:
-    """FINDINGS or LINKS, by their names above."""
+    """The FINDINGS or LINKS among outcomes; `name` is one of the names above."""
     return engine.mapped(outcomes, partial(unbundled, name=name, schema=_SCHEMAS[name]), _SCHEMAS[name])
 
 
 def resolved_in(engine: Engine, outcomes: Dataset) -> Dataset:
-    """BUNDLES of RESOLVED, as they are."""
+    """The BUNDLES of RESOLVED among outcomes, still bundled."""
     return engine.mapped(outcomes, partial(named, name=TOGETHER), BUNDLES)

@@ -7,7 +7,8 @@ from collections.abc import Container, Iterable
 from checkers.kernels.columns import NONE, Int64
 
 SHOWN = 12
-"""Of longer lists only the ends are shown, and so many of the elements that the message is about."""
+"""The most elements of a list that are shown. Of longer lists the ends are shown, and elements that the message is
+about."""
 
 
 def value_in_words(value: int) -> str:
@@ -15,7 +16,7 @@ def value_in_words(value: int) -> str:
 
 
 def list_in_words(values: Int64 | Iterable[int], about: Container[int] = ()) -> str:
-    """`about` are elements that are never left out, nor what stands before them."""
+    """A list in words. Elements in `about`, and those right before them, are never left out."""
     elements = list(map(int, values))
     kept = set(range(len(elements)))
     if len(elements) > SHOWN:

@@ -178,8 +178,8 @@ class _Order:
                     self.require(reader, key, writer, int(met[0]))
 
     def _questions(self, seen: Seen) -> Iterator[tuple[int, int, int, Positions]]:
-        """(reader, key, the writer read from, the writers between). Of versions that replace each other, whoever has
-        seen a later one has seen the first."""
+        """(reader, key, the writer read from, the writers between). If versions replace each other, a transaction that
+        has seen a later one has seen the first one behind the version read, so only that one is asked about."""
         writers = {key: np.array(versions.writers, dtype=np.int64) for key, versions in self.versions.items()}
         for reader, reads in enumerate(self.reads):
             for key, writer in reads:

@@ -1,9 +1,10 @@
-"""Cycles as values: what they are called, how they travel, and how those of many units become one answer.
+"""Cycles as values: their names, their rows in tables, and how the cycles of many units become one answer.
 
-A cycle is named after its edges. Without RW: G0 if all its dependencies are WW, else G1c. With one RW:
-G-single-item; with more of them, no two of which follow each other (the last edge is followed by the first):
-G-nonadjacent-item; else G2-item. `-realtime` follows if it needs a REALTIME edge, else `-process` if it needs a PROCESS
-edge. Names and their order are those of Elle (Kingsbury and Alvaro, VLDB 2020), after Adya's thesis (MIT, 1999).
+A cycle is named after its edges. Without RW it is G0 if all its dependencies are WW, else G1c. With one RW it is
+G-single-item. With several, it is G-nonadjacent-item if no two of them follow each other (the first edge follows the
+last one), else G2-item. The suffix is `-realtime` if the cycle needs a REALTIME edge, else `-process` if it needs a
+PROCESS edge. Names and their order are those of Elle (Kingsbury and Alvaro, VLDB 2020), after Adya's thesis (MIT,
+1999).
 """
 
 from __future__ import annotations
@@ -34,16 +35,17 @@ CYCLES = pa.schema(
         pa.field("transactions", pa.list_(pa.int64())),
     ]
 )
-"""A row with `kinds` is an example: an edge of kinds[i] leads from transactions[i] to the next one, from the last one
-to the first. A row without counts strong components, and those in which the search for that name was given up."""
+"""A row with `kinds` is an example: an edge of kinds[i] leads from transactions[i] to the next one, and the last edge
+back to the first. A row without `kinds` has two counts: strong components, and those in which the search for that name
+was given up."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cycle:
     name: str
     edges: tuple[tuple[Dependency, int, int], ...]
-    """(kind, source, target), each beginning where the one before ends, the first at the transaction that began first.
-    A PROCESS or REALTIME edge may pass over others that lie between."""
+    """(kind, source, target) of each edge. Each begins where the one before it ends, and the first one at the
+    transaction that began first. A PROCESS or REALTIME edge may skip transactions that lie between."""
 
     @property
     def transactions(self) -> tuple[int, ...]:
@@ -53,25 +55,24 @@ class Cycle:
 @dataclass(frozen=True, kw_only=True)
 class FoundCycles:
     count: int
-    """Strong components of the edges that this name allows, in which no stronger name explains more."""
+    """How many strong components of the edges that this name allows count under it, because no stronger name does."""
     examples: tuple[Cycle, ...]
-    """The shortest that were found, each in a component of its own."""
+    """The shortest cycles that were found, each in a component of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cycles:
     found: Mapping[str, FoundCycles] = field(default_factory=dict)
-    """In the order of NAMES."""
+    """The cycles by name, in the order of NAMES."""
     undecided: tuple[str, ...] = ()
-    """What was not searched to the end, and why. No component is without a name for that, unless it was too
-    big to hold."""
+    """What was not searched to the end, and why. Such a component still gets a name, unless it was too big to hold."""
     edges: int = 0
-    """Dependencies in which they were sought."""
+    """How many dependencies were searched."""
 
 
 @compiled
 def name_number(kinds: Int8) -> int:
-    """Of a cycle with these edges: a position in NAMES."""
+    """The name of a cycle with edges of these kinds, as a position in NAMES."""
     anti = 0
     adjacent = False
     received = False
@@ -90,17 +91,17 @@ def name_number(kinds: Int8) -> int:
 
 
 def name_of(kinds: Sequence[int]) -> str:
-    """Of a cycle with these edges."""
+    """The name of a cycle with edges of these kinds."""
     return NAMES[name_number(np.array(kinds, dtype=np.int8))]
 
 
 Row = tuple[str, int, int, list[int] | None, list[int] | None]
 Witness = tuple[list[int], list[int]]
-"""Kinds and transactions."""
+"""The kinds of a cycle's edges, and its transactions."""
 
 
 def cycles_table(counts: Mapping[str, tuple[int, int]], examples: Mapping[str, Iterable[Witness]]) -> pa.Table:
-    """Name -> (count, stopped), and the witnesses of which the smallest are kept."""
+    """CYCLES from name -> (count, stopped) and from witnesses, of which the smallest are kept."""
     rows: list[Row] = [(name, count, stopped, None, None) for name, (count, stopped) in counts.items()]
     for name, witnesses in examples.items():
         for kinds, transactions in sorted(witnesses, key=lambda one: (len(one[0]), one[1], one[0]))[:EXAMPLES]:
@@ -111,7 +112,7 @@ def cycles_table(counts: Mapping[str, tuple[int, int]], examples: Mapping[str, I
 
 
 def merged_cycles(table: pa.Table) -> pa.Table:
-    """Kernel over all rows of one name."""
+    """Kernel over all rows of one name: CYCLES with the sums of their counts, and the smallest examples."""
     name = table["name"][0].as_py()
     counted = (sum(table["count"].to_pylist()), sum(table["stopped"].to_pylist()))
     witnesses = [
@@ -123,7 +124,7 @@ def merged_cycles(table: pa.Table) -> pa.Table:
 
 
 def found_cycles(merged: pa.Table, undecided: Iterable[str] = (), edges: int = 0) -> Cycles:
-    """What all merged rows say."""
+    """The cycles that all merged rows stand for."""
     rows = merged.to_pylist()
     found: dict[str, FoundCycles] = {}
     reasons = list(undecided)

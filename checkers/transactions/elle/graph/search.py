@@ -1,21 +1,23 @@
 """From dependencies between transactions to the cycles among them: the plan.
 
-It claims that dependencies, process order and realtime order have a cycle exactly if something is found, and of each
-name how many strong components it explains. Those of a name are components of the edges that the name allows: G0
-allows WW, G1c WR too, the others RW too; a variant adds its order, realtime that of processes too. A component counts
+It claims that something is found exactly if dependencies, process order and realtime order have a cycle, and it counts
+the strong components that each name explains. The components of a name are those of the edges that it allows: G0
+allows WW, G1c also WR, the others also RW. A variant adds its order; realtime adds that of processes, too. The plain
+variant has neither suffix, `-process` is less plain, and `-realtime` the least. A component counts
 
   - as G0 or G1c if none of its cycles has a stronger one of these names: G0 is stronger than G1c of the same or a less
-    plain variant, and each is stronger the plainer its variant;
-  - as the strongest of the names with RW that it has (G-single-item, then G-nonadjacent-item, then G2-item), if none of
-    its cycles is of a plainer variant of that or of a stronger one of these names; nor, in realtime order, if one is
-    G-nonadjacent-item: where there are no snapshots, there are none that keep an order.
+    plain variant, and each name is stronger the plainer its variant is;
+  - as the strongest of the names with RW that it has (G-single-item, then G-nonadjacent-item, then G2-item), unless one
+    of its cycles is of a plainer variant of that name or of a stronger name with RW. In realtime order it does not
+    count if a cycle of a plainer variant is G-nonadjacent-item, either: if there are no snapshots, there are none that
+    keep an order.
 
-So an anomaly is reported in the plainest terms that explain it; and so is what else is wrong, though realtime order
-may tie all of a history together. Of several dependencies between the same two transactions the strongest counts, WW
-before WR before RW; an order between them counts beside it.
+So an anomaly is reported under the plainest name that explains it. Further anomalies are reported as well, even where
+realtime order makes one component of the whole history. Of several dependencies between the same two transactions the
+strongest counts, WW before WR before RW; process and realtime order between them count in addition.
 
 It takes the transactions that may have been committed (NODES) and their dependencies (LINKS). It does not establish
-that a history without cycles satisfies a model: dependencies that could not be inferred are not there.
+that a history without cycles satisfies a model: dependencies that could not be inferred are missing.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ BASES = (1 << WW, DEPENDENCIES, ANY)
 PATIENCE = Patience()
 
 SETTLES = (-1, FAMILIES.index("G-single-item"), FAMILIES.index("G-nonadjacent-item"))
-"""Of each variant the weakest family that explains, if a plainer variant has it, whatever else there is with RW."""
+"""For each variant the weakest family that, found in a plainer variant, explains all other cycles with RW."""
 
 MISSED = {MISSED_SINGLE: "G-single-item", MISSED_NONADJACENT: "G-nonadjacent-item"}
 
@@ -81,8 +83,8 @@ MISSED = {MISSED_SINGLE: "G-single-item", MISSED_NONADJACENT: "G-nonadjacent-ite
 def cycles(
     engine: Engine, nodes: Dataset, edges: Dataset, *, block: int = BLOCK, unit_edges: int = UNIT_EDGES
 ) -> Cycles:
-    """All cycles, by name; the result does not depend on `block`, nor on how rows are split. Edges are looked at twice,
-    so they had better be kept."""
+    """All cycles, by name. The result depends neither on `block` nor on how rows are split. Edges are read twice, so
+    they should be kept in memory."""
     cut = units(engine, edges, block=block, limit=unit_edges)
     if not cut.searched.any():
         return Cycles(undecided=cut.undecided, edges=cut.edges)
@@ -96,7 +98,7 @@ def cycles(
 
 
 def unit_cycles(rows: pa.Table, *, units: Units, patience: Patience = PATIENCE) -> pa.Table:
-    """Kernel over all rows of a unit."""
+    """Kernel over all rows of a unit: CYCLES."""
     first = int(units.first[rows["unit"][0].as_py()])
     graph = _graph(rows)
     if graph is None:
@@ -105,7 +107,7 @@ def unit_cycles(rows: pa.Table, *, units: Units, patience: Patience = PATIENCE) 
 
 
 def _graph(rows: pa.Table) -> Graph | None:
-    """The transactions under back edges; None if there are none."""
+    """The graph of the transactions that back edges pass over; None if there are none."""
     kind, source, target = (rows[name].to_numpy() for name in ("kind", "source", "target"))
     is_node = kind < 0
     at = np.flatnonzero(is_node)
@@ -129,7 +131,7 @@ def _graph(rows: pa.Table) -> Graph | None:
 
 @compiled
 def _covered(kind: Int8, source: Int32, target: Int32, positions: int) -> Bool:
-    """Of each position: whether a back edge passes over it, or begins or ends there."""
+    """For each position, whether a back edge passes over it, or begins or ends there."""
     change = np.zeros(positions + 1, dtype=np.int32)
     for i in range(len(kind)):
         if kind[i] >= 0 and source[i] > target[i]:
@@ -178,7 +180,8 @@ def _add(counts: dict[str, tuple[int, int]], name: str, *, count: int = 0, stopp
 
 
 def _strengthened(strongest: Int8, members: Int32, bounds: Int64, family: Int8) -> Bool:
-    """Of each component whether its family is stronger than all that were known inside; notes it in `strongest`."""
+    """For each component, whether its family is stronger than all that were found inside it. Notes it in
+    `strongest`."""
     if not len(family):
         return np.zeros(0, dtype=np.bool_)
     inside = np.minimum.reduceat(strongest[members], bounds[:-1])
@@ -187,9 +190,9 @@ def _strengthened(strongest: Int8, members: Int32, bounds: Int64, family: Int8) 
 
 
 def _searched(graph: Graph, strongest: Int8) -> Iterator[tuple[int, int, Int32, Int64]]:
-    """The strong components to search: (variant, allowed kinds as bits, transactions of one component behind those of
-    another, where each begins). `strongest`, the family with RW that is known of each transaction's component, is read
-    as late as it is needed."""
+    """The strong components to search: (variant, allowed kinds as bits, transactions of all components one after the
+    other, where each component begins). `strongest` has the strongest family with RW found so far for each
+    transaction's component; it is read only when it is needed, because the caller updates it meanwhile."""
     component: dict[tuple[int, int], Int32] = {}
     for variant in reversed(range(len(ORDERS))):
         for base in reversed(range(len(BASES))):
@@ -212,7 +215,7 @@ def _searched(graph: Graph, strongest: Int8) -> Iterator[tuple[int, int, Int32, 
 
 
 def _unexplained(component: Int32, explained: Bool) -> tuple[Int32, Int64]:
-    """The components without any transaction that is explained."""
+    """(transactions, where each component begins) of the components none of whose transactions is explained."""
     known = np.zeros(int(component.max(initial=-1)) + 2, dtype=np.bool_)
     known[component[explained]] = True
     known[-1] = True
@@ -224,7 +227,7 @@ def _unexplained(component: Int32, explained: Bool) -> tuple[Int32, Int64]:
 
 @compiled
 def _with_anti_dependencies(graph: Graph, component: Int32) -> Bool:
-    """Of each component, and of -1 at last: whether it has an RW edge."""
+    """For each component, and in the last place for -1, whether it has an RW edge."""
     first, entries = graph.first, graph.entries
     nodes = len(component)
     has = np.zeros(nodes + 1, dtype=np.bool_)

@@ -22,23 +22,23 @@ from harness.compiled import compiled, inlined
 
 
 class Patience(NamedTuple):
-    """When a search in a component is given up. One path is always followed to its end."""
+    """When a search in a component is given up. One path at least is followed to its end."""
 
     beginnings: int = 2_000
     edges: int = 50_000_000
     steps: int = 300_000
-    """Of trying all cycles of a small component."""
+    """The most steps of trying all cycles of a small component."""
 
 
 class _Processes(NamedTuple):
     """The transactions of each process, one process after the other."""
 
     listed: Int64
-    """int64[transactions], ascending within each process."""
+    """int64[transactions]: transactions, one process after the other, ascending within each."""
     follow: Int32
-    """int32[transactions]: where in `listed` those of its process begin that began after it had ended."""
+    """int32[transactions]: the place in `listed` of the first one of its process that began after it had ended."""
     stop: Int32
-    """int32[transactions]: where in `listed` those of its process end."""
+    """int32[transactions]: the place in `listed` behind the last one of its process."""
 
 
 @compiled
@@ -68,27 +68,29 @@ def _processes(graph: Graph) -> _Processes:
 
 
 class _Walk(NamedTuple):
-    """A breadth-first search over states: transactions, and if SPACED, behind them, transactions that RW led to."""
+    """A breadth-first search over states: one for each transaction and, if SPACED, another one for each transaction as
+    reached by RW, numbered behind them."""
 
     came: Int32
     """int32[states]: the state from which each was reached; -1 if it was not."""
     by: Int8
-    """int8[states]: the kind of the edge from there."""
+    """int8[states]: the kind of the edge from that state."""
     queue: Int32
-    """int32[states]: those that were reached, in that order."""
+    """int32[states]: the states in the order in which they were reached."""
     swept: Int32
-    """int32[transactions + 1]: of each place where a process stops in `_Processes.listed`, from where on all before it
-    was reached."""
+    """int32[transactions + 1]: for each place in `_Processes.listed` where a process stops, the place from which on all
+    transactions before the stop were reached."""
     passed: Int32
-    """int32[transactions]: the last search whose path passes each of them, by its beginning."""
+    """int32[transactions]: the last search, named by its beginning, whose path passes each transaction."""
 
 
 @compiled
 def shortest(
     graph: Graph, source: Int32, entry: Int32, allowed: int, patience: Patience, kinds: Int8, cycle: Int32
 ) -> tuple[int, bool]:
-    """The shortest cycle that begins with one of the given edges and goes on with allowed ones: its length, 0 if none
-    was found, and then whether there may be one. Its kinds and transactions are written to `kinds` and `cycle`.
+    """The shortest cycle that begins with one of the given edges and goes on with allowed ones: (its length, or 0 if
+    none was found; whether there may be one all the same). Its kinds and transactions are written to `kinds` and
+    `cycle`.
 
         T0 ──RW──► T1 ──WR──► T2 ──WW──► T0       begin T0 ──RW──►, WR and WW allowed: T1; T2; T0 is reached after two
                    │                     ▲        edges: length 3. With REALTIME: T1; T2 and T3; T0 after two, by
@@ -132,8 +134,8 @@ def shortest(
 def _walked(
     graph: Graph, processes: _Processes, walk: _Walk, allowed: int, begin: int, wanted: int, longest: int
 ) -> tuple[int, int, int]:
-    """Until a state is reached, or no path of at most `longest` edges leads there: edges of the path, states that were
-    reached, and how many edges were looked at."""
+    """Searches until a state is reached, or no path of at most `longest` edges leads there: (edges of the path, how
+    many states were reached, how many edges were looked at)."""
     walk.queue[0] = begin
     walk.came[begin] = begin
     head, tail, length, cost, gate = 0, 1, 0, 0, len(graph.start)
@@ -151,8 +153,8 @@ def _walked(
 def _expanded(
     graph: Graph, processes: _Processes, walk: _Walk, allowed: int, state: int, tail: int, gate: int
 ) -> tuple[int, int, int]:
-    """Reaches what follows a state; all transactions from `gate` on were reached in realtime order. The new tail of the
-    queue, the new gate, and how many edges were looked at."""
+    """Reaches what follows a state; all transactions from `gate` on were reached in realtime order before. Returns (the
+    new tail of the queue, the new gate, how many edges were looked at)."""
     nodes = len(graph.start)
     x = state % nodes
     cost = graph.first[x + 1] - graph.first[x] + 1
@@ -165,7 +167,7 @@ def _expanded(
                 continue
             y += nodes
         tail = _reach(walk, state, kind, y, tail)
-    # What is later in an order is all that is behind a place: each place is passed once.
+    # What follows in an order is all that is behind a place. So each place is passed only once.
     if allowed >> PROCESS & 1:
         stop = processes.stop[x]
         for j in range(processes.follow[x], walk.swept[stop]):

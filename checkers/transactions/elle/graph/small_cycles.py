@@ -1,4 +1,4 @@
-"""Cycles of a small graph with RW edges none of which follows another, by trying all cycles."""
+"""Cycles of a small graph in which no RW edge follows another, found by trying all cycles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Between(NamedTuple):
     """The edges of a small graph."""
 
     other: Int8
-    """int8[transactions, transactions]: the kind of the edge from row to column, if it is not RW; -1: none."""
+    """int8[transactions, transactions]: the kind of the edge from row to column that is not RW; -1 if there is none."""
     anti: Bool
     """bool[transactions, transactions]: whether there is an RW edge from row to column."""
 
@@ -27,8 +27,8 @@ class _Tried(NamedTuple):
     kinds: Int8
     cycle: Int32
     step: Int32
-    """int32[transactions]: from each place the next step to try: y: an edge to y that is not RW; transactions + y: RW
-    to y."""
+    """int32[transactions]: the next step to try from each place; y is an edge to y that is not RW, transactions + y an
+    RW edge to y."""
     on: Bool
     """bool[transactions]: whether the path passes each of them."""
 
@@ -37,8 +37,9 @@ class _Tried(NamedTuple):
 def any_nonadjacent(
     graph: Graph, source: Int32, entry: Int32, allowed: int, patience: Patience, kinds: Int8, cycle: Int32
 ) -> tuple[int, bool]:
-    """The shortest such cycle that begins with one of the given RW edges and has allowed ones: its length, 0 if
-    none was found, and then whether there may be one. Its kinds and transactions are written to `kinds` and `cycle`.
+    """The shortest such cycle that begins with one of the given RW edges and goes on with allowed ones: (its length, or
+    0 if none was found; whether there may be one all the same). Its kinds and transactions are written to `kinds` and
+    `cycle`.
 
     T0 ──RW──► T1 ──WR──► T2 ──RW──► T3 ──WW──► T0
                └────RW────────────────▲               begin T0 ──RW──►: T0 T1 T3 has two RW edges in a row, T0 T1 T2
@@ -81,8 +82,8 @@ def _fill(graph: Graph, allowed: int, between: _Between) -> None:
 
 @inlined
 def _closed(between: _Between, tried: _Tried, length: int, steps: int, most: int) -> tuple[bool, int]:
-    """Whether a path of this length that begins as `tried` does can be closed, as it then is there; and the number of
-    steps so far. Gives up when that is more than `most`."""
+    """(whether a path of this length that begins as `tried` does can be closed, how many steps were made so far). If it
+    can, `tried` is that path. Gives up after more than `most` steps."""
     nodes = len(tried.on)
     start = tried.cycle[0]
     tried.on[start] = tried.on[tried.cycle[1]] = True
@@ -113,7 +114,7 @@ def _closed(between: _Between, tried: _Tried, length: int, steps: int, most: int
 
 @inlined
 def _possible_step(between: _Between, tried: _Tried, depth: int) -> int:
-    """The first one from the last place on; twice the number of transactions if none is left."""
+    """The next possible step from the path's last place; twice the number of transactions if none is left."""
     nodes = len(tried.on)
     x = tried.cycle[depth]
     step: int = tried.step[depth]

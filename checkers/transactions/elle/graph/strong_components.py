@@ -1,11 +1,11 @@
 """Graphs of transactions as arrays, and their strong components: those of more than one transaction.
 
-Realtime order is not stored: with transactions numbered by their beginning, those that began after T had ended are all
-from `after[T]` on. For components it is a chain of gates, one in front of each transaction: T leads to the gate
-after[T], each gate to its transaction and to the next gate. That is 3 n edges for an order that has up to n² / 2, or n
-times as many as there are clients if reduced. Components are found by Pearce's variant of Tarjan's algorithm (Pearce,
-"A space-efficient algorithm for finding strongly connected components", Information Processing Letters 116, 2016),
-without recursion.
+Realtime order is not stored: transactions are numbered by their beginning, so those that began after T had ended are
+all from `after[T]` on. To find components it is represented by a chain of gates, one in front of each transaction: T
+leads to the gate after[T], and each gate to its transaction and to the next gate. That is 3 n edges for an order of up
+to n² / 2, or of n times the number of clients if it is reduced. Components are found by Pearce's variant of Tarjan's
+algorithm (Pearce, "A space-efficient algorithm for finding strongly connected components", Information Processing
+Letters 116, 2016), without recursion.
 """
 
 from __future__ import annotations
@@ -19,29 +19,31 @@ from checkers.transactions.elle.edges import Dependency
 from harness.compiled import compiled, inlined
 
 INDEFINITELY = int(np.iinfo(np.int32).max)
-"""`end` of indefinite transactions."""
+"""The `end` of indefinite transactions."""
 
 KIND_BITS = 2
-"""An entry of a graph is the target, shifted by so many bits, and the kind of the edge, which is never REALTIME."""
+"""An entry of a graph is the target, shifted by this number of bits, and the kind of the edge, which is never
+REALTIME."""
 KIND_MASK = (1 << KIND_BITS) - 1
 MOST_NODES = 1 << (31 - KIND_BITS)
 
 WW, WR, RW, PROCESS, REALTIME = (int(kind) for kind in Dependency)
 ORDERS = (0, 1 << PROCESS, 1 << PROCESS | 1 << REALTIME)
-"""What each of the VARIANTS allows beside dependencies, as bits."""
+"""The orders that each of the VARIANTS allows besides dependencies, as bits."""
 
 SPACED = 1 << len(Dependency)
-"""Beside allowed kinds: no RW edge may follow another. A transaction is two states then: itself, if another edge led to
-it, and itself plus the number of transactions, if RW did."""
+"""A bit beside those of allowed kinds: no RW edge may follow another. Then a transaction has two states: its own
+number, reached by an edge other than RW, and that plus the number of transactions, reached by RW."""
 
 
 class Graph(NamedTuple):
-    """Transactions numbered by their beginning."""
+    """A graph of transactions, which are numbered by their beginning."""
 
     first: Int32
-    """Edges from u are entries[first[u]:first[u + 1]]. One longer than there are transactions."""
+    """int32[transactions + 1]: edges from u are entries[first[u]:first[u + 1]]."""
     entries: Int32
-    """Ascending from each u. Of several dependencies on the same transaction there is one, of the lowest kind."""
+    """The edges, ascending from each u. Of several dependencies with the same ends the one of the lowest kind is
+    kept."""
     start: Int32
     end: Int32
     process: Int32
@@ -50,7 +52,8 @@ class Graph(NamedTuple):
 
 
 def graph_of(start: Int32, end: Int32, process: Int32, source: Int32, target: Int32, kind: Int8) -> Graph:
-    """`start` ascends, processes are dense. Edges from each transaction to the next of its process are added."""
+    """The graph of these edges, and of edges from each transaction to the next one of its process. `start` ascends, and
+    processes are dense."""
     before = _process_predecessors(start, end, process, int(process.max(initial=0)) + 1)
     first, entries = _adjacent(source, target, kind, before)
     after = np.searchsorted(start, end, side="right").astype(np.int32)
@@ -90,7 +93,7 @@ def _adjacent(source: Int32, target: Int32, kind: Int8, before: Int32) -> tuple[
     for i in range(len(source)):
         sources[free[target[i]]] = source[i] << KIND_BITS | kind[i]
         free[target[i]] += 1
-    # Filled in the order of targets, so that those of each source ascend.
+    # They are filled in the order of targets, so that those of each source ascend.
     entries = np.empty(first[nodes], dtype=np.int32)
     free = first.copy()
     for v in range(nodes):
@@ -120,8 +123,8 @@ def _adjacent(source: Int32, target: Int32, kind: Int8, before: Int32) -> tuple[
 
 @compiled
 def part(graph: Graph, members: Int32, local: Int32) -> Graph:
-    """The graph of some transactions, ascending, and the edges between them. `local`: scratch, one for each transaction
-    of the whole graph, -1 before and after."""
+    """The graph of some transactions, which ascend, and the edges between them. `local`: room for a number for each
+    transaction of the whole graph, all -1 before and after."""
     begins, all_entries, all_after = graph.first, graph.entries, graph.after
     nodes = len(members)
     for i in range(nodes):
@@ -161,9 +164,9 @@ def part(graph: Graph, members: Int32, local: Int32) -> Graph:
 
 @compiled
 def strong_components(graph: Graph, allowed: int, active: Bool) -> Int32:
-    """The strong component of each transaction over edges of the kinds in `allowed` (bits) between active transactions;
-    -1 if it is in none. Numbered by their first states. int32[transactions], or int32[2 * transactions] by state if
-    SPACED. Four transactions, the second and the third of one process:
+    """The strong component of each transaction, by edges of the kinds in `allowed` (bits) between active transactions;
+    -1 if it is in none. They are numbered by their first states. The result is int32[transactions], or, by state,
+    int32[2 * transactions] if SPACED. With four transactions, the second and the third of one process:
 
         T0 ──WW──► T1 ──PROCESS──► T2 ──WR──► T3        WW, WR and RW allowed:  [-1 -1 -1 -1]
         ▲                          │                    PROCESS, too:           [ 0  0  0 -1]
@@ -176,11 +179,13 @@ def strong_components(graph: Graph, allowed: int, active: Bool) -> Int32:
 
 @compiled
 def _numbered(graph: Graph, allowed: int, active: Bool, states: int) -> Int32:
-    """Of each place (the states, and behind them the gates) the number of its component; 0 if it is not reached."""
+    """The number of each place's component; 0 if it is not reached. Places are the states, and behind them the
+    gates."""
     nodes = len(active)
     places = states + nodes * (allowed >> REALTIME & 1)
     number = np.zeros(places, dtype=np.int32)  # From places - 1 down: components that are complete.
-    # Calls grow from the left, those that wait for their component from the right: no place is in both.
+    # The stack of calls grows from the left, that of places waiting for their component from the right. No place is in
+    # both.
     stack = np.empty(places + 1, dtype=np.int32)
     cursor = np.empty(places + 1, dtype=np.int32)
     is_root = np.empty(places + 1, dtype=np.bool_)
@@ -223,8 +228,8 @@ def _numbered(graph: Graph, allowed: int, active: Bool, states: int) -> Int32:
 
 @inlined
 def _next_place(graph: Graph, allowed: int, active: Bool, states: int, place: int, at: int) -> tuple[int, int]:
-    """Where the next allowed edge of a place leads to, from its edge `at` on, and which one that is; -1 if no other one
-    is left. The edge of a state to its gate comes last; a gate has one to its transaction, and one to the next gate."""
+    """(where the next allowed edge of a place leads, from its edge `at` on, or -1 if none is left; which edge that is).
+    The edge of a state to its gate comes last; a gate has one to its transaction, and one to the next gate."""
     nodes = len(active)
     if place >= states:
         x = place - states
@@ -250,7 +255,7 @@ def _next_place(graph: Graph, allowed: int, active: Bool, states: int, place: in
 
 @compiled
 def _renumbered(number: Int32, states: int) -> Int32:
-    """Components of more than one state by their first ones, from 0; -1 for all other states."""
+    """The components of more than one state, numbered from 0 by their first states; -1 for all other states."""
     size = np.zeros(len(number) + 1, dtype=np.int32)
     for v in range(states):
         size[number[v]] += number[v] != 0

@@ -1,10 +1,10 @@
-"""Cuts a graph of dependencies where no cycle can pass, so that each piece can be searched alone.
+"""Cuts a graph of dependencies where no cycle can pass, so that each piece can be searched by itself.
 
-Every cycle runs against positions somewhere. Where no edge does so, between one position and the next, no cycle
-passes: that is a cut. Positions are divided into blocks; of each block only its first cut is kept, so that what is
-gathered is bounded by the number of blocks. A unit is what lies between one of these cuts and the next: a block without
-a cut belongs to the unit before it. Units without back edges are on no cycle and are dropped; edges from one unit to
-another too.
+Every cycle has a back edge, which runs against positions. So no cycle passes between two neighbouring positions that no
+back edge passes: there is a cut. Positions are divided into blocks; of each block only the first cut is kept, so that
+what is gathered is bounded by the number of blocks. A unit lies between one of these cuts and the next; a block without
+a cut belongs to the unit before it. Units without back edges have no cycle and are dropped, as are edges from one unit
+to another.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from checkers.kernels.columns import NO_INDEX, OK, Bool, Int64
 from checkers.transactions.elle.edges import Dependency, positions
 
 BLOCK = 1 << 14
-"""Positions a block."""
+"""How many positions a block has."""
 
 BLOCKS = 1 << 22
-"""At most so many; more would be a history of 7 * 10^10 rows."""
+"""The most blocks; more would be a history of 7 * 10^10 rows."""
 
 UNIT_EDGES = 120_000_000
 """A unit with more edges is not searched: it would take more than about 6 GB."""
 
 LONGEST = int(np.iinfo(np.int32).max)
-"""As good as any longer time: such a transaction began before its unit."""
+"""Stands for any longer time: such a transaction began before its unit."""
 
 
 COMPLETED = -1
 INDEFINITE = -2
-"""In `kind` of UNIT_ROWS: the row is a transaction."""
+"""The `kind` in UNIT_ROWS of a row that is a transaction."""
 
 COVERED = pa.schema(
     [
@@ -45,8 +45,8 @@ COVERED = pa.schema(
         pa.field("edges", pa.int64()),
     ]
 )
-"""Positions of one block in front of which no cut is possible; and, where `last` is less than `first`, how many edges
-begin in the block."""
+"""A range of positions of one block in front of which no cut is possible. A row with `last` less than `first` has no
+range, only the number of edges that begin in the block."""
 
 CUTS = pa.schema(
     [
@@ -57,8 +57,8 @@ CUTS = pa.schema(
         pa.field("edges", pa.int64()),
     ]
 )
-"""The first position of a block in front of which no back edge passes, NO_INDEX if there is none, and whether back
-edges pass before and behind it."""
+"""The first position of a block in front of which no back edge passes, or NO_INDEX, and whether back edges pass before
+and behind it."""
 
 UNIT_ROWS = pa.schema(
     [
@@ -69,28 +69,28 @@ UNIT_ROWS = pa.schema(
         pa.field("process", pa.int32()),
     ]
 )
-"""Edges: `source` and `target` are positions. Transactions: their position, and how far before it they began. All
-positions are counted from the unit's first one."""
+"""The rows of units. An edge has the positions of its ends as `source` and `target`; a transaction has its position,
+and how far before it it began. Positions are counted from the unit's first one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Units:
-    """Numbered after the block in which they begin."""
+    """The units, each with the number of the block in which it begins."""
 
     block: int
     first: Int64
-    """Of each block: the position of its first cut, NO_INDEX if there is none. Behind these blocks no back edge is."""
+    """By block: the position of its first cut, or NO_INDEX. There are no back edges behind the last block."""
     at: Int64
-    """Of each block: the unit that its first position belongs to, unless that is the cut itself."""
+    """By block: the unit that its first position belongs to, unless that position is the cut itself."""
     searched: Bool
-    """Of each unit."""
+    """By unit: whether it is searched."""
     undecided: tuple[str, ...]
-    """Of units that are too big."""
+    """What was left undecided, because units are too big."""
     edges: int
-    """Of all units."""
+    """How many edges all units have."""
 
     def of(self, position: Int64) -> Int64:
-        """The unit of each position, NO_INDEX if it is not searched."""
+        """The unit of each position, or NO_INDEX if that unit is not searched."""
         block = position // self.block
         inside = np.minimum(block, len(self.first) - 1)
         behind = (self.first[inside] != NO_INDEX) & (position >= self.first[inside])
@@ -99,7 +99,7 @@ class Units:
 
 
 def units(engine: Engine, edges: Dataset, *, block: int = BLOCK, limit: int = UNIT_EDGES) -> Units:
-    """Where to cut; gathers one row a block."""
+    """The units of a graph; one row for each block is gathered."""
     covered = engine.mapped(edges, partial(covered_positions, block=block), COVERED)
     cuts = engine.gather(engine.grouped(covered, ("block",), partial(first_cut, block=block), CUTS), BLOCKS)
     blocks = cuts["block"].to_numpy()
@@ -133,7 +133,8 @@ def units(engine: Engine, edges: Dataset, *, block: int = BLOCK, limit: int = UN
 
 
 def covered_positions(edges: pa.Table, *, block: int) -> pa.Table:
-    """Kernel: what the back edges of a batch cover, in pieces that do not overlap and lie in one block each."""
+    """Kernel: the positions that back edges of a batch cover, in ranges that do not overlap and lie in one block
+    each."""
     source, target = (edges[name].to_numpy() for name in ("source_position", "target_position"))
     number, count = np.unique(source // block, return_counts=True)
     back = source > target
@@ -161,7 +162,7 @@ def covered_positions(edges: pa.Table, *, block: int) -> pa.Table:
 
 
 def first_cut(covered: pa.Table, *, block: int) -> pa.Table:
-    """Kernel over all rows of a block."""
+    """Kernel over all rows of a block: its first cut."""
     number = covered["block"][0].as_py()
     first, last = covered["first"].to_numpy(), covered["last"].to_numpy()
     passed = first <= last

@@ -1,15 +1,16 @@
 """The cycle that names a strong component: a short one of the strongest name that the component has.
 
-Every search begins with an edge that the cycle must have, and follows a shortest path back. What is exact:
+Every search begins with an edge that the cycle must have, and follows a shortest path back. How exact it is:
 
   - Components without RW edges, and G2-item: any cycle has the name that is looked for, and one is always found.
-  - G-single-item: a shortest path visits nothing twice, so that a closed walk with one RW edge is a cycle.
+  - G-single-item: a shortest path visits nothing twice, so a closed walk with one RW edge is a cycle.
   - G-nonadjacent-item: a shortest closed walk may pass a transaction twice. Cut in two there, one half is a shorter
-    walk of the same sort, or has no RW edge at all. So where no G0 or G1c is, the shortest walk of all is a cycle. Else
-    all cycles of a component of up to SMALL transactions are tried, and in greater ones the search may be given up.
+    walk of the same kind, or has no RW edge at all. So if there is no G0 or G1c, the shortest walk of all is a cycle.
+    Otherwise all cycles of a component of up to SMALL transactions are tried; in larger ones the search may be given
+    up.
 
-A search is given up when patience ends; then the next weaker name is looked for, and the result says which one may have
-been missed. The last one, G2-item, is never given up before it has a cycle.
+A search is given up when patience ends. Then the next weaker name is looked for, and the result says which name may
+have been missed. The search for the last one, G2-item, is never given up before it has found a cycle.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from harness.compiled import compiled
 
 MISSED_SINGLE = 1
 MISSED_NONADJACENT = 2
-"""Bits: which search was given up."""
+"""The bits that say which search was given up."""
 
 SMALL = 24
 
@@ -47,8 +48,9 @@ DEPENDENCIES = 1 << WW | 1 << WR
 
 @compiled
 def _beginnings(graph: Graph, allowed: int, apart: Int32) -> tuple[Int32, Int32]:
-    """Sources and entries of edges to begin with, those first that span least. With `apart` (components of states): RW
-    edges inside one of them; else all RW edges if RW is allowed; else those that run against positions."""
+    """The sources and entries of edges to begin with, sorted by how much they span, the least first. With `apart`
+    (components of states) they are the RW edges inside one of these; otherwise all RW edges if RW is allowed; otherwise
+    the edges that run against positions."""
     first, entries, start, end = graph.first, graph.entries, graph.start, graph.end
     nodes = len(start)
     chosen = np.empty(len(entries), dtype=np.int64)
@@ -84,10 +86,10 @@ def _beginnings(graph: Graph, allowed: int, apart: Int32) -> tuple[Int32, Int32]
 def named(
     graph: Graph, members: Int32, bounds: Int64, allowed: int, patience: Patience
 ) -> tuple[Int8, Int32, Int32, Int8, Int8, Int32]:
-    """Strong components over the edges of the allowed kinds are members[bounds[i]:bounds[i + 1]], each ascending; if RW
-    is allowed, they have such an edge. Of each: its name's number, the length of its witness, the first transaction of
-    that, and which searches were given up; and then kinds and transactions of all witnesses, where those of each
-    component begin at bounds[i]."""
+    """For each strong component: the number of its name, the length of its witness, the witness's first transaction,
+    and which searches were given up. Then the kinds and the transactions of all witnesses; those of component i begin
+    at bounds[i]. The components over edges of the allowed kinds are members[bounds[i]:bounds[i + 1]], each ascending;
+    if RW is allowed, each has such an edge."""
     count = len(bounds) - 1
     name = np.empty(count, dtype=np.int8)
     length = np.empty(count, dtype=np.int32)
@@ -106,7 +108,7 @@ def named(
         found = 0
         apart = strong_components(inside, allowed | SPACED, active[low:high]) if anti else nowhere
         for search in range(0 if anti else 2, 3):
-            # The second search begins as the first one does.
+            # The second search begins with the same edges as the first one.
             if search != 1:
                 source, entry = _beginnings(inside, allowed, apart if search == 0 else nowhere)
             if len(source) == 0:

@@ -1,17 +1,18 @@
 """Edges between transactions that follow from the versions of each list.
 
-  WW  from the writer of a version to that of the next one
+  WW  from the writer of a version to the writer of the next one
   WR  from the writer of the version that a read saw to the reader
   RW  from a reader to the writer of the version behind the one that it saw, if it had not appended to the key before
 
-What ok transactions appended and no read showed comes behind all that the longest read shows. So do such appends of
-indefinite transactions, if those happened, and a cycle through one shows that it did: it leaves by what another one
-saw of it. Where it appends to no other key, no cycle does, and there are no edges.
+What ok transactions appended and no read showed comes behind all that the longest read shows. The same holds for such
+an append of an indefinite transaction, if that happened. A cycle through the transaction shows that it did: the cycle
+leaves it by an edge to a transaction that saw something of it. If it appends to no other key, there is no such cycle,
+and it gets no edges.
 
 A read that contradicts the longest one has no RW edges.
 
-A key that many readers saw in its last known state and many wrote behind it would have edges without bound: at most
-UNSHOWN of those RW edges are kept for each key, and the others are counted.
+A key whose last known state many transactions saw, and behind which many appended, would have edges without bound. So
+at most UNSHOWN of these RW edges are kept for each key, and the others are counted.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ UNORDERED = "keys of whose last versions no read shows the order"
 
 @dataclass(frozen=True, kw_only=True)
 class ListDependencies:
-    """Edges of a bucket of keys; `source_row` and `target_row` are of reads or appends, as the kind has it."""
+    """The edges of a bucket of keys. `source_row` and `target_row` are rows of reads or of appends, depending on the
+    kind."""
 
     key: Int64
     kind: Int8
@@ -52,7 +54,7 @@ def list_edges(rows: pa.Table) -> pa.Table:
 
 
 def edges_of(orders: ListOrders) -> pa.Table:
-    """EDGES."""
+    """The EDGES of a bucket of lists."""
     found = dependencies(orders)
     read, append = (positions(of.start, of.end, of.type) for of in (orders.reads, orders.appends))
     source, target = (np.empty(len(found.kind), dtype=np.int64) for _ in range(2))
@@ -69,7 +71,7 @@ def edges_of(orders: ListOrders) -> pa.Table:
 
 
 def dependencies(orders: ListOrders) -> ListDependencies:
-    """Each at most once a key, in the order of kinds, then of rows."""
+    """The edges, each at most once for each key, in the order of kinds, then of rows."""
     reads, appends = orders.reads, orders.appends
     committed = np.flatnonzero(orders.committed & (orders.position >= 0))
     by_version = committed[np.argsort(orders.position[committed])]
@@ -112,7 +114,7 @@ def dependencies(orders: ListOrders) -> ListDependencies:
 
 
 def open_ends(orders: ListOrders) -> tuple[Int64, Int64]:
-    """(reads that saw all of the order, appends behind it if their transactions happened: see above)."""
+    """(reads that saw all of the order, appends that are behind it if their transactions happened)."""
     reads, appends = orders.reads, orders.appends
     waiting = (reads.role <= ListRole.UPDATE) & orders.agrees & (orders.next < 0)
     matter = (appends.type == OK) | (appends.type == INFO) & (appends.elsewhere > 0)
@@ -120,7 +122,7 @@ def open_ends(orders: ListOrders) -> tuple[Int64, Int64]:
 
 
 def edges_left_out(orders: ListOrders) -> int:
-    """RW edges beyond UNSHOWN a key."""
+    """How many RW edges exceed UNSHOWN for their key."""
     waiting, unshown = open_ends(orders)
     keys = len(orders.names)
     readers, writers = (
@@ -130,7 +132,7 @@ def edges_left_out(orders: ListOrders) -> int:
 
 
 def keys_unordered(orders: ListOrders) -> int:
-    """Keys behind whose longest read are appends of several transactions."""
+    """How many keys have appends of several transactions behind their longest read."""
     _, unshown = open_ends(orders)
     key, start = orders.appends.key[unshown], orders.appends.start[unshown]
     order = np.lexsort((start, key))
@@ -140,8 +142,8 @@ def keys_unordered(orders: ListOrders) -> int:
 
 @compiled
 def _pairs(first: Int64, other: Int64, limit: int) -> tuple[Int64, Int64]:
-    """All of first[k]:first[k + 1] with all of other[k]:other[k + 1], at most `limit` a key: of readers 4 and 5 and
-    writers 7 and 8 the pairs (4, 7), (4, 8), (5, 7) and, with a limit of 3, no more."""
+    """All pairs from first[k]:first[k + 1] and other[k]:other[k + 1], at most `limit` for each key: for readers 4 and 5
+    and writers 7 and 8 with a limit of 3 these are (4, 7), (4, 8) and (5, 7)."""
     count = 0
     for k in range(len(first) - 1):
         count += min((first[k + 1] - first[k]) * (other[k + 1] - other[k]), limit)
@@ -158,7 +160,7 @@ def _pairs(first: Int64, other: Int64, limit: int) -> tuple[Int64, Int64]:
 
 
 def distinct(orders: ListOrders, found: ListDependencies) -> ListDependencies:
-    """Without edges of a transaction to itself, and each once a key."""
+    """The edges without those of a transaction to itself, and each only once for each key."""
     chosen = found.source != found.target
     suspects = np.flatnonzero(chosen & repeating(orders, found))
     by = tuple(column[suspects] for column in (found.key, found.kind, found.source, found.target))
@@ -177,8 +179,8 @@ def distinct(orders: ListOrders, found: ListDependencies) -> ListDependencies:
 def repeating(orders: ListOrders, found: ListDependencies) -> Bool:
     """Which edges may be there twice.
 
-    That takes a transaction that read the key again, or one that appended again after somebody else had, or several of
-    whose appends are behind the longest read.
+    One end is a transaction that read the key again, or that appended again after another one had, or several of whose
+    appends are behind the longest read.
     """
     reads, appends = orders.reads, orders.appends
     same = (reads.start[1:] == reads.start[:-1]) & (reads.key[1:] == reads.key[:-1])

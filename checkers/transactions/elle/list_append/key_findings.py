@@ -1,4 +1,4 @@
-"""What the reads of one list contradict, each other or what was appended.
+"""Reads of one list that contradict each other or what was appended.
 
   duplicate-elements  a read shows an element twice: counted by reads
   incompatible-order  a read is not a prefix of the longest one: counted by reads
@@ -34,7 +34,7 @@ def key_findings(rows: pa.Table) -> pa.Table:
 
 
 def findings_of(orders: ListOrders) -> pa.Table:
-    """FINDINGS."""
+    """The FINDINGS of a bucket of lists."""
     findings = Findings()
     report = KeyReport(findings=findings, names=orders.names)
     _twice_appended(findings, orders)
@@ -55,9 +55,9 @@ def _name(orders: ListOrders, key: np.int64) -> str:
 
 
 def _read(orders: ListOrders, row: np.int64, *about: np.int64) -> str:
-    """A read in words, with the elements that it is about."""
+    """A read in words, with the elements that the sentence is about."""
     list_read = list_in_words(orders.lists[int(row)], set(map(int, about)))
-    # What a list shows again has been left out of it.
+    # Elements that a list shows again have been left out of it.
     again = "" if orders.again[row] == NONE else f", with {int(orders.again[row])} again"
     by = f"the transaction at {int(orders.reads.start[row])}"
     return f"{by} read {_name(orders, orders.reads.key[row])} as {list_read}{again}"
@@ -73,7 +73,7 @@ def _twice_appended(findings: Findings, orders: ListOrders) -> None:
     later = np.flatnonzero(~run_starts(appends.key[rows], appends.value[rows]))
     first, second = rows[later - 1], rows[later]
     earliest = np.argsort(appends.start[second], kind="stable")
-    # Ties are a transaction that appends several values again: all of the earliest ones are looked at.
+    # A transaction that appends several values again makes ties: all rows as early as these are looked at.
     limit = appends.start[second][earliest[:EXAMPLES][-1]]
     found = [
         (
@@ -119,7 +119,7 @@ def _incompatible_orders(report: KeyReport, orders: ListOrders) -> None:
 
 
 def _first_difference(one: Int64, other: Int64) -> Int64:
-    """What two lists hold where they first differ; nothing if one is a prefix of the other."""
+    """The elements of two lists where they first differ; none if one is a prefix of the other."""
     common = min(len(one), len(other))
     apart = np.flatnonzero(one[:common] != other[:common])[:1]
     return np.concatenate((one[apart], other[apart]))
@@ -142,7 +142,7 @@ def _intermediate_reads(report: KeyReport, orders: ListOrders) -> None:
 
 
 def intermediate(orders: ListOrders) -> tuple[Int64, Int64]:
-    """(reads that end in another transaction's append that was not its last, those appends)."""
+    """(reads that end in an append of another transaction that was not its last, these appends)."""
     appends, last = orders.appends, last_shown(orders)
     rows = np.flatnonzero(last >= 0)
     append = last[rows]
@@ -212,7 +212,7 @@ def _lost_updates(report: KeyReport, orders: ListOrders) -> None:
     reads, lists = orders.reads, orders.lists
     rows = np.flatnonzero(reads.role == ListRole.UPDATE)
     version = lists.size[rows]
-    # What contradicts the longest read is the same version only if it is the same list.
+    # Two reads that contradict the longest one show the same version only if their lists are equal.
     numbers: dict[tuple[int, bytes], int] = {}
     for i in np.flatnonzero(~orders.agrees[rows]).tolist():
         content = int(reads.key[rows[i]]), lists[int(rows[i])].tobytes()

@@ -1,12 +1,12 @@
 """The order of the versions of each list, from the longest read of it.
 
-All reads of a list have to be prefixes of one order of appends, so that the longest one shows the order. A read that is
-none contradicts it: it still shows who wrote what it ends in, but not what comes behind that. A read that shows an
-element twice is taken for its elements where they come first. Elements compare exactly.
+All reads of a list have to be prefixes of one order of appends, so the longest one shows the order. A read that is not
+a prefix contradicts it: it still shows which append it ends in, but not what comes behind that. If a read shows an
+element twice, only the first place counts. Elements compare exactly.
 
-An append is committed if its transaction was ok, or is indefinite and an ok transaction read the element. What failed
-transactions appended, and what nobody did, is passed over: the version that a read saw is that of the last committed
-element in it, and the next one that of the first committed element behind it in the order.
+An append is committed if its transaction was ok, or is indefinite and an ok transaction read the element. Elements that
+failed transactions appended, or that were never appended, are skipped: the version that a read saw is that of the last
+committed element in it, and the next version that of the first committed element behind it in the order.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class KeyOperations:
     first: Int64
     key: Int64
     role: Int8
-    """A ListRole, as in ROWS; so are `start`, `end`, `process` and `type`, which are the transaction's."""
+    """The ListRole, as in ROWS. `start`, `end`, `process` and `type` are those of the transaction."""
     type: Int8
     start: Int64
     end: Int64
@@ -56,33 +56,33 @@ class KeyOperations:
 
 @dataclass(frozen=True, kw_only=True)
 class ListOrders:
-    """All that is known of the lists of a bucket. Rows of `reads` and `appends` are named by number, -1 is none."""
+    """All that is known of the lists of a bucket. Reads and appends are named by their rows; -1 is none."""
 
     names: pa.Array
-    """Of keys."""
+    """The names of keys."""
     reads: KeyOperations
-    """In order of start and place."""
+    """The reads in the order of start and place."""
     lists: Lists
-    """What each of them read; elements that came again are left out."""
+    """What each read showed, without elements that it showed before."""
     again: Int64
-    """Of each read an element that it shows twice, the one that comes again first; NONE without one."""
+    """By read: the first element that it shows again, or NONE."""
     appends: KeyOperations
-    """In order of the element."""
+    """The appends in the order of elements."""
     longest: Int64
-    """Of each key the first read among those that show most; among different ones the least."""
+    """By key: the first read of the longest list; of several such lists the least."""
     agrees: Bool
-    """Of each read: whether it is a prefix of the longest."""
+    """By read: whether it is a prefix of the longest."""
     versions: KeyVersions
     position: Int64
-    """Of each append its position in `versions.append`; -1 if the longest read does not show it."""
+    """By append: its position in `versions.append`; -1 if the longest read does not show it."""
     reader: Int64
-    """Of each append the first read that shows it."""
+    """By append: the first read that shows it."""
     committed: Bool
-    """Of each append."""
+    """By append: whether it is committed."""
     saw: Int64
-    """Of each read the last committed append that it shows."""
+    """By read: the last committed append that it shows."""
     next: Int64
-    """Of each read that agrees the first committed append behind it; -1 for others."""
+    """By read: the first committed append behind it; -1 if it does not agree."""
 
     @property
     def read_lists(self) -> ReadLists:
@@ -94,7 +94,7 @@ class ListOrders:
 
 
 def list_orders(rows: pa.Table) -> ListOrders:
-    """From ROWS, in any order."""
+    """The orders of the lists of ROWS, which may come in any order."""
     names, key = keys_of(rows)
     reading = rows["role"].to_numpy() <= ListRole.LATER_READ
     reads, read_rows = _operations(rows, key, np.flatnonzero(reading), len(names), ("place", "start"))
@@ -129,15 +129,15 @@ def list_orders(rows: pa.Table) -> ListOrders:
 
 
 def last_shown(orders: ListOrders) -> Int64:
-    """Of each read the append of the element that it ends in; -1 if it is empty or nobody appended that."""
+    """By read: the append of the element that it ends in; -1 if it is empty or that element was never appended."""
     return last_appends(orders.read_lists, orders.appended)
 
 
 def _operations(
     rows: pa.Table, key: Int64, which: Int64, keys: int, sorted_by: tuple[str, ...]
 ) -> tuple[KeyOperations, Int64]:
-    """(these of the ROWS by key and, within a key, by the last of these columns, then by the one before; their
-    numbers)."""
+    """(some of the ROWS, their numbers), sorted by key and, within a key, by the last of these columns, then by the one
+    before it."""
     first, of = _by_key(key, which, keys)
     for name in sorted_by:
         _sort_within(first, of, rows[name].to_numpy().astype(np.int64))
@@ -146,7 +146,7 @@ def _operations(
 
 
 def _agreement(reads: ReadLists) -> tuple[Int64, Bool, Int64]:
-    """(longest, agrees, again), as in ListOrders; takes what comes again out of `reads`."""
+    """(longest, agrees, again), as in ListOrders. Takes elements that come again out of `reads`."""
     again = np.full(len(reads.size), NONE, dtype=np.int64)
     longest = longest_reads(reads)
     agrees, doubtful = agreeing_reads(reads, longest)
@@ -159,7 +159,7 @@ def _agreement(reads: ReadLists) -> tuple[Int64, Bool, Int64]:
 
 @compiled
 def _by_key(key: Int64, rows: Int64, keys: int) -> tuple[Int64, Int64]:
-    """(first, rows sorted by their keys), where rows of key k are at first[k]:first[k + 1] and keep their order."""
+    """(first, rows sorted by key). Rows of key k are at first[k]:first[k + 1] and keep their order."""
     first = np.zeros(keys + 1, dtype=np.int64)
     for row in rows:
         first[key[row] + 1] += 1
@@ -175,7 +175,7 @@ def _by_key(key: Int64, rows: Int64, keys: int) -> tuple[Int64, Int64]:
 
 @compiled
 def _sort_within(first: Int64, rows: Int64, by: Int64) -> None:
-    """Sort the rows of each key, which is done already for most; ties keep their order."""
+    """Sort the rows of each key, most of which are sorted already. Ties keep their order."""
     for k in range(len(first) - 1):
         low, high = first[k], first[k + 1]
         for i in range(low + 1, high):

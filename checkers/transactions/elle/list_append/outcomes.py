@@ -1,4 +1,4 @@
-"""All that concerns one key in one pass: what its reads contradict, and the edges that follow from them.
+"""All that concerns one key, in one pass: contradictions of its reads, and the edges that follow from them.
 
 Both follow from the order of the key's versions, which takes longer to find than either.
 """
@@ -15,7 +15,7 @@ from checkers.transactions.history.key_rows import without_findings
 
 
 def list_outcomes(rows: pa.Table) -> pa.Table:
-    """Kernel over all rows of a bucket of keys, and findings that came along: BUNDLES."""
+    """Kernel over all rows of a bucket of keys, and over findings that came with them: BUNDLES."""
     rows, along = without_findings(rows)
     known = list_orders(rows)
     return outcome(findings=pa.concat_tables([along, findings_of(known)]), edges=edges_of(known))

@@ -15,8 +15,8 @@ from checkers.transactions.elle.reasons import positions_of, reasons_table, rows
 def list_reasons(rows: pa.Table, *, wanted: pa.Table) -> pa.Table:
     """Kernel over all rows of a bucket of keys: EDGE_REASONS, at most one for each wanted edge.
 
-    What shows the order of two versions is the longest read; nothing does where the next one was never read. What
-    shows who read what is the reader.
+    The order of two versions is shown by the longest read, or by nothing if the next version was never read. A WR edge
+    is shown by the reader.
     """
     known = list_orders(rows_of_wanted_keys(rows, wanted))
     found = dependencies(known)

@@ -1,7 +1,7 @@
-"""What transactions on lists did to each other, as if lists were registers whose order of writes is partly known.
+"""Transactions on lists as transactions on registers whose order of writes is partly known.
 
-A read of a list is a read of the last append in it. This keeps all that is true of lists as long as every read agrees
-with the longest one, which `key_findings` looks at; reads that it finds fault with are left out.
+A read of a list becomes a read of the last append in it. No information is lost as long as every read agrees with the
+longest one, which `key_findings` checks; reads that do not are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from checkers.transactions.history.committed import NEVER
 from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRITE, KNOWN, KNOWN_IF_BOTH, RESOLVED
 
 PLACES = 1 << 20
-"""More micro-operations than a transaction has."""
+"""A number greater than that of any transaction's micro-operations."""
 
 
 def list_resolved(rows: pa.Table) -> pa.Table:
@@ -57,7 +57,7 @@ def _rows(of: KeyOperations, rows: Int64, place: Int64, number: Int64, read_from
 
 
 def happened(orders: ListOrders) -> Bool:
-    """Of each append whether its transaction was ok, or something that it appended to the same key was read."""
+    """By append: whether its transaction was ok, or something that it appended to the same key was read."""
     appends = orders.appends
     result: Bool = appends.type == OK
     indefinite = np.flatnonzero(appends.type == INFO)
@@ -68,7 +68,7 @@ def happened(orders: ListOrders) -> Bool:
 
 
 def key_numbers(orders: ListOrders) -> Int64:
-    """Of each key, from the first micro-operation on it: no other key has the same."""
+    """The number of each key, made from the first micro-operation on it, so that no other key has the same."""
     number = np.full(len(orders.names), np.iinfo(np.int64).max, dtype=np.int64)
     for of in (orders.reads, orders.appends):
         np.minimum.at(number, of.key, of.start * PLACES + of.place)
@@ -76,7 +76,8 @@ def key_numbers(orders: ListOrders) -> Int64:
 
 
 def external_reads(orders: ListOrders) -> tuple[Int64, Int64]:
-    """(reads of what other transactions had done last to a key, or nobody; the starts of those, or INITIAL_VERSION)."""
+    """(reads of the last append of another transaction, or of the empty list; the starts of those transactions, or
+    INITIAL_VERSION)."""
     reads, appends = orders.reads, orders.appends
     fit = orders.agrees & (orders.again == NONE) & (reads.role <= ListRole.UPDATE)
     empty = np.flatnonzero(fit & (orders.lists.size == 0))

@@ -1,4 +1,4 @@
-"""What transactions do to lists, one row an append and a read, in buckets of keys."""
+"""What transactions do to lists: one row for each append and each read, in buckets of keys."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class ListRole(IntEnum):
     """What a micro-operation is within its transaction."""
 
     READ = 0
-    """Of a key that the transaction had not appended to: it shows what others did."""
+    """A read of a key that the transaction had not appended to: it shows what others did."""
     UPDATE = 1
-    """Such a read, the first one of its key, and the transaction appends to the key later."""
+    """A READ that is the first one of its key, and after which the transaction appends to the key."""
     LATER_READ = 2
-    """Of a key that the transaction had appended to."""
+    """A read of a key that the transaction had appended to."""
     APPEND = 3
-    """The transaction's last one to its key."""
+    """The transaction's last append to its key."""
     INNER_APPEND = 4
-    """The transaction appends to the key again."""
+    """An append after which the transaction appends to the key again."""
 
 
 ROWS = pa.schema([*KEY_ROWS, pa.field("values", pa.list_(pa.int64())), pa.field("elsewhere", pa.int8())])
-"""All appends, and the reads of ok transactions. `values` is what was read; `elsewhere` is 1 if the transaction appends
-to other keys too."""
+"""All appends, and the reads of ok transactions. `values` is what was read. `elsewhere` is 1 if the transaction also
+appends to other keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lists:
-    """Lists one behind the other: list i is pool[first[i]:first[i] + size[i]]."""
+    """Lists, one after the other: list i is pool[first[i]:first[i] + size[i]]."""
 
     first: Int64
     size: Int64
@@ -50,34 +50,35 @@ class Lists:
 
 
 def lists_of_column(column: pa.Array) -> Lists:
-    """Null is an empty list. The arrays are the caller's own."""
+    """The lists of a column, where null is an empty one. The arrays are copies, which the caller may change."""
     size, values = sized_elements(column)
     return Lists(first=np.cumsum(size) - size, size=size, pool=np.array(integers(values)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """The micro-operations of some transactions, one an element, those of a transaction together and in their order."""
+    """The micro-operations of some transactions, one for each element; those of a transaction follow each other in
+    their order."""
 
     start: Int64
-    """Of the transaction, as `end`, `process` and `type`."""
+    """When the transaction was invoked. `end`, `process` and `type` are the transaction's, too."""
     end: Int64
     process: Int32
     type: Int8
     place: Int32
-    """In the transaction."""
+    """Its place in the transaction."""
     f: Int32
-    """Position in FUNCTIONS, -1 for others."""
+    """Its position in FUNCTIONS, -1 for others."""
     names: pa.Array
-    """Of keys."""
+    """The names of keys."""
     key: Int64
-    """The number of its name; one more than there are for none."""
+    """The number of its key's name; the number of names if it has no key."""
     value: Int64
     values: pa.Array
 
 
 def parts_of(rows: pa.Table) -> Parts:
-    """Of MICRO_ROWS."""
+    """The micro-operations of MICRO_ROWS."""
     rows = rows.filter(pc.greater(rows["f"], NOTHING))
     start, end, process, kind, place, f, value = (
         rows[name].to_numpy() for name in ("start", "end", "process", "type", "place", "f", "value")
@@ -98,31 +99,31 @@ def parts_of(rows: pa.Table) -> Parts:
 
 
 def _numbered(key: pa.Array) -> tuple[pa.Array, Int64]:
-    """(names, number of each row's name, or how many names there are)."""
+    """(names, number of each row's name, or the number of names for a row without a key)."""
     encoded = key if pa.types.is_dictionary(key.type) else pc.dictionary_encode(key)
     return encoded.dictionary, integers(pc.fill_null(encoded.indices, len(encoded.dictionary)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chains:
-    """The micro-operations of each transaction on each key, linked."""
+    """The micro-operations of each transaction on each key, linked to each other."""
 
     previous: Int64
-    """The micro-operation before on the same key in the same transaction; -1 for the first."""
+    """The previous micro-operation on the same key in the same transaction; -1 for the first."""
     role: Int32
     elsewhere: Bool
     """Whether the transaction appends to more than one key."""
 
 
 def chains(parts: Parts) -> Chains:
-    """Of well-formed micro-operations."""
+    """The chains of well-formed micro-operations."""
     previous, role, appended = _chains(parts.start, parts.f, parts.key, len(parts.names) + 1)
     return Chains(previous=previous, role=role, elsewhere=appended > 1)
 
 
 @compiled
 def _chains(start: Int64, f: Int32, key: Int64, keys: int) -> tuple[Int64, Int32, Int64]:
-    """(previous, role, to how many keys the transaction appends).
+    """(previous, role, how many keys the transaction appends to).
 
         in one transaction: r x · append x 1 · append x 2 · r x
 
@@ -132,7 +133,7 @@ def _chains(start: Int64, f: Int32, key: Int64, keys: int) -> tuple[Int64, Int32
     previous = np.full(length, -1, dtype=np.int64)
     role = np.zeros(length, dtype=np.int32)
     appended = np.zeros(length, dtype=np.int64)
-    # Per key, of the transaction that touched it last: what is older than `begin` is another transaction's.
+    # By key, for the transaction that touched it last. What is before `begin` belongs to another transaction.
     first = np.full(keys, -1, dtype=np.int64)
     last = np.full(keys, -1, dtype=np.int64)
     last_append = np.full(keys, -1, dtype=np.int64)
@@ -164,13 +165,13 @@ def _chains(start: Int64, f: Int32, key: Int64, keys: int) -> tuple[Int64, Int32
 
 
 def list_rows(micro: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel over MICRO_ROWS: ROWS. What is malformed has none."""
+    """Kernel over MICRO_ROWS: ROWS. Malformed micro-operations have none."""
     parts = parts_of(micro)
     return rows_of(parts, chains(parts), buckets)
 
 
 def rows_of(parts: Parts, linked: Chains, buckets: int) -> pa.Table:
-    """ROWS."""
+    """The ROWS of these micro-operations."""
     kept = (parts.f == APPEND) & (parts.value != NONE) | (parts.f == R) & (parts.type == OK)
     rows = np.flatnonzero(kept & (parts.key < len(parts.names)))
     key = parts.key[rows]

@@ -1,10 +1,10 @@
-"""What one transaction contradicts by itself, and micro-operations that mean nothing.
+"""Contradictions within one transaction, and malformed micro-operations.
 
-  internal     a read that is not what the transaction itself makes of its last read and its appends behind that; where
-               it had not read the key before, the read need only end in its own appends
+  internal     a read that does not show the transaction's previous read followed by its appends since then; if it had
+               not read the key before, the read need only end in its own appends
   future-read  a read shows what the same transaction appends only later: counted by elements
 
-Only reads of ok transactions show anything. A read that is wrong is what later ones are held against.
+Only reads of ok transactions show anything. Later reads are compared with the one before them even if that was wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harness.compiled import compiled
 
 
 def rows_with_findings(micro: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel over MICRO_ROWS: ROWS, and along with them what is wrong within transactions."""
+    """Kernel over MICRO_ROWS: ROWS, and with them findings within transactions."""
     parts = parts_of(micro)
     linked = chains(parts)
     return with_findings(rows_of(parts, linked, buckets), _findings(micro, parts, linked))
@@ -71,18 +71,18 @@ def _findings(micro: pa.Table, parts: Parts, linked: Chains) -> pa.Table:
 def contradictions(
     is_read: Bool, is_append: Bool, previous: Int64, value: Int64, first: Int64, size: Int64, pool: Int64
 ) -> tuple[Bool, Int64]:
-    """(reads that are wrong; of each append an earlier read of its transaction that shows it, -1 without one).
+    """(which reads are wrong; for each append an earlier read of its transaction that shows it, or -1).
 
         in one transaction: r x = [1] · append x 2 · r x = [1, 2] · r x = [1, 3] · append x 3
 
-    The last read is wrong, for it had to be [1, 2]; and it shows 3, which the transaction appends only later.
+    The last read is wrong, because it had to be [1, 2]; and it shows 3, which the transaction appends only later.
 
-    `is_read` are those to be judged, `previous` is Chains.previous, the lists are those that were read.
+    `is_read` are the reads to be judged, `previous` is Chains.previous, the lists are those that were read.
     """
     length = len(previous)
     wrong = np.zeros(length, dtype=np.bool_)
     early = np.full(length, -1, dtype=np.int64)
-    # The nearest read at or before, on the same key, that shows more than the one before it and own appends.
+    # The nearest read at or before this one, on the same key, that shows more than the read before it and own appends.
     newest = np.full(length, -1, dtype=np.int64)
     for i in range(length):
         before = previous[i]

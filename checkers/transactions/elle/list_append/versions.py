@@ -1,9 +1,10 @@
-"""Kernels that find the order of each list's versions: the longest read, who agrees with it, and what each one saw.
+"""Kernels that find the order of each list's versions: the longest read, which reads agree with it, and what each saw.
 
     T1 append x 1 · T2 append x 2 · T3 reads x = [1, 2] · T4 reads x = [1]
 
-T3's read is the longest: its versions are T1's append, then T2's. T4's agrees, being a prefix of it; it saw T1's
-append, and T2's comes next. A read [2] would not agree: it would have seen T2's append, with nothing next.
+T3's read is the longest: its versions are T1's append, then T2's. T4's read is a prefix of it and so agrees; it saw
+T1's append, and T2's comes next. A read [2] would not agree: it would have seen T2's append, and nothing would come
+next.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class AppendedElements(NamedTuple):
 
 
 class KeyVersions(NamedTuple):
-    """Of each element of key k's longest read the append, at append[first[k]:first[k + 1]]; -1 if there was none."""
+    """The append of each element of key k's longest read, at append[first[k]:first[k + 1]]; -1 if there was none."""
 
     first: Int64
     append: Int64
@@ -48,7 +49,7 @@ def shown_list(reads: ReadLists, read: int) -> Int64:
 
 @compiled
 def longest_reads(reads: ReadLists) -> Int64:
-    """Of each key the first read among those that show most, among different ones the least; -1 without reads."""
+    """By key: the first read of the longest list, of several such lists the least; -1 without reads."""
     result = np.full(len(reads.first) - 1, -1, dtype=np.int64)
     for k in range(len(result)):
         for read in range(reads.first[k], reads.first[k + 1]):
@@ -59,7 +60,7 @@ def longest_reads(reads: ReadLists) -> Int64:
 
 @compiled
 def _is_longer(reads: ReadLists, read: int, other: int) -> bool:
-    """Or as long, and less where they first differ."""
+    """Whether a read shows more than the other one, or as much and a lesser element where they first differ."""
     if reads.size[read] != reads.size[other]:
         return bool(reads.size[read] > reads.size[other])
     for i in range(reads.size[read]):
@@ -71,7 +72,8 @@ def _is_longer(reads: ReadLists, read: int, other: int) -> bool:
 
 @compiled
 def agreeing_reads(reads: ReadLists, longest: Int64) -> tuple[Bool, Bool]:
-    """(whether each read is a prefix of the longest, keys of which one is not or the longest shows something twice)."""
+    """(whether each read is a prefix of the longest; by key, whether one read is not, or the longest shows an element
+    twice)."""
     agrees = np.full(len(reads.size), True)
     doubtful = np.zeros(len(longest), dtype=np.bool_)
     for k in range(len(longest)):
@@ -92,7 +94,7 @@ def agreeing_reads(reads: ReadLists, longest: Int64) -> tuple[Bool, Bool]:
 
 @compiled
 def drop_repeated(reads: ReadLists, doubtful: Bool, again: Int64) -> None:
-    """Of the doubtful keys' reads, take out what came before in the same one: changes `size`, `pool` and `again`."""
+    """Take out of the doubtful keys' reads what they showed before: changes `size`, `pool` and `again`."""
     for k in range(len(doubtful)):
         if not doubtful[k]:
             continue
@@ -113,7 +115,7 @@ def drop_repeated(reads: ReadLists, doubtful: Bool, again: Int64) -> None:
 
 @compiled
 def append_of(appends: AppendedElements, key: int, element: int) -> int:
-    """The append of this element to the key; -1 without one."""
+    """The append of this element to the key, or -1."""
     low, high = appends.first[key], appends.first[key + 1]
     end = high
     while low < high:
@@ -139,10 +141,10 @@ def key_versions(reads: ReadLists, appends: AppendedElements, longest: Int64) ->
 
 @compiled
 def first_shown(reads: ReadLists, agrees: Bool, appends: AppendedElements, versions: KeyVersions) -> Int64:
-    """Of each append the first read that shows it; -1 without one."""
+    """By append: the first read that shows it, or -1."""
     shown = np.full(len(appends.value), -1, dtype=np.int64)
     for k in range(len(reads.first) - 1):
-        # Reads come by their start: what an earlier one has shown is not looked at again.
+        # Reads are sorted by start, so what an earlier one has shown is not looked at again.
         known = 0
         for read in range(reads.first[k], reads.first[k + 1]):
             for i in range(known if agrees[read] else 0, reads.size[read]):
@@ -161,8 +163,8 @@ def first_shown(reads: ReadLists, agrees: Bool, appends: AppendedElements, versi
 def seen_versions(
     reads: ReadLists, agrees: Bool, appends: AppendedElements, versions: KeyVersions, committed: Bool
 ) -> tuple[Int64, Int64]:
-    """Of each read (the last committed append that it shows, of reads that agree the first committed one behind it);
-    -1 without one."""
+    """By read: (the last committed append that it shows, or -1; the first committed one behind it, or -1 if there is
+    none or the read does not agree)."""
     saw = np.full(len(reads.size), -1, dtype=np.int64)
     following = np.full(len(reads.size), -1, dtype=np.int64)
     for k in range(len(reads.first) - 1):
@@ -194,7 +196,7 @@ def _last_committed(reads: ReadLists, read: int, appends: AppendedElements, key:
 
 @compiled
 def last_appends(reads: ReadLists, appends: AppendedElements) -> Int64:
-    """Of each read the append of the element that it ends in; -1 if it is empty or nobody appended that."""
+    """By read: the append of the element that it ends in; -1 if it is empty or that element was never appended."""
     result = np.full(len(reads.size), -1, dtype=np.int64)
     for k in range(len(reads.first) - 1):
         for read in range(reads.first[k], reads.first[k + 1]):
@@ -207,8 +209,8 @@ def last_appends(reads: ReadLists, appends: AppendedElements) -> Int64:
 def unwritten_elements(
     reads: ReadLists, agrees: Bool, appends: AppendedElements, versions: KeyVersions
 ) -> tuple[Int64, Int64]:
-    """(reads, elements that they show and nobody appended); of reads that agree only those that show more than others
-    before them."""
+    """(reads, elements that they show and that were never appended). Of the reads that agree, only those that show more
+    than others before them are looked at."""
     count = 0
     for fill in range(2):
         which = np.empty(count if fill else 0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Rw-register: what follows from one key, where a read shows one value and nothing of what was there before.
+"""Rw-register: what follows from one key whose reads show a single value, and nothing of earlier ones.
 
 Plans over transactions (`checkers.transactions.history.micro_rows`):
 

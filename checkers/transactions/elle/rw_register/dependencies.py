@@ -1,14 +1,14 @@
 """Edges between transactions that follow from the order of each register's versions.
 
-  WR  from the writer of a version to who read it
-  WW  from the writer of a version to that of one behind it
-  RW  from who read a version to the writer of one behind it
+  WR  from the writer of a version to its readers
+  WW  from the writer of a version to the writer of one behind it
+  RW  from a reader of a version to the writer of one behind it
 
-Of all that is behind a version only what `version_orders` names is meant; the rest follows by way of the writers.
-Writers that are indefinite may not have happened; then nothing leads on from them.
+Of the versions behind a version only those that `version_orders` names count here; the rest follows by way of the
+writers. An indefinite writer may not have happened; then nothing leads on from it.
 
-Where a version has many readers and many versions right behind it (only initial ones without assumptions do in sane
-histories), each reader gets edges to no more than NEAREST on either side of it; how many edges are missing is counted.
+If a version has many readers and many versions right behind it (in sane histories only an initial version without
+assumptions), each reader gets edges to no more than NEAREST on either side of it. The missing edges are counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from checkers.transactions.elle.rw_register.version_orders import InferredOrders
 from harness.compiled import compiled
 
 DENSE = 64
-"""Edges from readers to writers, for each of them, from which on some are left out."""
+"""The number of edges from each reader to writers above which some are left out."""
 
 NEAREST = 32
 
@@ -38,12 +38,12 @@ class RegisterDependencies:
     inferred: InferredOrders
     kind: Int8
     source: Int64
-    """Rows."""
+    """The rows that edges lead from; those that they lead to are in `target`."""
     target: Int64
     order: Int64
-    """Which of the inferred orders the edge is from; -1 for WR."""
+    """The number of the inferred order that the edge follows from; -1 for WR."""
     missing: int
-    """RW edges left out."""
+    """How many RW edges were left out."""
 
     @classmethod
     def of(cls, registers: Registers, assumed: Assumed) -> RegisterDependencies:
@@ -80,7 +80,7 @@ class RegisterDependencies:
 
 
 def _once_a_key(registers: Registers, source: Int64, order: Int64, after: Int64) -> tuple[Int64, Int64]:
-    """Transactions that read several versions of a key have one edge to each that is behind some of them."""
+    """A transaction that read several versions of a key gets one edge to each version that is behind some of them."""
     transaction = np.cumsum(run_starts(registers.key, registers.start))
     reads = np.sort(source)
     reads = reads[run_starts(reads)]
@@ -95,8 +95,8 @@ def _once_a_key(registers: Registers, source: Int64, order: Int64, after: Int64)
 def _overwritten(
     readers: Int64, reads: Int64, start: Int64, behind: Int64, after_start: Int64
 ) -> tuple[Int64, Int64, int]:
-    """(row of the reader, number of the order, how many are left out) of all pairs of a read of a version and an order
-    that puts another transaction's version behind it. The latter ascend by start for each version.
+    """(rows of readers, numbers of orders, how many pairs are left out): all pairs of a read of a version and an order
+    that puts another transaction's version behind it. Orders ascend by start for each version.
 
         T1 reads x = null · T2 writes x = 1 · T3 writes x = 2 · nothing is assumed
 
@@ -133,7 +133,7 @@ def register_edges(rows: pa.Table, *, assumed: Assumed) -> pa.Table:
 
 
 def edges_of(found: RegisterDependencies) -> pa.Table:
-    """EDGES."""
+    """The EDGES of these dependencies."""
     registers = found.registers
     position = positions(registers.start, registers.end, registers.type)
     return pa.Table.from_arrays(

@@ -1,4 +1,4 @@
-"""All that concerns one register in one pass: what its reads contradict, the edges, and who wrote what was read."""
+"""All that concerns one register, in one pass: contradictions of its reads, the edges, and the writer of each read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from checkers.transactions.history.key_rows import without_findings
 
 
 def register_outcomes(rows: pa.Table, *, assumed: Assumed, buckets: int) -> pa.Table:
-    """Kernel over all ROWS of a bucket, and findings that came along: BUNDLES."""
+    """Kernel over all ROWS of a bucket, and over findings that came with them: BUNDLES."""
     bucket = rows["bucket"][0].as_py()
     rows, along = without_findings(rows)
     registers = Registers.of(rows)
@@ -26,7 +26,7 @@ def register_outcomes(rows: pa.Table, *, assumed: Assumed, buckets: int) -> pa.T
 
 
 def register_reads(rows: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel over the same, for who asks for no dependencies: BUNDLES without links."""
+    """Kernel over the same rows, where no dependencies are asked for: BUNDLES without links."""
     bucket = rows["bucket"][0].as_py()
     rows, along = without_findings(rows)
     registers = Registers.of(rows)

@@ -1,4 +1,4 @@
-"""Versions of registers, what may be assumed of their order, and which of them precedes which, for what reason."""
+"""Versions of registers, assumptions about their order, and which of them precedes which for what reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from checkers.transactions.elle.rw_register.rows import RegisterRole
 
 
 class Assumption(Enum):
-    """What is taken for granted of each key."""
+    """A promise about each single key that the system is assumed to keep."""
 
     WFR_KEYS = "wfr-keys"
     SEQUENTIAL_KEYS = "sequential-keys"
@@ -25,7 +25,7 @@ class Assumption(Enum):
 class Assumed:
     assumptions: frozenset[Assumption] = frozenset()
     order: Mapping[int, int] = field(default_factory=dict)
-    """Of transactions, by history index of the completion: place in a total order that the system reported."""
+    """The place of each transaction in a total order that the system reported, by history index of the completion."""
 
 
 class OrderedBy(IntEnum):
@@ -40,15 +40,15 @@ class OrderedBy(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Versions:
-    """Those of all keys of a bucket: of each key the initial one, then what was installed, or read although nobody
-    wrote it, in the order of rows."""
+    """The versions of all keys of a bucket: for each key the initial one, then those that were installed, or read
+    although they were never written, in the order of rows."""
 
     first: Int64
     """Versions of key k are first[k]:first[k + 1]."""
     row: Int64
-    """The write; -1 for what nobody wrote."""
+    """The row that wrote each version; -1 if none did."""
     of_row: Int64
-    """What a row reads or installs; -1 for rows that do neither."""
+    """The version that each row reads or installs; -1 for rows that do neither."""
 
     @classmethod
     def of(cls, registers: Registers) -> Versions:
@@ -81,13 +81,13 @@ class Versions:
 
 @dataclass(frozen=True, kw_only=True)
 class Precedences:
-    """Version `before[i]` precedes `after[i]`, because of what two rows are, or one."""
+    """Version `before[i]` precedes `after[i]`. The evidence are two rows, or one."""
 
     before: Int64
     after: Int64
     evidence: Int8
     before_row: Int64
-    """-1 where the evidence is INITIAL."""
+    """The row that is evidence for `before`; -1 if the reason is INITIAL."""
     after_row: Int64
 
     def part(self, which: Int64 | Bool) -> Precedences:
@@ -112,7 +112,7 @@ class Precedences:
 
     @classmethod
     def distinct(cls, parts: Sequence[Precedences], versions: int) -> Precedences:
-        """Sorted, and of each pair of versions the first evidence."""
+        """All parts together, sorted, with the first evidence for each pair of versions."""
         none = np.zeros(0, dtype=np.int64)
         whole = cls.joined([cls.by(OrderedBy.INITIAL, none, none, none, none), *parts])
         order = np.argsort(whole.before * versions + whole.after, kind="stable")

@@ -1,5 +1,5 @@
-"""What precedes what by realtime: a version that was touched by a transaction that ended precedes any other one that is
-touched by a transaction that began later.
+"""The order of versions by realtime: if a transaction that touched one version had ended before a transaction began
+that touched another version, the first version precedes the second.
 
     T1 writes x = 1, and ends · T2 writes x = 2, and ends · T3 reads x = 1
 
@@ -22,18 +22,18 @@ from harness.compiled import compiled
 
 
 class Spread(NamedTuple):
-    """When each version was touched; history indices."""
+    """When each version was touched, in history indices."""
 
     end: Int64
-    """The first end of an ok transaction that touched it; NEVER without one."""
+    """The first end of an ok transaction that touched it, or NEVER."""
     end_row: Int64
     start: Int64
-    """The last start of a transaction that touched it; -1 without one."""
+    """The last start of a transaction that touched it, or -1."""
     start_row: Int64
 
 
 class KeyTimes(NamedTuple):
-    """Versions of key k are first[k]:first[k + 1]; there `by_end` and `by_start` have them sorted by these."""
+    """Versions of key k are first[k]:first[k + 1]. In that range `by_end` and `by_start` have them in these orders."""
 
     first: Int64
     end: Int64
@@ -59,7 +59,7 @@ def spread_of(registers: Registers, versions: Versions, touches: Touches, is_ok:
     of_end, of_start = _extremes(end, start, touches.read, touches.write, versions.of_row, len(versions))
 
     def rows(of: Int64) -> Int64:
-        """Of these transactions, what touches the version."""
+        """The rows of these transactions that touch the versions."""
         read, write = touches.read[of], touches.write[of]
         reads = (read >= 0) & (versions.of_row[read] == np.arange(len(versions)))
         return np.where(of < 0, -1, np.where(reads, read, write))
@@ -74,7 +74,7 @@ def spread_of(registers: Registers, versions: Versions, touches: Touches, is_ok:
 
 @compiled
 def _extremes(end: Int64, start: Int64, read: Int64, write: Int64, of_row: Int64, versions: int) -> tuple[Int64, Int64]:
-    """Of each version, the transaction that touched it and ended first, and the one that began last."""
+    """By version: (the first end, the last start) of the transactions that touched it."""
     ended = np.full(versions, -1, dtype=np.int64)
     began = np.full(versions, -1, dtype=np.int64)
     for i in range(len(end)):
@@ -90,7 +90,7 @@ def _extremes(end: Int64, start: Int64, read: Int64, write: Int64, of_row: Int64
 
 
 def nearest_in_realtime(versions: Versions, spread: Spread, cyclic: Bool) -> Precedences:
-    """Of each version those that realtime puts before it without one between."""
+    """For each version those that realtime puts before it with none between."""
     before, after = _without_between(KeyTimes.of(versions, spread), cyclic)
     return Precedences.by(OrderedBy.REALTIME, before, after, spread.end_row[before], spread.start_row[after])
 
@@ -107,7 +107,7 @@ def _without_between(times: KeyTimes, cyclic: Bool) -> tuple[Int64, Int64]:
         for k in range(len(first) - 1):
             if cyclic[k]:
                 continue
-            # Those that ended before b began: how many, and the three that were begun last.
+            # The versions that ended before b began: how many, and the three of them that began last.
             ended = first[k]
             latest = np.full(3, -1, dtype=np.int64)
             for at in range(first[k], first[k + 1]):
@@ -118,7 +118,7 @@ def _without_between(times: KeyTimes, cyclic: Bool) -> tuple[Int64, Int64]:
                 near, next_near = _two_latest(latest, b)
                 if near < 0:
                     continue
-                # Between a and b is c if c began after a had ended, and had ended before b began.
+                # c is between a and b if it began after a had ended, and had ended before b began.
                 if end[near] < start[near] and (next_near < 0 or end[near] >= start[next_near]):
                     if fill:
                         before[count] = near
@@ -137,7 +137,7 @@ def _without_between(times: KeyTimes, cyclic: Bool) -> tuple[Int64, Int64]:
 
 @compiled
 def _keep_latest(latest: Int64, new: int, start: Int64) -> None:
-    """Put a version among those that began last, which descend; -1 is none."""
+    """Put a version among those that began last, which are sorted, the last one first; -1 is none."""
     for n in range(len(latest)):
         if latest[n] < 0 or start[new] > start[latest[n]]:
             latest[n], new = new, latest[n]
@@ -147,7 +147,7 @@ def _keep_latest(latest: Int64, new: int, start: Int64) -> None:
 
 @compiled
 def _two_latest(latest: Int64, b: int) -> tuple[int, int]:
-    """The two that began last, other than b; -1 where there are fewer."""
+    """The two versions other than b that began last; -1 if there are fewer."""
     near, next_near = -1, -1
     for n in range(len(latest)):
         if latest[n] >= 0 and latest[n] != b:

@@ -16,9 +16,9 @@ from checkers.transactions.elle.rw_register.resolution import Registers
 def register_reasons(rows: pa.Table, *, wanted: pa.Table, assumed: Assumed) -> pa.Table:
     """Kernel over all ROWS of a bucket: EDGE_REASONS, at most one for each wanted edge.
 
-    What shows the order of two versions is the transaction that read the one and wrote the other, where that is
-    assumed to mean something; no single read shows what follows from the order of transactions. What shows who read
-    what is the reader.
+    The order of two versions is shown by the transaction that read the one and wrote the other, if that is assumed to
+    order them. What follows from the order of transactions is shown by no single read. A WR edge is shown by the
+    reader.
     """
     found, chosen = near_dependencies(rows, wanted, assumed)
     registers = found.registers
@@ -42,7 +42,7 @@ def register_reasons(rows: pa.Table, *, wanted: pa.Table, assumed: Assumed) -> p
 
 
 def near_dependencies(rows: pa.Table, wanted: pa.Table, assumed: Assumed) -> tuple[RegisterDependencies, Int64]:
-    """(those of all keys that the ends of wanted edges have, which of them are wanted)."""
+    """(the dependencies of all keys that ends of wanted edges touch, which of them are wanted)."""
     registers = Registers.of(rows_of_wanted_keys(rows, wanted))
     dependencies = RegisterDependencies.of(registers, assumed)
     source, target = registers.start[dependencies.source], registers.start[dependencies.target]

@@ -1,7 +1,7 @@
-"""What the reads of one register contradict.
+"""Reads of one register that contradict each other or what was written.
 
-  internal         a read is not of what the transaction wrote last, or, where it had not written, not what its last
-                   read of the key showed: counted by reads
+  internal         a read does not show what the transaction wrote last, or, if it had not written the key, what its
+                   previous read of the key showed: counted by reads
   future-read      a transaction reads what it writes only later: counted by reads
   G1a              a value was read that a failed transaction wrote: counted by reads
   G1b              a value was read that its transaction wrote over: counted by reads
@@ -31,20 +31,20 @@ from checkers.transactions.elle.rw_register.version_orders import InferredOrders
 from checkers.transactions.elle.values_in_words import value_in_words
 
 SHOWN = 6
-"""At most so many versions of a cycle are named."""
+"""The most versions of a cycle that are named."""
 
 READS, MISSING = "reads", "missing edges"
-"""Counts that travel with the findings: of reads that show what another transaction, or nobody, wrote last; and of RW
-edges left out."""
+"""The names of two counts that travel with the findings: reads that show the last write of another transaction, or the
+initial version; and RW edges that were left out."""
 
 
 def register_findings(rows: pa.Table, *, assumed: Assumed) -> pa.Table:
-    """Kernel over all ROWS of a bucket."""
+    """Kernel over all ROWS of a bucket: FINDINGS."""
     return findings_of(rows, RegisterDependencies.of(Registers.of(rows), assumed))
 
 
 def findings_of(rows: pa.Table, dependencies: RegisterDependencies) -> pa.Table:
-    """FINDINGS."""
+    """The FINDINGS of these rows."""
     registers = dependencies.registers
     findings = _of_reads(rows, registers)
     _cyclic_versions(findings, registers, dependencies.inferred)
@@ -53,8 +53,8 @@ def findings_of(rows: pa.Table, dependencies: RegisterDependencies) -> pa.Table:
 
 
 def findings_of_reads(rows: pa.Table, registers: Registers) -> pa.Table:
-    """FINDINGS, but for what only dependencies show: cyclic versions, which take assumptions, and how many edges are
-    missing."""
+    """The FINDINGS without those that only dependencies show: cyclic versions, which need assumptions, and the number
+    of missing edges."""
     return _of_reads(rows, registers).table()
 
 
@@ -117,7 +117,7 @@ def _internal(report: KeyReport, registers: Registers) -> None:
 
 
 def _unjustified_reads(report: KeyReport, registers: Registers) -> None:
-    """Reads of what must not be seen, or was never written."""
+    """Reports reads of values that must not be seen, or were never written."""
     start, place, by = registers.start, registers.place, np.maximum(registers.writer, 0)
     wrote = registers.is_read & (registers.writer >= 0)
     own = start[by] == start

@@ -1,7 +1,7 @@
-"""Who wrote what reads of registers show.
+"""Finds the writes that reads of registers show.
 
-Values written to a key are unique, so that each shows its write. Two writes of one value are no history of this
-workload.
+Values written to a key are unique, so each shows its write. A history with two writes of one value does not belong to
+this workload.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from checkers.transactions.history.committed_rows import INITIAL_VERSION, IS_WRI
 from harness.compiled import compiled
 
 NOTHING = -2
-"""In `writer`: the initial version, which nobody wrote; or, of writes, no earlier row that writes the same."""
+"""An entry of `writer`. For a read it is the initial version; for a write, that no earlier row writes the same
+value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,27 +34,27 @@ class Registers:
     """All rows of a bucket of keys, sorted by key, transaction and place."""
 
     rows: pa.Table
-    """ROWS, in the order in which they came."""
+    """The ROWS, in the order in which they came."""
     in_order: Int64
     """Positions of these rows, sorted by transaction and place."""
     row: Int64
-    """Positions of these rows, sorted by key, transaction and place, as all that follows is."""
+    """Positions of these rows, sorted by key, transaction and place. All fields below are sorted the same way."""
     names: pa.Array
-    """Of keys, in their order."""
+    """The names of keys, in their order."""
     key: Int32
-    """Position in `names`."""
+    """The key of each row, as a position in `names`."""
     role: Int8
     type: Int8
     start: Int64
     place: Int32
     value: Int64
     writer: Int64
-    """Of a read: the row that wrote what it shows, NO_INDEX if no write has that value, or NOTHING. Of a write:
-    an earlier row that writes the same, or NOTHING."""
+    """For a read: the row that wrote what it shows, NO_INDEX if no write has that value, or NOTHING. For a write: an
+    earlier row that writes the same value, or NOTHING."""
 
     @classmethod
     def of(cls, rows: pa.Table) -> Registers:
-        """Of ROWS, in any order; what is malformed is left out."""
+        """The registers of ROWS, which may come in any order. Malformed rows are left out."""
         role = whole(rows["role"]).to_numpy()
         if (role == RegisterRole.MALFORMED).any():
             rows = rows.filter(pa.array(role != RegisterRole.MALFORMED)).combine_chunks()
@@ -84,7 +85,7 @@ class Registers:
         return column[self.row]
 
     def name(self, row: int | np.integer) -> str:
-        """Of the row's key."""
+        """The name of the row's key."""
         return str(self.names[int(self.key[row])].as_py())
 
     @property
@@ -93,7 +94,8 @@ class Registers:
 
     @cached_property
     def resolved(self) -> Bool:
-        """Reads of what another transaction, which may have committed, wrote last; or of the initial version."""
+        """Which rows are reads of the initial version, or of the last write of another transaction that may have
+        committed."""
         by = np.maximum(self.writer, 0)
         final = (self.role[by] == RegisterRole.WRITE) & (self.type[by] != FAIL) & (self.start[by] != self.start)
         external = self.role == RegisterRole.READ
@@ -101,12 +103,12 @@ class Registers:
 
     @cached_property
     def installed(self) -> Bool:
-        """Last writes of transactions that may have committed."""
+        """Which rows are last writes of transactions that may have committed."""
         return np.asarray((self.role == RegisterRole.WRITE) & (self.type != FAIL))
 
 
 def _in_order(start: Int64, place: Int32) -> Int64:
-    """Rows by transaction and place, which is nearly how they come."""
+    """The rows sorted by transaction and place; they nearly come in that order."""
     if not len(start):
         return np.zeros(0, dtype=np.int64)
     earliest, places = int(start.min()), int(place.max()) + 1
@@ -117,11 +119,11 @@ def _in_order(start: Int64, place: Int32) -> Int64:
 
 @compiled
 def _writers(key: Int32, role: Int8, value: Int64) -> Int64:
-    """`Registers.writer`, by way of a hash table of all writes (key and value), with linear probing.
+    """`Registers.writer`, found by a hash table of all writes (key and value) with linear probing.
 
         w x 1 · r x = 1 · r x = 7 · r x = null
 
-    The reads are of the first row, of NO_INDEX and of NOTHING.
+    The writers of the reads are the first row, NO_INDEX and NOTHING.
     """
     length = len(key)
     writer = np.full(length, NOTHING, dtype=np.int64)
@@ -151,7 +153,8 @@ def resolved(rows: pa.Table, *, buckets: int) -> pa.Table:
 
 
 def resolved_of(registers: Registers, bucket: int, buckets: int) -> pa.Table:
-    """RESOLVED, in the order of transactions, so that laying them out by transaction goes through memory in order."""
+    """RESOLVED in the order of transactions, so that whatever sorts them by transaction goes through memory in
+    order."""
     external = np.flatnonzero(registers.installed | registers.resolved)
     at = np.full(len(registers.row), -1, dtype=np.int64)
     at[registers.row[external]] = external
@@ -177,7 +180,7 @@ def resolved_of(registers: Registers, bucket: int, buckets: int) -> pa.Table:
 
 
 def key_names(rows: pa.Table, *, codes: frozenset[int], buckets: int) -> pa.Table:
-    """Kernel over all ROWS of a bucket: NAMES of those of these keys that are in it."""
+    """Kernel over all ROWS of a bucket: NAMES of the wanted keys that are in it."""
     if not rows.num_rows:
         return NAMES.empty_table()
     bucket = rows["bucket"][0].as_py()

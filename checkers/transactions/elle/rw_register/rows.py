@@ -1,4 +1,4 @@
-"""What transactions do to registers: one row a read and a write, in buckets of keys."""
+"""What transactions do to registers: one row for each read and each write, in buckets of keys."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class RegisterRole(IntEnum):
     """What a micro-operation is within its transaction."""
 
     READ = 0
-    """Of a key that the transaction had not written."""
+    """A read of a key that the transaction had not written."""
     CONTRADICTION = 1
     """A read of a key that the transaction had written, which shows something else."""
     WRITE = 2
-    """The transaction's last one of its key."""
+    """The transaction's last write of its key."""
     INNER_WRITE = 3
-    """The transaction writes the key again."""
+    """A write after which the transaction writes the key again."""
     MALFORMED = 4
-    """Means nothing here; `value` is a position in MALFORMATIONS."""
+    """A micro-operation that means nothing here; `value` is a position in MALFORMATIONS."""
 
 
 ROWS = KEY_ROWS
-"""All writes, and the reads of ok transactions, but not those of what the transaction itself wrote last; `value` is
-NONE of the initial version."""
+"""All writes, and the reads of ok transactions, without reads of what the transaction itself wrote last. The `value` of
+the initial version is NONE."""
 
 MALFORMATIONS = (
     "is neither r nor w",
@@ -47,7 +47,7 @@ _UNKNOWN, _KEYLESS, _NULL, _LIST, _LIST_WRITTEN = range(len(MALFORMATIONS))
 
 
 def rows_with_findings(micro: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel over MICRO_ROWS: ROWS, and along with them what is no transaction."""
+    """Kernel over MICRO_ROWS: ROWS, and with them findings about what is not a transaction."""
     findings = Findings()
     refused(findings, micro)
     return with_findings(register_rows(micro, buckets=buckets), findings.table())
@@ -83,14 +83,14 @@ def register_rows(rows: pa.Table, *, buckets: int) -> pa.Table:
 
 @compiled
 def _roles(start: Int64, f: Int8, key: Int64, keys: int, value: Int64) -> Int8:
-    """Of each micro-operation; -1 where it shows nothing that others wrote.
+    """The role of each micro-operation; -1 if it shows nothing that others wrote.
 
         in one transaction: r x = 1 · w x 2 · r x = 2 · r x = 1
 
-    A READ, a WRITE, nothing, and a CONTRADICTION.
+    These are a READ, a WRITE, -1, and a CONTRADICTION.
     """
     role = np.full(len(start), -1, dtype=np.int8)
-    # Per key, its last write; one before `begin` is another transaction's.
+    # By key: its last write; one before `begin` belongs to another transaction.
     last = np.full(keys, -1, dtype=np.int64)
     begin = 0
     for i in range(len(start)):

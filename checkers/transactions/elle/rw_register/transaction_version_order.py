@@ -1,9 +1,10 @@
-"""Which versions transactions touch, and what precedes what because one transaction touches both, or two that follow
-each other in a chain.
+"""The versions that transactions touch, and the order of two versions that one transaction touches, or two transactions
+that follow each other in a chain.
 
     T1 writes x = 1 · T2 reads x = 1 and writes x = 2 · T3 reads x = 2 · T2 and T3 are of one process
 
-By wfr-keys T2 puts 1 before 2. By sequential-keys so do T2 and T3, as neighbours: T2 leaves 1 or 2, T3 enters 2.
+By wfr-keys T2 puts 1 before 2. By sequential-keys its process does so, too: T2 touches 1, and T3, which follows it,
+touches 2.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from harness.compiled import compiled
 
 
 class Touches(NamedTuple):
-    """One element a transaction and key, sorted like rows; rows are -1 where it has none."""
+    """One element for each transaction and key, sorted like rows; -1 stands for no row."""
 
     row: Int64
-    """Any."""
+    """Any row of the transaction and key."""
     read: Int64
     """The first external read."""
     write: Int64
@@ -50,7 +51,7 @@ def in_processes(
 ) -> Precedences:
     leaving = entering = touches
     if Assumption.WFR_KEYS in assumptions:
-        # Of those that do both, the read is before the write already.
+        # In transactions that do both, the read precedes the write already.
         both = (touches.read >= 0) & (touches.write >= 0)
         leaving = touches._replace(read=np.where(both, -1, touches.read))
         entering = touches._replace(write=np.where(both, -1, touches.write))
@@ -82,8 +83,8 @@ def _in_chains(
     is_ok: Bool,
     why: OrderedBy,
 ) -> Precedences:
-    """Between neighbours of each chain on each key, from what the one leaves to what the other enters; within a chain
-    they keep their order."""
+    """The precedences between neighbours of each chain on each key, from the version that one leaves to the version
+    that the next one enters. Within a chain transactions keep their order."""
     key = registers.key[leaving.row]
     order = np.lexsort((chain, key))
     begins = run_starts(key[order], chain[order])
@@ -95,7 +96,7 @@ def _in_chains(
 
 @compiled
 def _touched(key: Int32, start: Int64, role: Int8, of_row: Int64) -> Touches:
-    """Of rows sorted by key, transaction and place; `of_row` as in Versions."""
+    """The touches of rows sorted by key, transaction and place; `of_row` is that of Versions."""
     count = 0
     for fill in range(2):
         row = np.full(count if fill else 0, -1, dtype=np.int64)
@@ -120,7 +121,8 @@ def _touched(key: Int32, start: Int64, role: Int8, of_row: Int64) -> Touches:
 
 @compiled
 def _neighbours(begins: Bool, leaving: Touches, entering: Touches, is_ok: Bool, of_row: Int64) -> tuple[Int64, Int64]:
-    """(row before, row after) of all pairs of what an ok transaction left and what the next one enters."""
+    """(rows before, rows after): all pairs of a version that an ok transaction left and one that the next one
+    enters."""
     before_row = np.empty(4 * len(begins), dtype=np.int64)
     after_row = np.empty(4 * len(begins), dtype=np.int64)
     count = 0

@@ -1,8 +1,8 @@
-"""Versions of a register that precede each other: found as what cannot be put in order, and shown as one cycle a key.
+"""Versions of a register that precede each other: those that cannot be put in order, shown as one cycle for each key.
 
     T1 reads x = 1 and writes x = 2 · T2 reads x = 2 and writes x = 1
 
-By wfr-keys 1 precedes 2 and 2 precedes 1. The initial version is put in order; neither of these two ever is.
+By wfr-keys 1 precedes 2 and 2 precedes 1. The initial version can be put in order; neither of these two can.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Links(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Of each version how far it has got on its way into the order."""
+    """How far each version has come on its way into the order."""
 
     done: Bool
-    """It is in the order."""
+    """Whether it is in the order."""
     free: Bool
-    """Realtime does not hold it back any more."""
+    """Whether realtime does not hold it back any more."""
     causes: Int64
-    """How many versions that link to it are not in the order yet; the initial one is one of them."""
+    """How many versions that link to it are not in the order yet, including the initial one."""
     ready: Int64
     """A stack of versions of one key that nothing holds back."""
 
@@ -44,7 +44,7 @@ def no_key(versions: Versions) -> Bool:
 def version_cycles(
     versions: Versions, links: Precedences, spread: Spread
 ) -> tuple[Bool, tuple[tuple[int, Precedences], ...]]:
-    """(whether versions of each key precede each other, a cycle for each key where they do)."""
+    """(whether versions of each key precede each other, a cycle for each key in which they do)."""
     out = np.searchsorted(links.before, np.arange(len(versions) + 1))
     in_order = _in_order(KeyTimes.of(versions, spread), Links(out, links.after))
     stuck = np.flatnonzero(~in_order)
@@ -63,7 +63,7 @@ def version_cycles(
 
 
 def _cycle(stuck: Int64, links: Precedences, cause: Int64, spread: Spread) -> Precedences:
-    """Of versions none of which comes first, each the cause of the next."""
+    """A cycle among versions none of which comes first: each is the cause of the next."""
     by_end = stuck[np.argsort(spread.end[stuck], kind="stable")]
     steps: dict[int, Precedences] = {}
     at = int(stuck[0])
@@ -91,7 +91,8 @@ def _cycle(stuck: Int64, links: Precedences, cause: Int64, spread: Spread) -> Pr
 def _in_order(times: KeyTimes, links: Links) -> Bool:
     """Which versions can be put in order, the initial one of each key first.
 
-    Realtime needs no links: what is not in order yet and ended first holds back all that began later.
+    Realtime needs no links: of the versions that are not in order yet, the one that ended first holds back all that
+    began after that.
     """
     versions = len(times.end)
     done = np.zeros(versions, dtype=np.bool_)
@@ -108,12 +109,12 @@ def _in_order(times: KeyTimes, links: Links) -> Bool:
 
 @compiled
 def _order_key(times: KeyTimes, links: Links, progress: Progress, k: int) -> None:
-    """Put what versions of the key can be into the order."""
+    """Put all versions of the key into the order that can be."""
     stop = times.first[k + 1]
     earliest, second, begun = times.first[k], times.first[k] + 1, times.first[k]
     while True:
-        # By realtime, all are free that began before the first end of those that are left, and its own version if that
-        # began before the second one.
+        # By realtime, a version is free if it began before the first end among those that are left. The version with
+        # that first end is free if it began before the second one.
         earliest = _first_left(times, progress, earliest, stop)
         if earliest == stop:
             return
@@ -140,7 +141,7 @@ def _first_left(times: KeyTimes, progress: Progress, at: int, stop: int) -> int:
 
 @compiled
 def _free(progress: Progress, version: int, count: int) -> int:
-    """How many are ready now that realtime does not hold this version back."""
+    """Notes that realtime does not hold this version back; returns how many are ready now."""
     if not progress.free[version]:
         progress.free[version] = True
         if progress.causes[version] == 0:
@@ -151,7 +152,7 @@ def _free(progress: Progress, version: int, count: int) -> int:
 
 @compiled
 def _caused(progress: Progress, version: int, count: int) -> int:
-    """How many are ready now that one more version that precedes this one is in the order."""
+    """Notes that one more version that precedes this one is in the order; returns how many are ready now."""
     progress.causes[version] -= 1
     if progress.causes[version] == 0 and progress.free[version]:
         progress.ready[count] = version
@@ -161,7 +162,7 @@ def _caused(progress: Progress, version: int, count: int) -> int:
 
 @compiled
 def _put_in_order(times: KeyTimes, links: Links, progress: Progress, k: int, count: int) -> None:
-    """All that are ready, and all that become ready by that."""
+    """Put all versions into the order that are ready, and all that become ready by that."""
     initial, stop = times.first[k], times.first[k + 1]
     while count:
         count -= 1

@@ -1,24 +1,24 @@
-"""Which versions of a register certainly follow which, by what is assumed.
+"""The order of a register's versions that certainly holds if some promises of the system are assumed.
 
-Reads of a register do not show what was there before, so that without any assumption the initial version comes first
-and that is all. What a system is known to promise of each single key
-shows more. A transaction touches the version that
-its first external read of the key shows, and the one that it installs; of versions a and b:
+Reads of a register do not show what was there before. So without any assumption it is only known that the initial
+version comes first. What the system promises for each single key shows more. A transaction touches the version that its
+first external read of the key shows, and the one that it installs. For versions a and b:
 
-  wfr-keys           a transaction that reads a and writes b: a < b
+  wfr-keys           a transaction reads a and writes b: a < b
   sequential-keys    T came before U in a process, and T touches a, U touches b: a ≤ b
   linearizable-keys  T ended before U began, and T touches a, U touches b: a ≤ b
   a given order      T precedes U in it, and T installs a, U installs b: a < b
 
-A value that nobody wrote may have been there from the beginning; such versions count by wfr-keys alone. An indefinite
-transaction precedes nothing; it may follow. Versions that precede each other are an anomaly (`cyclic-versions`), after
-which nothing is inferred of the key but that the initial version comes first.
+A value that was never written may have been there from the beginning; such versions are ordered by wfr-keys alone. An
+indefinite transaction precedes nothing, but it may follow others. Versions that precede each other are an anomaly
+(`cyclic-versions`); then only the initial version's place at the beginning is inferred for that key.
 
-What follows by way of a third version is left out, as far as that costs little: never by way of a process, often by
-way of several. What is inferred is sound if the assumptions are; it is not all that follows from them.
+An order that follows by way of a third version is left out if that costs little: it never appears where all three are
+of one process, but may where they are of several. What is inferred is sound if the assumptions are, but not complete.
 
-Source: Kingsbury, Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020), 4.2.3; the
-orders of transactions that it makes version orders of are per key here, so that nothing is searched through others.
+Source: Kingsbury, Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020), 4.2.3. Elle
+infers version orders from orders of all transactions; here these are orders of the transactions on each key, so that no
+search passes through other transactions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from checkers.transactions.elle.rw_register.version_cycles import no_key, versio
 class InferredOrders:
     versions: Versions
     orders: Precedences
-    """Acyclic, and whatever is after was written."""
+    """The orders of versions. They are acyclic, and each version in `after` was written."""
     cycles: tuple[tuple[int, Precedences], ...]
     """(key, a cycle of its versions) for each key with `cyclic-versions`."""
 
@@ -57,7 +57,7 @@ def inferred_orders(registers: Registers, assumed: Assumed) -> InferredOrders:
     touches = touches._replace(read=np.where(unwritten, -1, touches.read))
     is_ok = registers.type[touches.row] == OK
     realtime = Assumption.LINEARIZABLE_KEYS in assumed.assumptions
-    # What a process did before has ended before.
+    # A process's earlier transactions ended before its later ones began, so realtime includes this order.
     if Assumption.SEQUENTIAL_KEYS in assumed.assumptions and not realtime:
         found.append(in_processes(registers, versions, touches, is_ok, assumed.assumptions))
     if assumed.order:
@@ -72,9 +72,9 @@ def inferred_orders(registers: Registers, assumed: Assumed) -> InferredOrders:
 
 
 def _with_initial(versions: Versions, links: Precedences) -> Precedences:
-    """Besides, initial versions precede what nothing else does."""
+    """The same links, and initial versions before each version that nothing else precedes."""
     first = versions.row >= 0
-    # What nobody wrote leads nowhere from the initial version.
+    # No edge leads from the initial version to one that was never written.
     initial = np.zeros(len(versions), dtype=np.bool_)
     initial[versions.first[:-1]] = True
     leading = (versions.row >= 0) | initial

@@ -1,6 +1,6 @@
-"""Why versions precede each other by what was assumed: step by step, for certificates of cycles.
+"""The steps by which assumptions order versions, for certificates of cycles.
 
-What an edge or a cycle of versions rests on is dropped where they are inferred, and found again for the few that
+The reasons for edges and for cycles of versions are dropped where these are inferred, and found again for the few that
 certificates show.
 """
 
@@ -32,10 +32,10 @@ VERSION_STEPS = pa.schema(
         pa.field("later", pa.int64()),
     ]
 )
-"""Version `before` of the key (null: the initial one) precedes `after`, by `because`, an OrderedBy, as the transactions
-invoked at `earlier` and `later` show; they are the same where one shows it, and null where none need. `kind`, `source`
-and `target` are those of an edge as in EDGES; of a WR edge there is nothing else but the key. Of a cycle of versions
-`source` is the number of the step."""
+"""Version `before` of the key (null: the initial one) precedes `after`, because of `because`, an OrderedBy, as the
+transactions invoked at `earlier` and `later` show. These are the same if one transaction shows it, and null if none is
+needed. `kind`, `source` and `target` are those of an edge in EDGES; a WR edge has only these and the key. In a cycle of
+versions `source` is the number of the step."""
 
 
 def edge_steps(rows: pa.Table, *, wanted: pa.Table, assumed: Assumed) -> pa.Table:
@@ -53,7 +53,7 @@ def edge_steps(rows: pa.Table, *, wanted: pa.Table, assumed: Assumed) -> pa.Tabl
 
 
 def _edges(dependencies: RegisterDependencies, some: Int64) -> list[pa.Array]:
-    """From `kind` to `key`."""
+    """The columns from `kind` to `key`."""
     registers, source = dependencies.registers, dependencies.source[some]
     return [
         pa.array(dependencies.kind[some]),
@@ -83,7 +83,7 @@ def cycle_steps(rows: pa.Table, *, key: str, assumed: Assumed) -> pa.Table:
 
 
 def _columns(registers: Registers, written: Int64, orders: Precedences) -> list[pa.Array]:
-    """From `before` to `later`."""
+    """The columns from `before` to `later`."""
     return [
         _values(registers.value, written[orders.before]),
         _values(registers.value, written[orders.after]),
@@ -94,7 +94,7 @@ def _columns(registers: Registers, written: Int64, orders: Precedences) -> list[
 
 
 def _values(column: Int64, rows: Int64) -> pa.Array:
-    """Null of row -1, and of what is NONE."""
+    """The values of these rows; null for row -1 and for NONE."""
     if not len(column):
         return pa.nulls(len(rows), pa.int64())
     values = column[np.maximum(rows, 0)]

@@ -1,18 +1,19 @@
 """The linearizability checker for any model: each object behaves as if its operations happened one by one.
 
-It claims that the operations on each key can be put in an order in which the model allows every one of them, and
-whatever ended before something else began comes before it. Objects are independent: where each of them is
-linearizable, all of them together are.
+It claims that the operations on each key can be put in an order in which the model allows every one of them, and an
+operation that ended before another one began comes before it. Objects are independent: if each of them is linearizable,
+all of them together are.
 
 It takes histories whose functions are those of the model, with the object as key. The value is a struct: a member
-`json` holds any value as JSON text; else `expected` and `value` are the pair of a compare-and-set, and otherwise
-`value` is the value. What failed did not happen (but see `FailedCas`); what is indefinite, or never completed, may have
-taken effect at any time after its invocation, or never.
+`json` holds any value as JSON text; otherwise `expected` and `value` are the pair of a compare-and-set, or `value` is
+the value. An operation that failed did not happen (but see `FailedCas`). One that is indefinite or never completed may
+have taken effect at any time after its invocation, or never.
 
-What breaks it: `nonlinearizable`, one anomaly a key, with the shortest window found that cannot be ordered, and for
-each longest valid order what the operation behind it would have had to return. An object that could not be decided
-within bounds makes the result UNKNOWN, with how far it came. Once one is found that cannot be ordered, no search begins
-for another one of its bucket unless all are asked for, and the result names those that were left.
+What breaks it: `nonlinearizable`, one anomaly for each key, with the shortest window found that cannot be ordered, and
+for each longest valid order what the operation behind it would have had to return. An object that could not be decided
+within bounds makes the result UNKNOWN, which says how far the search came. Once an object is found that cannot be
+ordered, no further search begins in its bucket unless all are asked for, and the result names the objects that were
+left.
 
 It does not establish anything about operations on several objects at once (but a multi-register is one object).
 
@@ -51,18 +52,18 @@ from checkers.search_budget import Searches
 from harness.record.meaning import Meaning
 
 CONFIGURATIONS = 3_000_000
-"""At most so many are explored for one object: seconds where they are small, minutes where their
-states are many."""
+"""The most configurations that are explored for one object. It takes seconds if they are small, minutes if they have
+many states."""
 
 CERTIFIED_ROWS = 40_000_000
-"""At most so many rows has a history that is certified, for its orders come home as a whole: an operation has a row or
-two, and is named once."""
+"""The most rows of a history that is certified, because all of its orders are gathered: an operation has one or two
+rows and is named once."""
 
 ORDERS_WRITTEN_AT_ONCE = 10_000
 
 
 class TooLargeToCertify(Exception):
-    """The history has more rows than orders are gathered of; says how many, and what to do."""
+    """The history has too many rows to gather its orders; says how many, and what to do."""
 
 
 MEANINGS: Mapping[str, Meaning] = {
@@ -74,7 +75,7 @@ MEANINGS: Mapping[str, Meaning] = {
 
 
 OPEN_OBJECTS = "open_objects"
-"""In the statistics: {"count", "named"} of objects that were not searched, or not to the end."""
+"""The name in the statistics for {"count", "named"} of objects that were not searched, or not to the end."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Linearizable:
 
     model: Model
     max_configurations: int = CONFIGURATIONS
-    """At most so many are explored for one object."""
+    """The most configurations that are explored for one object."""
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
 
     @property
@@ -116,7 +117,7 @@ class Linearizable:
         write: Callable[[Iterable[str]], None],
         history: CertifiedHistory | None = None,
     ) -> str:
-        """Have an order written for each object that has one, a JSON object {"key", "order"} a line; returns how many.
+        """Write an order for each object that has one, a line with a JSON object {"key", "order"}; returns how many.
 
         The order names operations by the indices of their invocations. Before them comes a line with the model, its
         options and `history`: {"model", "failed_cas"}, {"initial"} where another one than the model's was given, and
@@ -131,10 +132,10 @@ class Linearizable:
     def _findings(self, request: CheckRequest, engine: Engine) -> Dataset:
         history, rows = engine.history(request.history, COLUMNS), history_rows(request.history)
         limit, model = self.max_configurations, self.model
-        # Where it is legal throughout, no finding makes the verdict certain.
+        # If the anomaly is legal throughout, no finding makes the verdict certain.
         which = Searches.ALL if NONLINEARIZABLE in request.legal else request.searches
         if registers.hold_integers(model, history):
-            # With functions, for of a history of several strands only the rows of this one count.
+            # Only rows with the model's functions count, because a history may have several strands.
             return registers.findings(engine, history, rows, model=model, limit=limit, which=which)
         kernel = partial(object_findings, model=model, limit=limit, which=which)
         return engine.grouped(_by_object(engine, history, rows), ("bucket",), kernel, FINDINGS)
@@ -149,7 +150,7 @@ class Linearizable:
 
 
 def _open(*left: Tally) -> dict[str, Any]:
-    """How many objects were not decided, and the first of them; nothing where all were."""
+    """How many objects were not decided, and the first of them; empty if all were."""
     count = sum(tally.count for tally in left)
     named = [example.key or "" for tally in left for example in tally.examples]
     return {OPEN_OBJECTS: {"count": count, "named": named}} if count else {}
@@ -164,7 +165,7 @@ def _unsearched(left: Tally) -> list[str]:
 
 
 def require_certifiable(history: Source) -> None:
-    """Raises TooLargeToCertify."""
+    """Raises TooLargeToCertify if the history has too many rows."""
     rows = history_rows(history)
     if rows > CERTIFIED_ROWS:
         raise TooLargeToCertify(

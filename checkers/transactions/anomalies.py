@@ -43,7 +43,7 @@ def cycle_anomalies(
 def order_anomalies(
     workload: str, request: CheckRequest, engine: Engine, inferred: Inference, answers: Sequence[Answer]
 ) -> Mapping[str, AnomalySummary]:
-    """One for each of the weakest models that no order explains the history in."""
+    """An anomaly for each of the weakest models in which no order explains the history."""
     refuted = _refuted(answers)
     anomalies = {}
     for model in weakest(refuted):
@@ -61,7 +61,7 @@ def order_anomalies(
 
 
 def names_of_no_order(answers: Sequence[Answer]) -> Sequence[str]:
-    """What `order_anomalies` finds, without why."""
+    """The names of what `order_anomalies` finds."""
     return [f"{NO_ORDER}{model.value}" for model in weakest(_refuted(answers))]
 
 

@@ -1,25 +1,25 @@
 """The checkers of transactions: which consistency models a history still allows, and whether it keeps the demanded one.
 
-Of lists every read shows its key's history, so the order of versions is known and dependencies follow from it
-(`list_append`); each model down to snapshots forbids certain cycles of them (`graph`), and where none is, some order of
-all transactions explains the history. Of registers the order of versions is not known. What holds in any order, or in
-those that the user's assumptions leave, gives dependencies too (`rw_register`); and whether some order explains the
-history is decided completely (`isolation`), without assumptions. So are the levels whose promise no cycle of named
-dependencies can break, for both.
+Every read of a list shows its key's history, so the order of versions is known, and dependencies follow from it
+(`list_append`). Each model down to snapshots forbids certain cycles of these (`graph`); if there is none, some order of
+all transactions explains the history. For registers the order of versions is not known. What holds in any order, or in
+any order that the user's assumptions allow, gives dependencies, too (`rw_register`). Whether some order explains the
+history is decided completely (`orders`), without assumptions. So are, for lists as well, the levels whose promise no
+cycle of named dependencies can break.
 
 What breaks a promise, by name:
   G0 … G2-item, each plain, -process and -realtime   cycles of dependencies, see `graph.cycles`
   internal, future-read                              a transaction contradicts itself
-  G1a, G1b, dirty-update, garbage-read               something was read that was not to be seen, or that nobody wrote
+  G1a, G1b, dirty-update, garbage-read               something was read that must not be seen, or that was never written
   duplicate-elements, incompatible-order             reads of a list contradict it, or each other
   lost-update                                        several transactions updated the same version
   cyclic-versions                                    versions of a register precede each other, by what was assumed
   not-causal, not-snapshot-isolation, …              no order of the transactions explains the history in that model
 
-They take histories of list-append or rw-register (`transactions.micro_operations`); two writes of one value to a key
+They take histories of list-append or rw-register (`transactions.micro_operations`). Two writes of one value to a key
 are refused, because reads of it would not show which write they saw. Anomalies that the demanded model allows, or that
-the system may legally show here, are counted as legal; where all are, the verdict rests on what is left. They do not
-establish that a model stronger than the demanded one is kept.
+the system may legally show here, are counted as legal, and the verdict depends on the others. They do not establish
+that a model stronger than the demanded one is kept.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from checkers.transactions.orders.plan import Answer, answer_alone, answers, ord
 from harness.record.meaning import Meaning
 
 LEFT_OUT = (list_append.LEFT_OUT, rw_register.MISSING)
-"""Tallies of dependencies that crowded keys would have had."""
+"""The tallies of dependencies that were left out of crowded keys."""
 
 SERIAL = frozenset(
     {
@@ -75,8 +75,8 @@ SERIAL = frozenset(
         ConsistencyModel.STRICT_SERIALIZABLE,
     }
 )
-"""Models that a history of lists keeps if it has none of the anomalies that they forbid: where no dependencies make a
-cycle, they leave an order of all transactions, which orders those versions too whose order no read shows."""
+"""Models that a history of lists keeps if it has none of the anomalies that they forbid. If dependencies make no cycle,
+they allow an order of all transactions, which also orders the versions whose order no read shows."""
 
 BY_CYCLES = SERIAL | {
     ConsistencyModel.READ_UNCOMMITTED,
@@ -89,11 +89,11 @@ BY_CYCLES = SERIAL | {
     ConsistencyModel.STRONG_SESSION_SNAPSHOT_ISOLATION,
     ConsistencyModel.STRONG_SNAPSHOT_ISOLATION,
 }
-"""Likewise, if reads show the order of all versions. Two versions behind the longest read may follow each other in one
-order only, or in none, if some cycles are allowed and others are not."""
+"""Models for which that holds if reads show the order of all versions. The ones that are not SERIAL allow some cycles
+and forbid others, so of two versions behind the longest read perhaps only one order is allowed, or none."""
 
 SHOWN_FOR_GOOD = frozenset({"duplicate-elements", "future-read", "G1a", "incompatible-order", "internal"})
-"""What operations show that have completed, whatever becomes of others."""
+"""Anomalies that completed operations show, whatever later operations do."""
 
 EMPTY = (
     "empty-transaction-graph: no read shows what another transaction did, so the history proves nothing; "
@@ -103,26 +103,26 @@ EMPTY = (
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryFacts:
-    """What is known of one history, ever more of it."""
+    """What is known of one history. It grows while the history is checked."""
 
     findings: Mapping[str, AnomalySummary]
-    """But for cycles, and for what no order explains."""
+    """All anomalies but cycles and missing orders."""
     read: int
     """How many reads of registers show another transaction's write, or that no transaction had written."""
     cycles: Cycles
     unordered: int
-    """Keys of whose last versions no read shows the order."""
+    """How many keys have last versions whose order no read shows."""
     standing: LatticePosition
     answers: Sequence[Answer] = ()
 
 
 class Levels(Enum):
-    """Which consistency models a check decides, beside the demanded one."""
+    """The consistency models that a check decides besides the demanded one."""
 
     ALL = "all"
-    """Every one up to it, so that the strongest that remain are known; and all cycles of dependencies are named."""
+    """All models up to it, so that the strongest ones that remain are known. All cycles of dependencies are named."""
     DEMANDED = "demanded"
-    """None: what only the others take is left out."""
+    """No other model. Work that only other models need is left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,12 +138,13 @@ class _Transactions(ABC):
 
     @property
     def final_on_a_prefix(self) -> Finals:
-        """What transactions show of each other stays so: an order of all, without those that came later, is one of the
-        others. But the whole may name it otherwise. More transactions make other cycles, of which the strongest are
-        named; those that were open may fail, and what others read of them is an aborted read.
+        """A contradiction in a prefix remains one in the whole history: an order of all transactions, without the later
+        ones, is an order of the others. But the whole history may give it another name. More transactions make other
+        cycles, of which the strongest are named; open transactions may fail, and what others read of them is then an
+        aborted read.
 
-        What was read and is not written yet will have been written by somebody, and no more than real time speaks
-        against that. A model that does not forbid aborted reads forbids nothing of this for sure.
+        A value that was read but not written yet may be written later, which only contradicts real time. If a model
+        does not forbid aborted reads, it is not certain to forbid any of this.
         """
         names = self.meanings.keys()
         if "G1a" not in forbidden(self.model):
@@ -155,12 +156,12 @@ class _Transactions(ABC):
     def _inferred(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference]: ...
 
     def _of_reads(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference] | None:
-        """What is inferred where the demanded model alone is decided, for which no cycles are sought."""
+        """The inference for the case that only the demanded model is decided, and no cycles are sought for it."""
         return None
 
     @abstractmethod
     def _kept_without_cycles(self, facts: HistoryFacts) -> frozenset[ConsistencyModel]:
-        """Models that are kept if nothing that was found rules them out."""
+        """The models that are kept if no finding rules them out."""
 
     @abstractmethod
     def _is_empty(self, facts: HistoryFacts) -> bool:
@@ -186,7 +187,7 @@ class _Transactions(ABC):
             return _result(self.model, known, told, reasons, _open_searches(self.model, known, request.legal))
 
     def _known_in_time(self, engine: Engine, inferred: Inference, *, decides_one: bool) -> HistoryFacts:
-        """What could be known until the time was up. Raises MalformedHistory, and TimeIsUp where that is nothing."""
+        """What was found before the time was up. Raises MalformedHistory, and TimeIsUp if that is nothing."""
         known, left_out = _by_reads(engine, inferred)
         steps: Sequence[Callable[[HistoryFacts], HistoryFacts]]
         if decides_one:
@@ -206,7 +207,7 @@ class _Transactions(ABC):
         return known
 
     def _without_cycles(self, facts: HistoryFacts) -> HistoryFacts:
-        """With what is kept because all cycles are known."""
+        """The same facts, with the models that are kept because all cycles are known."""
         if facts.cycles.undecided:
             return facts
         kept = self._kept_without_cycles(facts) - facts.standing.broken
@@ -219,7 +220,7 @@ class _Transactions(ABC):
         write: Callable[[Iterable[str]], None],
         history: CertifiedHistory | None = None,
     ) -> str:
-        """Have written what proves the verdict, as `certificate` has it; returns what that is, in few words.
+        """Write what proves the verdict, in the format of `certificate`; returns what that is, in a few words.
 
         `write` takes the pieces of the file, once, or never if there is no proof. `history` is what the certificate
         says that it is of. Raises TooLargeToCertify.
@@ -236,7 +237,7 @@ class _Transactions(ABC):
             return _certified(self.model, unnamed, request, engine, inferred, write)
 
     def _assumed(self) -> Sequence[str]:
-        """What versions are assumed to follow: nothing, where reads show their order."""
+        """The assumptions about the order of versions: none if reads show that order."""
         return ()
 
 
@@ -268,7 +269,7 @@ class RwRegister(_Transactions):
     assume: frozenset[Assumption] = frozenset()
     levels: Levels = Levels.ALL
     order: Mapping[int, int] = field(default_factory=dict)
-    """Of transactions, by the history index of the completion: the place in an order that the system reported."""
+    """The place of each transaction in an order that the system reported, by the history index of the completion."""
 
     @property
     def name(self) -> str:
@@ -278,7 +279,7 @@ class RwRegister(_Transactions):
         return of_registers(request, engine, Assumed(assumptions=self.assume, order=self.order))
 
     def _of_reads(self, request: CheckRequest, engine: Engine) -> AbstractContextManager[Inference] | None:
-        # What is believed of versions is not known to deciders.
+        # Deciders do not know of assumptions about versions.
         if self.levels is not Levels.DEMANDED or self.assume or self.order:
             return None
         return of_reads_of_registers(request, engine)
@@ -290,12 +291,12 @@ class RwRegister(_Transactions):
         return frozenset()
 
     def _is_empty(self, facts: HistoryFacts) -> bool:
-        # A null read shows something as well: it comes before all writes.
+        # A read of null shows something as well: it comes before all writes.
         return not facts.read
 
 
 def _by_dependencies(engine: Engine, inferred: Inference) -> HistoryFacts:
-    """Raises MalformedHistory."""
+    """What findings, external reads and cycles of dependencies show. Raises MalformedHistory."""
     known, left_out = _by_reads(engine, inferred)
     return _by_cycles(engine, inferred, left_out, known)
 
@@ -312,7 +313,7 @@ def _by_cycles(engine: Engine, inferred: Inference, left_out: int, facts: Histor
 def _by_its_decider(
     engine: Engine, inferred: Inference, demanded: ConsistencyModel, facts: HistoryFacts
 ) -> HistoryFacts:
-    """Nothing is known of other models but what findings rule out."""
+    """What is known if only one model is decided: other models are only ruled out by findings."""
     if demanded in facts.standing.broken:
         return facts
     given = answer_alone(engine, inferred.resolved, demanded)
@@ -320,7 +321,8 @@ def _by_its_decider(
 
 
 def _by_reads(engine: Engine, inferred: Inference) -> tuple[HistoryFacts, int]:
-    """Without cycles; and how many dependencies are left out of them. Raises MalformedHistory."""
+    """(what findings and external reads show, without cycles; how many dependencies were left out). Raises
+    MalformedHistory."""
     search_budget.say(lambda: "what reads show by themselves")
     found = gathered_findings(engine, inferred.findings)
     known = HistoryFacts(
@@ -349,7 +351,7 @@ def _by_deciders(engine: Engine, inferred: Inference, demanded: ConsistencyModel
 def _shown_in_time(
     explain: Callable[[], Mapping[str, AnomalySummary]], counts: Mapping[str, int]
 ) -> Mapping[str, AnomalySummary]:
-    """The anomalies as they are shown; where the time is up before that, by name and how often each was found."""
+    """The anomalies as they are shown; if the time is up before that, only their names and how often each was found."""
     try:
         return explain()
     except TimeIsUp:
@@ -363,7 +365,8 @@ def _shown_in_time(
 def _with_legality(
     demanded: ConsistencyModel, anomalies: Mapping[str, AnomalySummary], legal: Mapping[str, str]
 ) -> dict[str, AnomalySummary]:
-    """The anomalies with why each is legal, if it is; `legal`: name -> why the system may show it here."""
+    """The anomalies, each with the reason why it is legal, if it is. `legal`: name -> why the system may show it
+    here."""
     return {
         name: replace(summary, legal=legal.get(name, "") if _breaks(name, demanded) else f"{demanded.value} allows it")
         for name, summary in sorted(anomalies.items())
@@ -375,8 +378,8 @@ def _breaks(name: str, demanded: ConsistencyModel) -> bool:
 
 
 def _open_searches(demanded: ConsistencyModel, facts: HistoryFacts, legal: Mapping[str, str]) -> tuple[str, ...]:
-    """Of the searches for cycles that were given up, those that could change the verdict: none, where it is known that
-    the model is broken, and all cycles that could be found are legal."""
+    """The searches for cycles that were given up and could change the verdict. None could if the model is known to be
+    broken and all cycles that could still be found are legal."""
     is_settled = demanded in facts.standing.broken and forbidden(demanded) & OF_CYCLES.keys() <= legal.keys()
     return () if is_settled else tuple(facts.cycles.undecided)
 
@@ -388,7 +391,7 @@ def _result(
     reasons: tuple[str, ...],
     undecided: tuple[str, ...],
 ) -> CheckerResult:
-    """`undecided`: of the searches that were given up, those that could have changed the verdict."""
+    """The result of a check. `undecided`: searches that were given up and could have changed the verdict."""
     standing = facts.standing
     verdict = standing.verdict(demanded)
     breaking = [summary for name, summary in anomalies.items() if _breaks(name, demanded)]
@@ -417,7 +420,7 @@ def _values(models: Iterable[ConsistencyModel]) -> list[str]:
 
 
 def _left_open(answer: Answer) -> str:
-    """Empty if it was decided."""
+    """What the decider left open, in words; empty if it decided."""
     if answer.verdict is not Verdict.UNKNOWN:
         return ""
     given_up = f"{answer.model.value} is undecided"
@@ -447,7 +450,7 @@ def _certified(
     inferred: Inference,
     write: Callable[[Iterable[str]], None],
 ) -> str:
-    """`unnamed` names no transactions yet."""
+    """The reason in words. `unnamed` does not name transactions yet."""
     known = _by_dependencies(engine, inferred)
     decisive = forbidden(model) & frozenset(SHOWN_BY_READS)
     shown = [summary.examples[0] for name, summary in known.findings.items() if name in decisive]

@@ -1,4 +1,4 @@
-"""What the anomalies of transactions say."""
+"""The meanings of the anomalies of transactions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from checkers.transactions.model.lattice import ConsistencyModel
 from harness.record.meaning import Meaning
 
 NO_ORDER = "not-"
-"""Anomalies are called so, and then a model, where no order of the transactions explains the history in it."""
+"""The name of an anomaly begins with this, followed by a model, if no order of transactions explains the history in
+it."""
 
 _FAMILIES: Mapping[str, Meaning] = {
     "G0": Meaning(
@@ -47,7 +48,7 @@ _CLOSED_BY: Mapping[str, Meaning] = {
         usually=" That needs real time to break it: often a stale read, from a replica or a deposed leader.",
     ),
 }
-"""What the names of cycles that need more than reads and writes end in."""
+"""The suffixes of cycles that need more than reads and writes."""
 
 
 def _cycle(family: str, variant: str) -> Meaning:

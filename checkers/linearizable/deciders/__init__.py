@@ -1,1 +1,2 @@
-"""What deciders of objects share: operations in numbers, and what follows from them for each kind of object."""
+"""The common parts of deciders of objects: operations in numbers, and what follows from them for each kind of
+object."""

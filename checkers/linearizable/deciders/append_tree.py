@@ -1,8 +1,8 @@
-"""Which operation put or appended each value of the states that gets show.
+"""Finds which operation put or appended each value of the states that gets show.
 
-A value that only one operation gave comes from that one. Where several gave the same value, time tells most of them
-apart: an operation began before whatever shows its effect ended, and did not end before something began to which its
-effect came later. What is left to choose is tried, way by way.
+A value that only one operation gave comes from that one. If several gave the same value, most of them are distinguished
+by time: an operation began before any operation that shows its effect ended, and did not end before an operation began
+that came before its effect. The choices that are left are tried one after the other.
 
     append "a;" (0 to 1)    get "a;" (2 to 3)    append "a;" (4 to 5)    the get shows the first one
 """
@@ -22,41 +22,41 @@ from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 
 GET, PUT, APPEND = range(3)
-"""Functions, as numbers."""
+"""The functions, as numbers."""
 
 EMPTY = 0
 """The state in which nothing was put."""
 
 ROUNDS = 4
-"""How often what is known of some states is used to find which operations led to others."""
+"""How many times known givers of some states are used to find those of others."""
 
 WAYS = 64
-"""At most so many ways are tried in which states may have come about."""
+"""The most ways that are tried in which states may have come about."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """Which states were shown, and who gave their last values."""
+    """The states that were shown, and the operations that gave their last values."""
 
     paths: Paths
-    """States that came about twice are two."""
+    """The states. One that came about twice is two states here."""
     seen: Int64
-    """By operation the state that it showed; NO_INDEX for all but gets, and for a null that cannot be."""
+    """By operation: the state that it showed; NO_INDEX for all but gets, and for an impossible null."""
     giver: Int64
-    """By state the operation that gave its last value; NO_INDEX if none can have, or it is open."""
+    """By state: the operation that gave its last value; NO_INDEX if none can have, or if it is open."""
     come_back: bool
-    """Whether a state may have come about twice and time does not tell which get showed it when."""
+    """Whether a state may have come about twice, and times do not show which time each get showed."""
     choices: tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], ...]
-    """States of which it is open who gave their last value, and the ways in which it can be."""
+    """Groups of states whose givers are open, and the ways to choose them."""
     known_by_time: bool
-    """Whether it took more than values to say who gave them."""
+    """Whether some givers are known by time, not by their values alone."""
 
     @property
     def ways(self) -> int:
         return prod(len(ways) for _, ways in self.choices)
 
     def givers(self) -> Iterator[Int64]:
-        """At most `WAYS` ways in which all is known."""
+        """At most `WAYS` ways to choose all givers."""
         for chosen in islice(product(*(ways for _, ways in self.choices)), WAYS):
             giver = self.giver.copy()
             for (states, _), operations in zip(self.choices, chosen, strict=True):
@@ -107,19 +107,19 @@ def _seen(spans: Spans, paths: Paths) -> Int64:
 
 @dataclass(frozen=True, kw_only=True)
 class _Visits:
-    """States, of which each came about once."""
+    """States, each of which came about once."""
 
     paths: Paths
     seen: Int64
     begun_by: Mapping[int, int]
-    """By state behind the empty one the operation that time shows to have put it there."""
+    """By state right behind the empty one: the operation that put it there, if times show that."""
     doubtful: bool
-    """Whether some may have come about twice all the same."""
+    """Whether some states may still have come about twice."""
 
 
 def _visits(spans: Spans, paths: Paths, seen: Int64) -> _Visits:
-    """What was put several times may have been shown each time: a get shows the one after which nothing else was put
-    before the get began."""
+    """Splits states that came about several times: if a value was put several times, a get shows the put after which
+    nothing else was put before the get began."""
     puts = np.flatnonzero((spans.f == PUT) & spans.definite)
     by_start = puts[np.argsort(spans.start[puts], kind="stable")]
     first_end = np.append(np.minimum.accumulate(spans.end[by_start][::-1])[::-1], NEVER)
@@ -159,7 +159,7 @@ def _visits(spans: Spans, paths: Paths, seen: Int64) -> _Visits:
 
 
 def _twice(paths: Paths, seen: Int64, states: Int64, gets: Int64) -> tuple[Paths, Int64]:
-    """With these states, of which the first begins the others, once more, for these gets."""
+    """The paths with a second copy of these states, the first of which begins the others, for these gets."""
     new = np.arange(len(paths.before))
     new[states] = len(paths.before) + np.arange(len(states))
     seen = seen.copy()
@@ -170,7 +170,7 @@ def _twice(paths: Paths, seen: Int64, states: Int64, gets: Int64) -> tuple[Paths
 
 @compiled
 def _roots(before: Int64) -> Int64:
-    """By state the one behind the empty one that it grew from."""
+    """By state: the state right behind the empty one that it grew from."""
     root = np.full(len(before), NO_INDEX, dtype=np.int64)
     for state in range(1, len(before)):
         if before[state] == 0:
@@ -181,16 +181,16 @@ def _roots(before: Int64) -> Int64:
 
 
 def _fits(paths: Paths, states: Int64, f: Int8) -> Bool:
-    """Whether operations of these functions may have led to the states: what was empty is appended to only if the
-    object began so."""
+    """Whether operations of these functions may have led to the states. An append leads from the empty state only if
+    the object began empty."""
     first = paths.before[states] == EMPTY
     return np.asarray(np.where(first & (f == PUT), True, (f == APPEND) & (~first | (paths.begins == EMPTY))))
 
 
 @compiled
 def _bounds(before: Int64, seen: Int64, start: Int64, end: Int64, giver: Int64) -> tuple[Bool, Int64, Int64]:
-    """By state whether it was shown, the first end of what shows that it had come about, and the last start of what
-    came before it. A state comes behind the one that it grew from."""
+    """By state: (whether it was shown, the first end of an operation that shows it, the last start of an operation that
+    came before it). A state comes behind the one that it grew from."""
     shown = np.zeros(len(before), dtype=np.bool_)
     soonest = np.full(len(before), NEVER, dtype=np.int64)
     latest = np.full(len(before), NO_INDEX, dtype=np.int64)
@@ -218,13 +218,13 @@ def _bounds(before: Int64, seen: Int64, start: Int64, end: Int64, giver: Int64) 
 
 
 Group = tuple[Int64, Int64]
-"""States whose last value is the same, and the operations that gave it."""
+"""(states with the same last value, the operations that gave it)."""
 
 
 def _choices(
     spans: Spans, visits: _Visits, giver: Int64, groups: Sequence[Group]
 ) -> tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], ...]:
-    """What is open; `giver` is changed where time tells."""
+    """The choices that are open. Where times decide, `giver` is changed."""
     paths, seen = visits.paths, visits.seen
     left = list(groups)
     for _ in range(ROUNDS):
@@ -254,7 +254,7 @@ def _choices(
 
 
 def _apart(candidates: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
-    """All ways to choose a different one of each."""
+    """All ways to choose one candidate from each, no two of them the same."""
     if not candidates:
         yield ()
         return
@@ -264,7 +264,7 @@ def _apart(candidates: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
 
 
 def showing(spans: Spans, found: Places, operations: frozenset[int]) -> frozenset[int]:
-    """These, and of what is shown by none of them a get each that shows it, the first to end."""
+    """These operations, and for each effect that none of them shows the first get to end that shows it."""
     gets = np.flatnonzero(found.seen >= 0)
     gets = gets[np.argsort(spans.end[gets], kind="stable")]
     paths = found.paths
@@ -284,7 +284,7 @@ def showing(spans: Spans, found: Places, operations: frozenset[int]) -> frozense
 
 @compiled
 def _first_shown(before: Int64, seen: Int64, gets: Int64) -> Int64:
-    """By state the first of these gets that shows it."""
+    """By state: the first of these gets that shows it."""
     first = np.full(len(before), NO_INDEX, dtype=np.int64)
     for get in gets:
         state = seen[get]

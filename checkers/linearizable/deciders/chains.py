@@ -1,7 +1,7 @@
 """Clusters of the operations on one value of a register, and the chains that these form.
 
-All operations on one value form a cluster, which must take effect without another cluster between; a cas ties the
-cluster of the value that it expects to the one that it writes, so that clusters form chains.
+All operations on one value form a cluster, which must take effect without another cluster between them. A cas ties the
+cluster of the value that it expects to the one of the value that it writes, so clusters form chains.
 
     0 write 1, 1 cas from 1 to 2, 2 read 2, 3 write 3
 
@@ -21,15 +21,15 @@ from harness.compiled import compiled, inlined
 
 
 class Clusters(NamedTuple):
-    """By value the read that ended first, the one that began last, and the cas that replaced it; NO_INDEX if none."""
+    """By value: the read that ended first, the one that began last, and the cas that replaced it; NO_INDEX if none."""
 
     first_read: Int64
     last_read: Int64
     replaced_by: Int64
     unwritten: Int64
-    """By register the first operation that saw what no operation wrote."""
+    """By register: the first operation that saw a value that no operation wrote."""
     replaced_twice: Int64
-    """By register two cas that replaced the same value; shape (registers, 2)."""
+    """By register: two cas that replaced the same value; shape (registers, 2)."""
 
 
 @compiled
@@ -85,20 +85,20 @@ def _note_replacement(registers: Registers, found: Clusters, value: int, cas: in
 
 
 class Chains(NamedTuple):
-    """By value. A chain is named by the value that it begins with."""
+    """The chains, by value. A chain is named by the value that it begins with."""
 
     first: Int64
-    """The value that the chain of each value begins with; NO_INDEX in circles."""
+    """The value that the chain of each value begins with; NO_INDEX in cycles."""
     depth: Int64
-    """How many cas lie between."""
+    """How many cas lie between that value and this one."""
     ended: Int64
-    """By name of a chain the operation that ended first; NO_INDEX for values that name no chain."""
+    """By name of a chain: the operation that ended first; NO_INDEX for values that name no chain."""
     began: Int64
-    """By name of a chain the operation that began last."""
+    """By name of a chain: the operation that began last."""
     circular: Int64
-    """By register the first operation to end in a circle of cas operations."""
+    """By register: the first operation to end in a cycle of cas operations."""
     late: Int64
-    """By register an operation, and another that ended before it began and must follow it; shape (registers, 2)."""
+    """By register: an operation, and another that ended before it began but must follow it; shape (registers, 2)."""
 
 
 @compiled
@@ -125,7 +125,7 @@ def chains(registers: Registers, clusters: Clusters) -> Chains:
 
 @inlined
 def _follow(registers: Registers, clusters: Clusters, found: Chains, name: int) -> None:
-    """Go along a chain from the value that it begins with: of each value first the write, then the reads, then the cas
+    """Go along a chain from the value that it begins with: for each value first the write, then the reads, then the cas
     that replaces it."""
     start, end = registers.start, registers.end
     at, depth = name, 0
@@ -147,7 +147,7 @@ def _follow(registers: Registers, clusters: Clusters, found: Chains, name: int) 
             if latest < 0 or start[last] > start[latest]:
                 latest = last
         swap = clusters.replaced_by[at]
-        # Where values are written twice, chains would lead round and round.
+        # If values are written twice, chains would never end.
         if swap < 0 or registers.writer[registers.value[swap]] != swap:
             break
         at = registers.value[swap]

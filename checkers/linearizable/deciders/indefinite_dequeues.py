@@ -1,12 +1,12 @@
-"""Takes of unknown outcome, where the object says which element a take gets.
+"""Takes of unknown outcome, for objects that prescribe which element a take gets.
 
-Each of them may have taken something that was not seen, at any time from its begin on, or nothing. Decided is:
-- It is linearizable if it is so with none of them having happened.
-- It is not if it is not even so without all that was not seen, as if that had been taken at once.
-- Between, some elements must have been taken in time: for each the object has a time by which it certainly was, and one
-  that is early enough to disturb no other operation. If by some time more must have been taken than takes had begun, it
-  is not linearizable. If it is linearizable where the element that is due first gets the take that began first, and so
-  on, it is. Otherwise nothing is claimed.
+Each of them may have taken an element that was not seen, at any time from its begin on, or nothing. The decision is:
+- The object is linearizable if it is so when none of them happened.
+- It is not if it is not even linearizable without any unseen element, as if those had been taken at once.
+- Otherwise some elements must have been taken in time. For each the object has a time by which it certainly was taken,
+  and one that is early enough to disturb no other operation. If by some time more elements must have been taken than
+  takes had begun, it is not linearizable. If it is linearizable when the element that is due first gets the take that
+  began first, and so on, it is. In all other cases nothing is claimed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from checkers.linearizable.values import NEVER
 
 @dataclass(frozen=True)
 class Clash:
-    """Why lifetimes are impossible: these elements, and perhaps a take that found nothing."""
+    """The elements, and perhaps a take that found nothing, that make lifetimes impossible."""
 
     elements: Int64
     begin: int
@@ -35,17 +35,17 @@ class Clash:
 
 @dataclass(frozen=True)
 class Due:
-    """By when elements that were not seen must have been taken; NEVER if they may stay."""
+    """When elements that were not seen must have been taken; NEVER if they may stay."""
 
     soon: Int64
-    """Then no other operation is disturbed."""
+    """A time that is early enough to disturb no other operation."""
     late: Int64
-    """Then at the latest."""
+    """The latest possible time."""
     by: Int64
-    """Because of what: an element, or -1 - i for the i-th take that found nothing."""
+    """What makes it the latest: an element, or -1 - i for the i-th take that found nothing."""
 
     def and_also(self, other: Due) -> Due:
-        """The earlier of both."""
+        """The earlier of both for each element."""
         return Due(
             soon=np.minimum(self.soon, other.soon),
             late=np.minimum(self.late, other.late),
@@ -54,7 +54,7 @@ class Due:
 
 
 class Rules(Protocol):
-    """What an object asks of lifetimes."""
+    """What an object demands of lifetimes."""
 
     words: Words
 
@@ -64,18 +64,18 @@ class Rules(Protocol):
     def because(self, spans: Spans, lifetimes: Lifetimes, clash: Clash) -> str: ...
 
     def due(self, seen: Lifetimes, left: Lifetimes) -> Due:
-        """For each element that is `left`, if the others, which are possible, were seen."""
+        """When each element that is `left` is due, if the others, which are possible, were seen."""
 
     def needed(self, seen: Lifetimes, element: int) -> Int64:
-        """The elements because of which what is due by this one is due then."""
+        """The elements that make others due by this one."""
 
     def order(self, lifetimes: Lifetimes) -> Int64:
-        """Positions in the spans of all that happened, as it did."""
+        """Positions in the spans of all operations that happened, in their order."""
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Decides an object that gives each element back once, by its rules."""
+    """Decides an object that returns each element once, by the object's rules."""
 
     rules: Rules
 
@@ -154,11 +154,11 @@ def _index(spans: Spans, lifetimes: Lifetimes, time: int) -> int:
 
 
 def due_by_empty_takes(seen: Lifetimes, put_end: Int64) -> Due:
-    """What was put before a take could find nothing must have been taken until then."""
+    """When elements are due because of takes that found nothing: what was put before must have been taken by then."""
     moments = free_moments(seen)
     order = np.argsort(moments, kind="stable")
     moments, end = moments[order], seen.end[seen.nothing[order]]
-    # Of all from each one on, the one that ends first.
+    # From each one on, the first end of all that follow.
     least = np.minimum.accumulate(end[::-1])[::-1]
     last_first = np.where(end == least, np.arange(len(end)), len(end))[::-1]
     ends_first = order[np.minimum.accumulate(last_first)[::-1]]
@@ -169,7 +169,7 @@ def due_by_empty_takes(seen: Lifetimes, put_end: Int64) -> Due:
 
 
 def covering(seen: Lifetimes, empty_take: int) -> Int64:
-    """Elements because of which this take cannot have found nothing before its moment."""
+    """The elements because of which this take cannot have found nothing before its moment."""
     at = int(np.flatnonzero(seen.nothing == empty_take)[0])
     everything = np.arange(len(seen.value))
     return in_a_row(seen, int(seen.start[empty_take]), int(free_moments(seen)[at]), everything)

@@ -1,12 +1,13 @@
-"""What becomes of each element of a queue or a stack: who put it there, and who took it.
+"""The lifetime of each element of a queue or a stack: which operation put it there, and which one took it.
 
 No element is put twice, so a take that returned an element took that one: the element was seen. An indefinite put
-whose element was seen did happen; one whose element was not is left out, for without it everything else is as possible
-as with it.
+whose element was seen did happen. One whose element was not seen is left out: everything else is as possible without
+it.
 
 An indefinite take can take any element that was not seen, from its begin on.
 
-Times are compact: the order of the history's indices from 0 on, elements that are there at first before all.
+Times are compact: history indices are replaced by their ranks from 0 on, and elements that are there at first come
+before all others.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from harness.compiled import compiled
 PUT, TAKE = range(2)
 
 SHOWN = 5
-"""At most so many elements are named in a sentence."""
+"""The most elements that a sentence names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """What putting and taking are called."""
+    """The words for putting and taking."""
 
     put: str
     take: str
@@ -42,9 +43,9 @@ class Lifetimes:
 
     value: Int64
     put: Int64
-    """Position of the put in the spans; NO_INDEX for what was there at first."""
+    """Position of the put in the spans; NO_INDEX for an element that was there at first."""
     taken: Int64
-    """Position of the take in the spans, NO_INDEX if it stays."""
+    """Position of the take in the spans; NO_INDEX if the element stays."""
     put_start: Int64
     put_end: Int64
     take_start: Int64
@@ -52,20 +53,20 @@ class Lifetimes:
     nothing: Int64
     """Positions of the takes that found nothing."""
     start: Int64
-    """Of all spans, in compact time."""
+    """The starts of all spans, in compact time."""
     end: Int64
     takers: Int64
     """Positions of the takes of unknown outcome, by their begin."""
     horizon: int
-    """A time behind all others; one later an element that stays may be taken, and by then no operation is left to."""
+    """A time behind all others. An element that stays counts as taken at one later, where no operation is left."""
 
     @property
     def is_seen(self) -> Bool:
-        """A take returned the element; else its take, if it has one, is indefinite."""
+        """Whether a take returned the element. If not, its take, if it has one, is indefinite."""
         return np.asarray(self.take_end < self.horizon)
 
     def part(self, elements: Int64) -> Lifetimes:
-        """Only these elements."""
+        """The lifetimes of these elements only."""
         return replace(
             self,
             value=self.value[elements],
@@ -78,7 +79,7 @@ class Lifetimes:
         )
 
     def with_takes(self, elements: Int64) -> Lifetimes:
-        """The same, if takes of unknown outcome took these: the first one took the first, and so on."""
+        """The same, if takes of unknown outcome took these elements: the first take took the first one, and so on."""
         takers = self.takers[: len(elements)]
         taken, take_start, take_end = self.taken.copy(), self.take_start.copy(), self.take_end.copy()
         taken[elements], take_start[elements], take_end[elements] = takers, self.start[takers], self.horizon
@@ -86,12 +87,12 @@ class Lifetimes:
 
 
 def lifetimes(spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradiction | Open:
-    """What was seen, and the takes of unknown outcome given out as suits queues best.
+    """Lifetimes from what takes returned, with takes of unknown outcome assigned in the way that suits queues best.
 
-    The element whose put ended first gets the one that began first, and so on, and whatever is left over stays for
-    ever. No other way is better: what limits how late an element may be taken (an element put after it that was seen,
-    an answer that nothing is there) limits those put before it at least as much. So by Hall's theorem there is a way
-    if this one is one, and the rest is decided as if nothing were indefinite.
+    The element whose put ended first gets the take that began first, and so on; what is left over stays for ever. No
+    other way is better: if something limits how late an element may be taken (a later element that was seen, or an
+    answer that nothing is there), it limits the elements put before it at least as much. So by Hall's theorem there is
+    a way if and only if this is one, and the rest is decided as if nothing were indefinite.
     """
     known = seen_lifetimes(spans, initial, QUEUE)
     if not isinstance(known, Lifetimes):
@@ -101,9 +102,9 @@ def lifetimes(spans: Spans, initial: tuple[int, ...]) -> Lifetimes | Contradicti
 
 
 def seen_lifetimes(spans: Spans, initial: tuple[int, ...], words: Words) -> Lifetimes | Contradiction | Open:
-    """What takes returned; what was not seen stays.
+    """Lifetimes from what takes returned; elements that were not seen stay.
 
-    Elements are returned no more than once, and not before they were put; else that is a contradiction.
+    It is a contradiction if an element is returned more than once, or before it was put.
     """
     is_put, definite = spans.f == PUT, spans.definite
     puts = np.flatnonzero(is_put)
@@ -157,7 +158,8 @@ def seen_lifetimes(spans: Spans, initial: tuple[int, ...], words: Words) -> Life
 
 
 def _compact_times(spans: Spans, earlier: int) -> tuple[Int64, Int64, int]:
-    """Starts, ends, and the horizon, which is the end of what is indefinite; so many moments are left free before."""
+    """(starts, ends, horizon); the horizon is the end of indefinite spans. `earlier`: how many moments are left free
+    before all others."""
     definite = np.flatnonzero(spans.definite)
     times = compact(np.concatenate((spans.start, spans.end[definite]))) + earlier
     horizon = int(times.max(initial=earlier - 1)) + 1
@@ -167,7 +169,7 @@ def _compact_times(spans: Spans, earlier: int) -> tuple[Int64, Int64, int]:
 
 
 def _times(time: Int64, position: Int64, otherwise: Int64) -> Int64:
-    """Of these positions; otherwise where it is NO_INDEX."""
+    """The times of these positions, and `otherwise` where a position is NO_INDEX."""
     known = position != NO_INDEX
     otherwise[known] = time[position[known]]
     return otherwise
@@ -177,8 +179,8 @@ def _times(time: Int64, position: Int64, otherwise: Int64) -> Int64:
 
 
 def free_moments(lifetimes: Lifetimes) -> Int64:
-    """For each answer that nothing is there a moment t of its time, so that the queue can be empty between t and t + 1,
-    the first one; -1 if there is none.
+    """For each answer that nothing is there, the first moment t of its time such that the queue can be empty between t
+    and t + 1; -1 if there is none.
 
     An element is certainly there from the end of its put to the begin of its take.
     """
@@ -230,8 +232,9 @@ def never_empty(spans: Spans, lifetimes: Lifetimes) -> Contradiction | None:
 
 
 def proof(lifetimes: Lifetimes, elements: Int64, until: int) -> tuple[set[int], str]:
-    """The puts and takes of these elements. Where one was not seen, why it cannot have been taken before that time:
-    what was put no later, and the takes of unknown outcome that had begun; if there are any, how they are too few."""
+    """(the puts and takes of these elements, a text). If an element was not seen, they also show why it cannot have
+    been taken before that time: what was put no later, and the takes of unknown outcome that had begun. The text says
+    that these, if there are any, are too few."""
     guessed = elements[~lifetimes.is_seen[elements]]
     rivals = np.empty(0, dtype=np.int64)
     if len(guessed):
@@ -253,12 +256,12 @@ def _many(count: int, what: str) -> str:
 
 
 def named(spans: Spans, lifetimes: Lifetimes, row: Int64) -> str:
-    """The first elements of a row."""
+    """The names of the first elements of a row."""
     return ", then ".join(spans.render(lifetimes.value[v]) for v in row[:SHOWN]) + (", …" if len(row) > SHOWN else "")
 
 
 def in_a_row(lifetimes: Lifetimes, begin: int, end: int, among: Int64) -> Int64:
-    """As few of these elements as possible, of which one had to be there at each moment from `begin` to `end`."""
+    """As few of these elements as possible such that one had to be there at each moment from `begin` to `end`."""
     there = among[(lifetimes.put_end[among] < end) & (lifetimes.take_start[among] > begin)]
     there = there[lifetimes.put_end[there] < lifetimes.take_start[there]]
     row: Int64 = there[_in_a_row(lifetimes.put_end[there], lifetimes.take_start[there], begin, end)]

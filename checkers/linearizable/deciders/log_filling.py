@@ -1,10 +1,10 @@
-"""Append-only logs: whether what is known is in order, and whether the positions left are filled.
+"""Append-only logs: whether the known positions are in order, and whether the others can be filled.
 
-Positions below a known one that nothing shows must be filled by appends whose position nothing shows, each with one
-that began before everything behind it ended, and that ended after everything before it began. What is left of these
-comes behind all that is known; if it is indefinite, it need not have happened. The positions in order, each filled by
-the append that ends first of those that may, leave none out that cannot wait; and two appends filled in so are never in
-the wrong order."""
+A position below a known one that nothing shows must be filled by an append whose position nothing shows: one that began
+before everything behind the position ended, and ended after everything before it began. Appends that are left come
+behind all known positions; an indefinite one of them need not have happened. Positions are filled in order, each by the
+append that ends first of those that fit. So no append is left that cannot wait, and two of them are never in the wrong
+order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.compiled import compiled
 
 @dataclass(frozen=True, kw_only=True)
 class LogRow:
-    """What happened, and where it stands."""
+    """The operations that happened, and their places."""
 
     operations: Int64
     level: Int64
@@ -44,7 +44,7 @@ def out_of_order(spans: Spans, log_row: LogRow, longest: Longest) -> Contradicti
 
 
 def _with_proof(spans: Spans, longest: Longest, operations: set[int]) -> frozenset[int]:
-    """These, and the read that shows where they are, if they do not say so themselves."""
+    """These operations, and the read that shows their places if they do not return these themselves."""
     say_so = [spans.f[one] == READ or spans.result[one] != NONE for one in operations]
     return frozenset(operations if all(say_so) else operations | {longest.read})
 
@@ -57,7 +57,7 @@ def _described(spans: Spans, one: int) -> str:
 
 
 def filled(spans: Spans, free: Int64, log_row: LogRow, longest: Longest) -> LogRow | Contradiction:
-    """The same, with the appends that are free where they may be."""
+    """The same row with the free appends at places where they fit."""
     first = len(longest.elements)
     last = (int(log_row.level.max(initial=2 * first)) - 1) // 2
     beyond = log_row.level[(log_row.level % 2 == 1) & (log_row.level > 2 * first)] // 2
@@ -98,7 +98,7 @@ def _too_few(spans: Spans, free: Int64, log_row: LogRow, missing: int) -> Contra
 def _unfilled(
     spans: Spans, free: Int64, log_row: LogRow, behind: int, position: int, longest: Longest
 ) -> Contradiction:
-    """What stands behind this position, from there on in the row, ended too early."""
+    """The contradiction that something behind this position in the row ended too early."""
     later = log_row.operations[behind:]
     proof = int(later[np.argmin(spans.end[later])])
     begun = free[spans.start[free] < spans.end[proof]]
@@ -112,7 +112,7 @@ def _unfilled(
 def _without_place(
     spans: Spans, wrong: int, rivals: Int64, log_row: LogRow, behind: int, longest: Longest
 ) -> Contradiction:
-    """All that could be its place, up to there in the row, is taken; the rivals had to take it, too."""
+    """The contradiction that all places for an append, up to there in the row, are taken by rivals that needed them."""
     earlier = log_row.operations[:behind]
     proof = int(np.argmax(spans.start[earlier]))
     begun = int(spans.start[[wrong, *rivals.tolist()]].min())
@@ -128,9 +128,9 @@ def _without_place(
 
 @compiled
 def _fill(start: Int64, end: Int64, begun: Int64, must_end: Int64) -> tuple[Int64, int, int]:
-    """The hole for each append, by ascending start; the last hole has room for all that is left.
+    """The hole for each append, by ascending start; the last hole has room for all that are left.
 
-    Returns also an append for which there is none, or -1, and the hole at which that turned out, or -1.
+    Also returns an append without a hole, or -1, and the hole at which that was found, or -1.
     """
     holes = len(begun)
     taken = np.full(len(start), holes - 1, dtype=np.int64)
@@ -157,7 +157,7 @@ def _fill(start: Int64, end: Int64, begun: Int64, must_end: Int64) -> tuple[Int6
 
 @compiled
 def _rivals(end: Int64, taken: Int64, wrong: int, hole: int) -> Int64:
-    """Who took the holes that this append could have taken before this hole, all of whom could wait no longer."""
+    """The appends that took the holes that this append could have taken before this one; none of them could wait."""
     by_hole = np.full(hole, -1, dtype=np.int64)
     for one in range(len(end)):
         if taken[one] < hole:

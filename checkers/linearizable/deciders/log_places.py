@@ -16,7 +16,7 @@ APPEND, READ = range(2)
 @dataclass(frozen=True)
 class Longest:
     read: int
-    """Position in the spans of the read that shows it; NO_INDEX if it is what the log holds at first."""
+    """Position in the spans of the read that shows it; NO_INDEX if it is the log's first content."""
     elements: Int64
 
 
@@ -27,7 +27,7 @@ def read_sizes(spans: Spans, reads: Int64) -> Int64:
 
 
 def longest_read(spans: Spans, initial: tuple[int, ...]) -> Longest | Contradiction:
-    """The longest read, of which all others show a prefix."""
+    """The longest read, or the contradiction that another read does not show a prefix of it."""
     reads = np.flatnonzero((spans.f == READ) & spans.definite)
     longest = Longest(NO_INDEX, np.array(initial, dtype=np.int64))
     if len(reads) == 0:
@@ -64,7 +64,7 @@ def longest_read(spans: Spans, initial: tuple[int, ...]) -> Longest | Contradict
 
 @compiled
 def _differing(elements: Int64, bounds: Int64, reads: Int64, longest: Int64) -> tuple[int, int]:
-    """A read that is no prefix of the longest one, and where they differ."""
+    """(a read that is not a prefix of the longest one, the place where they differ)."""
     for read in reads:
         at = _first_differing(elements[bounds[read] : bounds[read + 1]], longest)
         if at >= 0:
@@ -81,7 +81,7 @@ def _first_differing(one: Int64, other: Int64) -> int:
 
 
 def places(spans: Spans, initial: tuple[int, ...], appends: Int64, longest: Longest) -> Int64 | Contradiction | Open:
-    """Where each append put its element, NO_INDEX if it is unknown."""
+    """The place where each append put its element, NO_INDEX if it is unknown."""
     at_first, shown = len(initial), longest.elements[len(initial) :]
     number = compact(np.concatenate((np.array(initial, dtype=np.int64), spans.argument[appends], shown)))
     elements, shown_number = np.split(number, [at_first + len(appends)])

@@ -1,9 +1,10 @@
 """Intervals that must be nested: each is known to cover its middle part, and may be longer at both ends.
 
-Of intervals whose middle parts overlap in a row, the longest one holds all others, so it must be able to begin before
-every middle part and to end behind all of them. Whichever can do that may be the longest: to make it longer than all
-others, and the others no longer than the row, leaves everything nested as it was. Without it, the row falls into
-shorter ones, to which the same applies; if none can be the longest, the row is why there is no nesting.
+In a row of intervals whose middle parts overlap, the longest interval contains all others, so it must be able to begin
+before every middle part and to end behind all of them. Any interval that can do so may be the longest: it can be made
+longer than all others, and the others no longer than the row, and everything stays nested. Without it the row falls
+into shorter rows, to which the same applies. If no interval can be the longest, that row proves that there is no
+nesting.
 
     0 invoke push 1, 1 ok push 1, 2 push 2, 3 pop 2, 4 pop 1: the middle part of 1 is from 1 to 4, and holds that of 2
 
@@ -27,14 +28,15 @@ UNPLACED = -1
 
 
 class Nesting(NamedTuple):
-    """A way to nest them, or the row in which none can be the longest."""
+    """A way to nest the intervals, or the row in which none can be the longest."""
 
     left: Int64
-    """The interval may begin right before this time and contain all that begin there and have a later turn."""
+    """A time right before which the interval may begin, so that it contains all that begin there and have a later
+    turn."""
     right: Int64
-    """It may end right behind this time."""
+    """A time right behind which it may end."""
     turn: Int64
-    """Longer ones come before those that they contain; UNPLACED in and below a row without a longest one."""
+    """Its turn: an interval comes before those that it contains; UNPLACED in and below a row without a longest one."""
     stuck_left: int
     """The row without a longest one lasts from here; -1 if all are nested."""
     stuck_right: int
@@ -44,31 +46,31 @@ class Steps(NamedTuple):
     """The times at which middle parts begin or end, ranked: step r lasts from `time[r]` to `time[r + 1]`."""
 
     time: Int64
-    """By rank."""
+    """The time of each rank."""
     rank: Int64
-    """By time; 0 for the other times."""
+    """The rank of each time; 0 for times without one."""
 
 
 class Tournament(NamedTuple):
     """Finds the least key in a range of leaves; changed in place."""
 
     key: Int64
-    """By leaf, a power of two of them; FAR if it takes no part."""
+    """By leaf, of which there is a power of two: its key; FAR if it takes no part."""
     winner: Int64
-    """By node, root 1: the leaf with the least key below it, -1 if no key there is less than FAR."""
+    """By node, where 1 is the root: the leaf below it with the least key; -1 if no key there is less than FAR."""
 
 
 class Coverage(NamedTuple):
-    """How often each step is covered by middle parts that are not placed; changed in place."""
+    """How many middle parts that are not placed cover each step; changed in place."""
 
     cover: Int64
-    """By node, root 1: the least number below it, without what `deeper` of the nodes above adds."""
+    """By node, where 1 is the root: the least number below it, without what `deeper` of the nodes above adds."""
     deeper: Int64
-    """By inner node: what it adds to itself and to all nodes below."""
+    """By inner node: what it adds to itself and to all nodes below it."""
 
 
 class Rows(NamedTuple):
-    """A pile of rows, from the first step of each to the end of its last."""
+    """A stack of rows, each from its first step to the end of its last one."""
 
     left: Int64
     right: Int64
@@ -90,7 +92,7 @@ def nested(earliest: Int64, begin: Int64, end: Int64, latest: Int64, horizon: in
     interval = np.full(size, -1, dtype=np.int64)
     interval[steps.rank[begin]] = np.arange(len(begin))
     coverage = _coverage(steps.rank[begin], steps.rank[end], ranks, size)
-    # Those that may be the longest of a row, by their latest ends; and those that cannot begin early enough yet.
+    # Intervals that may be the longest of a row, by their latest ends, and those that cannot begin early enough yet.
     ready = _tournament(np.full(size, FAR, dtype=np.int64))
     keys = np.full(size, FAR, dtype=np.int64)
     keys[steps.rank[begin]] = earliest
@@ -137,7 +139,7 @@ def _steps(begin: Int64, end: Int64, horizon: int) -> Steps:
 def _make_ready(
     waiting: Tournament, ready: Tournament, lo: int, hi: int, begins: int, latest: Int64, interval: Int64
 ) -> None:
-    """Of the intervals of a row those that can begin before it may be its longest."""
+    """Makes those intervals of a row candidates for the longest that can begin before it."""
     first = _least(waiting, lo, hi)
     while first >= 0 and waiting.key[first] < begins:
         _set_key(waiting, first, FAR)
@@ -147,7 +149,8 @@ def _make_ready(
 
 @compiled
 def _cut(rows: Rows, count: int, lo: int, hi: int, freed: Int64) -> int:
-    """Put on the pile what is left of a row, cut at the steps that are not covered any more; returns its height."""
+    """Put what is left of a row on the stack, cut at the steps that are not covered any more; returns the stack's
+    height."""
     begin = lo
     for step in freed:
         if step > begin:
@@ -226,7 +229,7 @@ def _coverage(begin: Int64, end: Int64, ranks: int, size: int) -> Coverage:
 
 @inlined
 def _uncover(coverage: Coverage, lo: int, hi: int) -> None:
-    """Once less in [lo, hi)."""
+    """Count one cover less for the steps in [lo, hi)."""
     cover, deeper, size = coverage.cover, coverage.deeper, len(coverage.deeper)
     lo += size
     hi += size

@@ -1,7 +1,7 @@
-"""Registers in numbers: their values, who wrote them, and which operations certainly happened.
+"""Registers in numbers: their values, the operations that wrote them, and which operations certainly happened.
 
-Many registers are numbered at once, so that a million small ones cost no more than a big one. Every fault is found by
-register, the first in time, so that it does not depend on the order of the operations.
+Many registers are numbered at once, so that a million small ones cost no more than one big one. For each register the
+first fault in time is found, so it does not depend on the order in which operations are given.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Registers(NamedTuple):
     """Operations on registers; values are numbered, first the initial one of each register."""
 
     registers: int
-    """How many there are."""
+    """How many registers there are."""
     start: Int64
-    """History indices, by operation, as all that follows up to `expected`."""
+    """When each operation was invoked, as a history index. All fields up to `expected` are by operation."""
     end: Int64
-    """NEVER if indefinite."""
+    """When each operation completed; NEVER if indefinite."""
     f: Int8
     value: Int64
     """The number of the value read or written; NO_INDEX for a read without a result."""
@@ -36,9 +36,9 @@ class Registers(NamedTuple):
     writer: Int64
     """The operation that wrote each value."""
     ambiguous: Int64
-    """By register the first operation that writes what was written before, or is a failed cas that counts."""
+    """By register: the first operation that writes a value that was written before, or is a failed cas that counts."""
     happened: Bool
-    """Which operations certainly happened: they are definite, or their value was seen by one that happened."""
+    """By operation: whether it certainly happened, because it is definite or one that happened saw its value."""
 
 
 def numbered(
@@ -52,10 +52,11 @@ def numbered(
     expected: Int64,
     initial: int,
 ) -> Registers:
-    """Operations with values as recorded, NONE for null, in any order; registers are numbered from 0 to `count`.
+    """The registers of operations in any order, with values as recorded, NONE for null. Registers are numbered from 0
+    to `count`.
 
-    Indefinite reads have no result, and neither has a read of null where registers begin as something else: there the
-    result was left out.
+    An indefinite read has no result. Neither has a read of null if registers begin with another value: its result was
+    left out.
     """
     mute = (f == READ) & (end == NEVER)
     if initial != NONE:
@@ -70,7 +71,7 @@ def numbered(
 def _numbers(
     register: Int64, f: Int8, value: Int64, expected: Int64, mute: Bool, initial: int, count: int
 ) -> tuple[Int64, Int64, Int64]:
-    """The values' numbers, those of what is expected, and whose each value is. Cost: O(n), by hashing."""
+    """(numbers of values, numbers of expected values, the register of each value). Cost: O(n), by hashing."""
     most = count + len(f)
     for i in range(len(f)):
         if f[i] >= CAS:

@@ -1,8 +1,8 @@
 """Sets without reads of everything, decided element by element.
 
-For one element few things can have happened: it was added and later removed, or removed in vain before
-that, or only added, or never added. It is best added as late, and removed as early, as the calls that found it allow;
-then no call that did not find it may lie between."""
+For one element few things can have happened: it was added and later removed, or only added, or added after a remove
+that did not find it, or never added. It is best added as late, and removed as early, as the calls that found it allow.
+Then no call that did not find it may lie in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from checkers.linearizable.deciders.set_operations import ADD, CONTAINS, FALSE, 
 from checkers.linearizable.deciders.spans import Contradiction, Ordered, Outcome
 
 AT_FIRST = -2
-"""When what is there at first was added; until the next moment."""
+"""The time at which elements were added that are there at first. It lasts until the next moment."""
 
 
 ADDED_AND_REMOVED, ADDED, REMOVED_AND_ADDED, NEVER_ADDED, IMPOSSIBLE = range(5)
@@ -24,17 +24,17 @@ ADDED_AND_REMOVED, ADDED, REMOVED_AND_ADDED, NEVER_ADDED, IMPOSSIBLE = range(5)
 
 @dataclass(frozen=True, kw_only=True)
 class _Ways:
-    """By element: what happened, and when it was there at least."""
+    """By element: what happened, and the least time for which it was there."""
 
     way: Int64
     since: Int64
-    """It is added before this time, as late as possible."""
+    """The time before which it is added, as late as possible."""
     until: Int64
-    """It is removed behind this time, as early as possible."""
+    """The time behind which it is removed, as early as possible."""
     found: Int64
-    """The operations that found it: the one that ended first, NO_INDEX if there is none."""
+    """Of the operations that found it, the one that ended first, or NO_INDEX."""
     found_last: Int64
-    """The one that began last."""
+    """Of the operations that found it, the one that began last."""
 
 
 def _ways(calls: SetCalls) -> _Ways:
@@ -79,7 +79,7 @@ def _ways(calls: SetCalls) -> _Ways:
 
 
 def _least(element: Int64, key: Int64, operations: Int64, count: int) -> Int64:
-    """By element, the operation with the least key; NO_INDEX if there is none."""
+    """By element: the operation with the least key, or NO_INDEX."""
     least = np.full(count, NO_INDEX, dtype=np.int64)
     order = np.argsort(-key, kind="stable")
     least[element[order]] = operations[order]
@@ -106,7 +106,8 @@ def decided_by_element(calls: SetCalls) -> Outcome:
 
 
 def order_by_element(calls: SetCalls) -> Int64:
-    """Moments between times: at 4 t + 1, 4 t + 2 or 4 t + 3, so that four of one element fit behind each other."""
+    """An order of all operations. Those between times t and t + 1 are at 4 t + 1, 4 t + 2 or 4 t + 3, so that those of
+    one element can follow each other."""
     spans, ways = calls.spans, _ways(calls)
     elements = np.arange(len(calls.values))
     way, since, until = ways.way, ways.since, ways.until

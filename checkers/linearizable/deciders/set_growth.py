@@ -1,9 +1,9 @@
 """Sets with reads of everything, from which nothing is removed.
 
-What is read grows, so all reads stand in a row, each behind the adds of what it shows and before the adds of what it
-does not show; and so do calls about one element. So everything has an earliest moment, behind its own begin and the
-earliest moments of what comes before it, which must be before its end. The element of an indefinite add was added if it
-was found, and else need not have been."""
+What is read grows, so all reads are in a row: each comes behind the adds of what it shows and before the adds of what
+it does not show. The same holds for calls about one element. So each operation has an earliest moment, behind its own
+begin and the earliest moments of what comes before it, and that must be before its end. The element of an indefinite
+add was added if it was found; otherwise it need not have been."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from harness.compiled import compiled
 
 @dataclass(frozen=True, kw_only=True)
 class _Growth:
-    """How the set grows from read to read."""
+    """The growth of the set from read to read."""
 
     level: Int64
-    """By element: before which read it was added, counting only reads that show more than those before; as many as
-    there are of these if no read shows it."""
+    """By element: the read before which it was added, counting only reads that show more than those before them; the
+    number of such reads if no read shows it."""
     first_read: Int64
-    """By element, the first read that shows it; NO_INDEX if none does, or it was there at first."""
+    """By element: the first read that shows it; NO_INDEX if none does, or if it was there at first."""
     of_read: Int64
-    """By operation, for reads: how many there are before it that show less."""
+    """By operation, for reads: how many of these reads are before it and show less."""
 
 
 def decided_by_reads(calls: SetCalls) -> Outcome:
@@ -41,7 +41,7 @@ def decided_by_reads(calls: SetCalls) -> Outcome:
 
 
 def _never_there(calls: SetCalls) -> Contradiction | None:
-    """Who found what was never there, or missed what was always there."""
+    """The contradiction of an operation that found an element that was never there, or missed one that always was."""
     spans = calls.spans
     always = np.append(calls.at_first, False)
     never = np.append(~calls.at_first & (calls.add == NO_INDEX), False)
@@ -89,8 +89,8 @@ def _growth(calls: SetCalls) -> _Growth | Contradiction:
 
 @compiled
 def _levels(elements: Int64, bounds: Int64, by_size: Int64, at_first: Bool) -> tuple[Int64, Int64, Int64, int]:
-    """Of elements the level and the first read, of operations the level, and a read that lacks what a shorter one, or
-    one as long, shows, or -1."""
+    """(the level of each element, its first read, the level of each operation, a read that lacks an element that one
+    not longer shows, or -1)."""
     level = np.where(at_first, 0, -1)
     first_read = np.full(len(at_first), NO_INDEX, dtype=np.int64)
     of_read = np.full(len(bounds) - 1, -1, dtype=np.int64)
@@ -118,13 +118,13 @@ def _levels(elements: Int64, bounds: Int64, by_size: Int64, at_first: Bool) -> t
 
 @dataclass(frozen=True, kw_only=True)
 class _Row:
-    """All that happened."""
+    """All operations that happened, in a row."""
 
     operations: Int64
     earliest: Int64
-    """Each may take effect right behind this time."""
+    """The time right behind which each operation may take effect."""
     rank: Int64
-    """And then behind those of a lower rank."""
+    """Its rank: there it takes effect behind those of a lower rank."""
 
 
 def _row(calls: SetCalls, growth: _Growth) -> _Row:

@@ -1,4 +1,4 @@
-"""Calls on one set by the elements that they are about, which are numbered."""
+"""Calls on one set, with numbers for the elements that they are about."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ FALSE, TRUE = range(2)
 
 
 FAR = 1 << 60
-"""Stands for NEVER where times are reckoned with."""
+"""Stands for NEVER in arithmetic with times."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetCalls:
-    """Operations by the elements that they are about, which are numbered."""
+    """Operations on a set, with numbers for the elements that they are about."""
 
     spans: Spans
     values: Int64
-    """By number of the element; NONE for numbers that none has."""
+    """The value of each element; NONE for numbers that no element has."""
     element: Int64
-    """By operation; one more than there are for reads of everything."""
+    """By operation: its element; the number of elements for reads of everything."""
     end: Int64
-    """With FAR instead of NEVER."""
+    """By operation: its end, with FAR in place of NEVER."""
     add: Int64
-    """By element, the operation that adds it; NO_INDEX if there is none."""
+    """By element: the operation that adds it, or NO_INDEX."""
     remove: Int64
     at_first: Bool
-    """By element: it is there at first."""
+    """By element: whether it is there at first."""
     lists: Lists
-    """Numbers of elements, each of them once in a list."""
+    """What reads of everything show, as numbers of elements, each at most once in a list."""
 
     @property
     def reads(self) -> bool:

@@ -1,4 +1,4 @@
-"""What deciders of single objects take and give: operations as flat arrays in, an answer in numbers out."""
+"""The input and the output of deciders of single objects: operations as flat arrays in, an answer in numbers out."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ __all__ = ["NEVER", "NONE", "Contradiction", "Decider", "Open", "Ordered", "Outc
 
 @dataclass(frozen=True, kw_only=True)
 class Lists:
-    """What reads of everything showed, one read behind the other."""
+    """What reads of everything showed, one read after the other."""
 
     elements: Int64
     bounds: Int64
-    """The list of the operation at a position is elements[bounds[position] : bounds[position + 1]]; of others empty."""
+    """The list of the read at a position is elements[bounds[position] : bounds[position + 1]]; other operations have
+    empty ones."""
 
     def of(self, position: int) -> Int64:
         return self.elements[self.bounds[position] : self.bounds[position + 1]]
@@ -34,47 +35,47 @@ class Lists:
 
 @dataclass(frozen=True, kw_only=True)
 class Paths:
-    """States as the values that made them, one behind the other; state 0 is the one in which nothing was put."""
+    """States as the values that made them, one after the other. State 0 is the one in which nothing was put."""
 
     before: Int64
-    """By state, the one to which its last value was appended; -1 where nothing leads to it. Behind 0 that value was put
-    or, if the object held nothing, appended."""
+    """By state: the state to which its last value was appended; -1 if nothing leads to it. If that is 0, the value was
+    put or, if the object held nothing, appended."""
     token: Int64
-    """By state, the number of its last value; NONE if it has none."""
+    """By state: the number of its last value; NONE if it has none."""
     of: Int64
-    """By the number of a value that a get showed, its state."""
+    """By number of a value that a get showed: its state."""
     begins: int
     """The state in which the object begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """Operations on one object by ascending start, without those that certainly did not happen or say nothing.
+    """Operations on one object by ascending start, without those that certainly did not happen or show nothing.
 
-    Times are history indices: `end` < `start` of another operation means that it came first.
+    Times are history indices: if the `end` of one operation is less than the `start` of another, it came first.
     """
 
     start: Int64
     end: Int64
-    """NEVER if indefinite."""
+    """When the operation ended; NEVER if indefinite."""
     f: Int8
-    """Position in the model's functions."""
+    """Its function, as a position in the model's."""
     argument: Int64
-    """NONE if there is none, or null."""
+    """Its argument; NONE if there is none, or null."""
     result: Int64
-    """NONE if there is none, or null, or it is unknown."""
+    """Its result; NONE if there is none, or null, or if it is unknown."""
     expected: Int64 | None = None
-    """What a cas expects, whose argument is what it writes; None where the object has no cas."""
+    """What a cas expects, whose argument is what it writes; None if the object has no cas."""
     values: Sequence[Hashable] | None = None
-    """What the numbers stand for, where the values are no integers; in ascending order, if the model compares them."""
+    """What the numbers stand for, if values are not integers; in ascending order if the model compares them."""
     lists: Lists | None = None
-    """Of objects of which reads show all that they hold."""
+    """What reads showed, for objects of which a read shows everything."""
     paths: Paths | None = None
-    """Of objects to which values are appended, and of which reads show all since the last one that was put."""
+    """The states, for objects to which values are appended, and of which reads show all values since the last put."""
 
     @property
     def whole(self) -> bool:
-        """Whether reads show what several operations left, so that no value stands for itself."""
+        """Whether reads show the effects of several operations, so that no value stands for itself."""
         return self.lists is not None or self.paths is not None
 
     def part(self, kept: Bool) -> Spans:
@@ -94,17 +95,17 @@ class Spans:
         return np.asarray(self.end != NEVER)
 
     def value(self, number: int) -> Hashable:
-        """What an argument or a result stands for."""
+        """The value that an argument or a result stands for."""
         if number == NONE:
             return None
         return int(number) if self.values is None else self.values[number]
 
     def render(self, number: int) -> str:
-        """The same as people write it."""
+        """The same value as people write it."""
         return render(self.value(number))
 
     def when(self, position: int) -> str:
-        """Which operation of the history it is."""
+        """A text that says which operation of the history it is."""
         end = "of unknown outcome" if self.end[position] == NEVER else f"completed by {self.end[position]}"
         return f"operation {self.start[position]}, {end}"
 
@@ -122,14 +123,14 @@ class Contradiction:
     """The object is not linearizable."""
 
     operations: frozenset[int]
-    """Positions in the spans: these alone cannot be ordered."""
+    """The positions in the spans of operations that cannot be ordered by themselves."""
     because: str
-    """A sentence in terms of values (`Spans.shown`) and history indices."""
+    """The reason as a sentence with values and history indices."""
 
 
 @dataclass(frozen=True)
 class Open:
-    """Nothing is claimed: this leaves the polynomial case."""
+    """Nothing is claimed: this is outside the case that can be decided in polynomial time."""
 
     because: str
 
@@ -138,10 +139,10 @@ Outcome = Ordered | Contradiction | Open
 
 
 class Decider(Protocol):
-    """Decides one kind of object where no value is given to it twice."""
+    """Decides one kind of object to which no value is given twice."""
 
     def decide(self, spans: Spans, initial: tuple[int, ...]) -> Outcome:
         """`initial`: what the object holds before anything happens, in its own order. Cost: O(n log n)."""
 
     def order(self, spans: Spans, initial: tuple[int, ...]) -> Int64:
-        """Positions of all operations that took effect, as they did; only of spans that are `Ordered`."""
+        """Positions of all operations that took effect, in that order. The spans must be `Ordered`."""

@@ -1,9 +1,9 @@
-"""Zones of the chains of registers, which say whether chains can be put in a row.
+"""Zones of the chains of registers, which show whether chains can be put in a row.
 
-A chain must come before another if one of its operations ended before one of the other's began: if the least end of
-the one is below the greatest start of the other. Such a relation has a cycle only if two chains are each before the
-other, and that is seen from their zones: [least end, greatest start] is a forward zone; where the start is less, a
-backward zone. There is a row exactly if no two forward zones overlap and no backward zone lies inside a forward one.
+A chain must come before another one if one of its operations ended before one of the other's began: if its least end is
+below the other's greatest start. This relation has a cycle only if two chains must each come before the other, which
+their zones show: [least end, greatest start] is a forward zone, or, if the start is less, a backward zone. There is a
+row exactly if no two forward zones overlap and no backward zone lies inside a forward one.
 
     0 invoke write 1, 1 ok write 1, 2 invoke read, 3 ok read 1: the zone of value 1 is [1, 2], forward
 """
@@ -20,18 +20,18 @@ from checkers.linearizable.deciders.register_values import Registers
 from harness.compiled import compiled
 
 BEFORE_ALL = -1
-"""When a register got its initial value."""
+"""The time at which a register got its initial value."""
 
 
 class Zones(NamedTuple):
-    """Of all chains that have operations, in ascending order of `low`."""
+    """The zones of all chains that have operations, in ascending order of `low`."""
 
     chain: Int64
     owner: Int64
     low: Int64
     high: Int64
     forward: Bool
-    """`low` is the least end and `high` the greatest start; the other way round if not."""
+    """Whether `low` is the least end and `high` the greatest start. If not, it is the other way round."""
 
 
 def zones(registers: Registers, chains: Chains) -> Zones:
@@ -51,11 +51,11 @@ def zones(registers: Registers, chains: Chains) -> Zones:
 
 @compiled
 def crossed(found: Zones, count: int) -> Int64:
-    """By register the first two zones whose chains must each come before the other; shape (count, 2)."""
+    """By register: the first two zones whose chains must each come before the other; shape (count, 2)."""
     owner, low, high, forward = found.owner, found.low, found.high, found.forward
     pairs = np.full((count, 2), -1, dtype=np.int64)
     last = np.full(count, -1, dtype=np.int64)
-    # Of the backward zones that began since the last forward one, the one that is over first.
+    # The backward zone that is over first, of those that began since the last forward one.
     least = np.full(count, -1, dtype=np.int64)
     for zone in range(len(owner) + count):
         is_end = zone >= len(owner)
@@ -80,10 +80,10 @@ def crossed(found: Zones, count: int) -> Int64:
 
 @compiled
 def seats(found: Zones) -> Int64:
-    """When the chains of one register may take effect, one behind the other, if no two zones are crossed.
+    """When the chains of one register may take effect, one after the other, if no two zones are crossed.
 
-    A forward zone does where it begins; a backward one, which may at any moment of it, where it begins or the forward
-    zone around that is over.
+    A chain with a forward zone takes effect where the zone begins. One with a backward zone could do so at any moment
+    of the zone; it does so where the zone begins or, if a forward zone is around that, where that one is over.
     """
     low, high, forward = found.low, found.high, found.forward
     result = np.empty(len(low), dtype=np.int64)

@@ -1,9 +1,10 @@
-"""Cycles that prove what was assumed to rule a model out: of dependencies between transactions on registers, or of
-versions, with what each step rests on.
+"""Cycles that rule a model out under assumptions: cycles of dependencies between transactions on registers, or of
+versions, with the reason for each step.
 
-The deciders assume nothing, so no proof of theirs shows a contradiction that only assumptions make. A cycle does, with
-what orders each two versions in it: an assumption, and the transactions to which it applies. An order that
-the system reported orders them too; it is not in the history, so cycles that rest on it have no certificate.
+The deciders assume nothing, so their proofs do not show a contradiction that only follows from assumptions. A cycle
+does: the reason for the order of two versions in it is an assumption, and the transactions to which it applies. An
+order that the system reported may be a reason, too; it is not in the history, so cycles that rest on it have no
+certificate.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from checkers.transactions.model.lattice import ConsistencyModel, forbidden
 CYCLIC_VERSIONS = "cyclic-versions"
 
 INITIALLY = "initial"
-"""Why a version precedes others if nothing needs to be assumed for that."""
+"""The reason why a version precedes others if no assumption is needed."""
 
 _ASSUMPTION = {
     OrderedBy.WRITES_FOLLOW_READS: Assumption.WFR_KEYS,
@@ -37,14 +38,14 @@ CycleStep = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
-    """A cycle, by its name, with the steps as a certificate has them."""
+    """A cycle with its name, and with its steps in the format of a certificate."""
 
     name: str
     steps: Sequence[CycleStep]
 
     @property
     def assumed(self) -> Sequence[str]:
-        """What it rests on."""
+        """The assumptions that it rests on."""
         used = {step.get("because") for step in self.steps}
         return [one.value for one in Assumption if one.value in used]
 
@@ -57,8 +58,8 @@ def contradiction(
     model: ConsistencyModel,
     limit: int,
 ) -> Contradiction | None:
-    """A cycle that the model forbids, of at most so many steps if it is one of versions; None if there is none, or none
-    that can be certified."""
+    """A cycle that the model forbids; None if there is none that can be certified. A cycle of versions has at most
+    `limit` steps."""
     return next(_contradictions(engine, version_steps, found, findings, model, limit), None)
 
 
@@ -104,7 +105,7 @@ def _shown_by(kind: Dependency, row: Mapping[str, Any]) -> CycleStep | None:
 
 
 def _order(row: Mapping[str, Any]) -> CycleStep | None:
-    """Of two versions; None if an order that the system reported is all that orders them."""
+    """The step for the order of two versions; None if only an order that the system reported orders them."""
     evidence = OrderedBy(row["because"])
     if evidence is OrderedBy.REPORTED:
         return None

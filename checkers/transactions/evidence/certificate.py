@@ -56,22 +56,22 @@ SNAPSHOTS = "snapshot-isolation"
 
 
 class Undecided(Exception):
-    """There is nothing to certify."""
+    """The decision is UNKNOWN, so there is nothing to certify."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """What the history calls what a decision numbers."""
+    """The history's own names for what a decision numbers."""
 
     model: str
     workload: str
     start: Int64
-    """Of each transaction the history index of its invocation, as in `Committed`."""
+    """The history index of each transaction's invocation, as in `Committed`."""
     keys: Sequence[str]
     history: CertifiedHistory | None = None
-    """The file that was checked, if that is to be said."""
+    """The file that was checked, if the certificate names it."""
     assume: Sequence[str] = ()
-    """What the versions of registers were assumed to follow, whether the decision needs it or not."""
+    """The assumptions about the order of registers' versions, whether the decision needs them or not."""
 
     @property
     def has_events(self) -> bool:
@@ -79,7 +79,7 @@ class Names:
 
     @property
     def events(self) -> int:
-        """Of each transaction."""
+        """How many events each transaction has."""
         return 2 if self.has_events else 1
 
     def transaction(self, number: int) -> int:
@@ -92,7 +92,7 @@ class Names:
 
 
 def certificate(decision: Decision, names: Names) -> str:
-    """The whole file. Raises Undecided."""
+    """The text of the whole file. Raises Undecided."""
     return "".join(certificate_lines(decision, names))
 
 
@@ -107,7 +107,7 @@ def certificate_lines(decision: Decision, names: Names) -> Iterator[str]:
 
 
 def certificate_of_anomaly(anomaly: Anomaly, names: Names) -> str:
-    """The whole file, of an anomaly that a few reads of one key show."""
+    """The text of the whole file for an anomaly that a few reads of one key show."""
     found = {"name": anomaly.name, "key": anomaly.key, "transactions": list(anomaly.operations)}
     return json.dumps(_head(names, Verdict.INVALID) | {"anomaly": found}) + "\n"
 
@@ -115,7 +115,7 @@ def certificate_of_anomaly(anomaly: Anomaly, names: Names) -> str:
 def certificate_of_cycle(
     name: str, steps: Iterable[Mapping[str, Any]], assumed: Sequence[str], names: Names
 ) -> Iterator[str]:
-    """Pieces of the file, of a cycle that rests on these assumptions."""
+    """Pieces of the file for a cycle that rests on these assumptions."""
     head = _head(names, Verdict.INVALID) | {"assumed": list(assumed), "cycle": name}
     yield from _object_with_list(head, "steps", map(json.dumps, steps))
 
@@ -152,7 +152,7 @@ def _order_lines(order: Int32, names: Names) -> Iterator[str]:
 
 
 def _block_lines(proof: Proof, names: Names) -> Iterator[str]:
-    """Depth first, without recursion: a block, then those of its first case, then those of its second."""
+    """The lines of a block, then those of its first case, then those of its second one, without recursion."""
     waiting: list[tuple[int | None, Proof]] = [(None, proof)]
     number = 0
     while waiting:

@@ -1,4 +1,4 @@
-"""Proofs on their way from the kernel that found them to who explains them: only what they are about, and as text."""
+"""Proofs as text, on their way from the kernel that found them to their explanation: only with what they are about."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class CompactProof:
 
     proof: Proof
     start: Int64
-    """Of each transaction the history index of its invocation; -1 for INITIAL."""
+    """The history index of each transaction's invocation; -1 for INITIAL."""
     keys: tuple[int, ...]
-    """Of each key its number among RESOLVED rows."""
+    """The number of each key among RESOLVED rows."""
 
 
 def encoded_proof(proof: Proof, events: int, start: Int64, keys: Int64) -> str:
-    """`events` of each transaction: 1, or 2 where begin and commit are apart; `start` and `keys` are of the numbers
-    that the proof uses."""
+    """The proof as text. `events`: how many each transaction has, 1, or 2 if begin and commit are apart. `start` and
+    `keys` are indexed by the numbers that the proof uses."""
     steps = list(_steps(proof))
     ends = [end // events for step in steps for end in (step.source, step.target)]
     used = sorted({INITIAL, *ends, *(number for step in steps for number in (step.reader, step.writer) if number >= 0)})
@@ -61,7 +61,7 @@ def _steps(proof: Proof) -> Iterator[ProofStep]:
 
 
 def decoded_proof(text: str) -> CompactProof:
-    """What `text_of` wrote."""
+    """The proof that `encoded_proof` wrote."""
     read = json.loads(text)
     cases: list[list[Proof]] = [[] for _ in read["blocks"]]
     for number in range(len(read["blocks"]) - 1, -1, -1):

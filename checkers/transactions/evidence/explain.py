@@ -24,7 +24,7 @@ from checkers.transactions.evidence.shown_transactions import ShownTransaction
 from checkers.transactions.history.committed import INITIAL
 
 STEPS_SHOWN = 24
-"""Of a block of a proof."""
+"""The most steps of one block of a proof that are shown."""
 MOMENTS = ("begins", "commits")
 
 
@@ -41,7 +41,7 @@ def indices_of_cycles(found: Cycles) -> frozenset[int]:
 
 
 def indices_of_reasons(reasons: pa.Table) -> frozenset[int]:
-    """The transactions that show what they say; `reasons` are EDGE_REASONS."""
+    """The transactions that are evidence of these reasons, which are EDGE_REASONS."""
     return frozenset(reasons["evidence"].drop_null().to_pylist())
 
 
@@ -86,7 +86,8 @@ def explained_cycle(cycle: Cycle, reasons: pa.Table, transactions: Mapping[int, 
 
 
 def explained_proof(proof: Proof, names: Names, transactions: Mapping[int, ShownTransaction]) -> Explanation:
-    """Of each block only the steps that its end needs; blocks are explained from the innermost ones outwards."""
+    """The explanation of a proof. Each block has only the steps that its end needs; the innermost blocks are explained
+    first."""
     return _Blocks(names=names, transactions=transactions).explained(proof)
 
 
@@ -108,7 +109,7 @@ class _Blocks:
     transactions: Mapping[int, ShownTransaction]
 
     def explained(self, proof: Proof) -> Explanation:
-        """Preorder first, then each block behind its cases."""
+        """The explanation of a proof and its cases. Blocks are found in preorder and explained behind their cases."""
         order: list[tuple[Proof, tuple[ProofStep, ...], list[int]]] = []
         waiting: list[tuple[Proof, tuple[ProofStep, ...], int]] = [(proof, (), -1)]
         while waiting:
@@ -127,7 +128,7 @@ class _Blocks:
     def _block(
         self, block: Proof, steps: Sequence[ProofStep], cases: Sequence[tuple[Explanation, set[int]]]
     ) -> tuple[Explanation, set[int]]:
-        """(what is shown of it, the steps that it needs of the blocks around)."""
+        """(what is shown of the block, the steps of enclosing blocks that it needs)."""
         needed = set(block.cycle).union(*(needs for _, needs in cases))
         for number in range(len(steps) - 1, -1, -1):
             if number in needed:

@@ -19,9 +19,9 @@ class Sentence:
     """One step from a transaction to another one."""
 
     kind: str
-    """Of edges a Dependency, of steps a Because, in small letters."""
+    """For an edge a Dependency, for a step a Because, in small letters."""
     source: int
-    """History index of the invocation, as all that follow; INITIAL_INDEX."""
+    """The history index of the invocation, or INITIAL_INDEX. All transactions below are named so."""
     target: int
     key: str | None = None
     value: int | None = None
@@ -33,23 +33,23 @@ class Sentence:
     reader: int | None = None
     writer: int | None = None
     number: int | None = None
-    """Of a step that others use."""
+    """The number of a step that others use."""
     uses: tuple[int, ...] = ()
-    """Numbers of the steps that lead there."""
+    """The numbers of the steps that it follows from."""
     moments: tuple[str, str] | None = None
-    """Where transactions begin and commit apart, which of the source comes before which of the target."""
+    """Which event of the source comes before which one of the target, if begin and commit are two events."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """Sentences, each a step; those of `cycle` lead back to where they began."""
+    """Sentences, each for one step. Those of `cycle` lead back to where they began."""
 
     name: str
     sentences: tuple[Sentence, ...]
     cycle: tuple[Sentence, ...] = ()
     cases: tuple[Explanation, ...] = ()
     left_out: int = 0
-    """Steps that are needed, and not among the sentences."""
+    """How many steps are needed but not among the sentences."""
     transactions: Mapping[int, ShownTransaction]
 
     @property
@@ -81,7 +81,7 @@ class Explanation:
             yield from block.cycle
 
     def blocks(self) -> Iterator[tuple[str, Explanation]]:
-        """This, and behind it each case before those within it: with what it is called, 1, 1.1, 1.2, 2 …"""
+        """This block and all cases within it, in preorder, each with its name: 1, 1.1, 1.2, 2 …"""
         waiting = [("", self)]
         while waiting:
             label, block = waiting.pop()

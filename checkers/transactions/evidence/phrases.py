@@ -19,7 +19,7 @@ class Sentences:
     named: Mapping[int, str]
     transactions: Mapping[int, ShownTransaction]
     about: Mapping[str, Container[int]]
-    """Keys that the steps are about, and of each what they say was written."""
+    """The keys that the steps are about, and for each the values that the steps name."""
 
     @classmethod
     def of(cls, explanation: Explanation) -> Sentences:
@@ -32,7 +32,7 @@ class Sentences:
         return "?" if index is None else self.named.get(index, f"the transaction at {index}")
 
     def value(self, key: str, value: Value) -> str:
-        """Of a long list the ends, and the elements that the explanation is about."""
+        """A value in words. Of a long list only the ends and the elements that the explanation is about are shown."""
         if value is None:
             return "null"
         return list_in_words(value, self.about.get(key, ())) if isinstance(value, tuple) else str(value)

@@ -20,9 +20,9 @@ steps already taken, b and c the begin and the commit of a transaction:
 | EXCLUSIVE | | u, v write k and b of u → c of v, so c of u before b of v | |
 | CASE | one of two orders of two writers of k, assumed | likewise, c of one before b of the other | as serializable |
 
-At snapshot isolation OVERWRITES needs that u follows w (EXCLUSIVE makes a step of its own of that). REALTIME is used
-only by strict and strong models. What "sees-before" is distinguishes the weaker ones; `path` holds its steps. SESSION
-can be a step of a path, which says who sees what, without being one of the order itself:
+At snapshot isolation OVERWRITES needs that u follows w, which is a step of its own by EXCLUSIVE. REALTIME is used only
+by strict and strong models. The weaker models differ in what "sees-before" means; `path` holds its steps. A path says
+which transaction sees which, so SESSION can be a step of a path without being one of the order:
 
 | level | u sees-before r by a path of | steps of the order beside OVERWRITTEN |
 |---|---|---|
@@ -40,8 +40,8 @@ can be a step of a path, which says who sees what, without being one of the orde
 | causal | READ and SESSION, as many as one likes | READ, KNOWN, SESSION |
 | parallel snapshot isolation | READ, SESSION, KNOWN, OVERWRITTEN and CASE, likewise | the same |
 
-Pram is more than each of read your writes, monotonic reads and monotonic writes alone: who reads a later write of
-another session, and in its own next transaction not the earlier one, offends only all three together.
+Pram is more than each of read your writes, monotonic reads and monotonic writes alone: a session that reads a later
+write of another session, and then, in its next transaction, not the earlier one, violates only all three together.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ class ProofStep:
     target: int
     because: Because
     key: int = -1
-    """Of READ, KNOWN, OVERWRITTEN, OVERWRITES, EXCLUSIVE, CASE."""
+    """The key of READ, KNOWN, OVERWRITTEN, OVERWRITES, EXCLUSIVE and CASE."""
     reader: int = -1
     """Transaction r of OVERWRITTEN and OVERWRITES."""
     writer: int = -1
     """Transaction w of OVERWRITTEN and OVERWRITES."""
     path: tuple[int, ...] = ()
-    """Numbers of earlier steps, each beginning where the one before ends. Empty where source and target of the path
-    are the same event."""
+    """The numbers of earlier steps, each beginning where the one before it ends. It is empty if the path's source and
+    target are the same event."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +89,13 @@ class Proof:
 
     steps: tuple[ProofStep, ...]
     cycle: tuple[int, ...] = ()
-    """Numbers of steps, each beginning where the one before ends, the first where the last ends."""
+    """The numbers of steps, each beginning where the one before it ends, and the first where the last one ends."""
     cases: tuple[Proof, Proof] | None = None
-    """Instead of a cycle: two orders of the same two writers of a key; each leads to a contradiction."""
+    """The two cases, in place of a cycle: both orders of the same two writers of a key lead to a contradiction."""
 
 
 class Bound(Enum):
-    """Where a decision was given up."""
+    """The bound at which a decision was given up."""
 
     TIME = "the time given had passed"
     ORDERS = "too many orders were tried"
@@ -111,17 +111,17 @@ class Established:
 
     bound: Bound
     components: int = 0
-    """How many were left undecided."""
+    """How many components were left undecided."""
     transactions: int = 0
     """How many transactions are in these components."""
     choices: int = 0
     """How many orders of two writers were to be chosen in these components."""
     conflicts: int = 0
-    """How many choices failed, and taught the solver something, in all components."""
+    """How many conflicts the solver learned from, in all components."""
     orders: int = 0
     """How many orders were tried."""
     prefix: int = 0
-    """How many transactions, those invoked first, have an order that explains them, taken alone."""
+    """How many of the transactions invoked first have an order that explains them by themselves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,11 +130,11 @@ class Decision:
 
     verdict: Verdict
     order: Int32 | None = None
-    """All events, INITIAL's too, in an order that explains every read. At models without snapshots and at parallel
-    snapshot isolation, where everybody may see another order, it is that of each key's versions that this one shows;
-    READ, KNOWN and, where kept, SESSION go along with it."""
+    """All events, including INITIAL's, in an order that explains every read. At models without snapshots and at
+    parallel snapshot isolation transactions may see different orders; there this shows the order of each key's
+    versions, and is consistent with READ, KNOWN and, if the model keeps it, SESSION."""
     proof: Proof | None = None
     open: tuple[tuple[int, ...], ...] = ()
-    """Components, as transactions, that a bound left undecided; of each at most EXAMPLES transactions."""
+    """The components that a bound left undecided, as lists of at most EXAMPLES of their transactions."""
     established: Established | None = None
-    """Of UNKNOWN."""
+    """What was known when an UNKNOWN decision was given up."""

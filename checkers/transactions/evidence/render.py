@@ -1,6 +1,6 @@
 """Explanations in words, and as the plain data that the report draws.
 
-What is shown is bounded: of long proofs the first steps that the contradiction needs, of long lists the ends.
+What is shown is bounded: the first steps of a long proof that the contradiction needs, and the ends of a long list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from checkers.transactions.history.micro_operations import APPEND, R, W
 LINES_SHOWN = 60
 EDGES_SHOWN = 24
 OPERATIONS_SHOWN = 8
-"""Of a transaction; those on keys that the explanation is about before others."""
+"""The most operations of a transaction that are shown. Those on keys that the explanation is about come first."""
 
 DRAWN_AS = {
     Because.READ.value: "wr",
@@ -28,16 +28,16 @@ DRAWN_AS = {
     Because.CASE.value: "ww",
     Because.SESSION.value: "process",
 }
-"""Of steps of a proof the dependency that an edge of a drawing shows."""
+"""The dependency that a drawing shows for each kind of step of a proof."""
 
 
 def because(explanation: Explanation) -> str:
-    """All of it in one paragraph."""
+    """The whole explanation in one paragraph."""
     return " ".join(lines(explanation))
 
 
 def lines(explanation: Explanation) -> list[str]:
-    """First what the transactions that come up are."""
+    """The explanation as lines; the first ones describe the transactions that it names."""
     sentences = Sentences.of(explanation)
     steps = _steps(sentences, explanation)
     if len(steps) > LINES_SHOWN:
@@ -74,7 +74,7 @@ def details(explanation: Explanation) -> dict[str, Any]:
 
 
 def _steps(sentences: Sentences, explanation: Explanation) -> list[str]:
-    """Those of cases behind what they assume; a block as often as it is in the proof, never deeper than that."""
+    """All steps in words, those of a case behind what it assumes, without recursion."""
     steps: list[str] = []
     for label, one in explanation.blocks():
         for sentence in one.sentences:
@@ -127,7 +127,7 @@ def _data(sentences: Sentences, index: int) -> dict[str, Any]:
 
 
 def _operations(sentences: Sentences, one: ShownTransaction) -> list[str]:
-    """In program order."""
+    """The transaction's operations in words, in program order."""
     numbers = sorted(range(len(one.operations)), key=lambda number: _rank(sentences, *one.operations[number]))
     chosen = [one.operations[number] for number in sorted(numbers[:OPERATIONS_SHOWN])]
     words = [_operation(sentences, *operation, answered=not one.indefinite) for operation in chosen]
@@ -136,7 +136,7 @@ def _operations(sentences: Sentences, one: ShownTransaction) -> list[str]:
 
 
 def _rank(sentences: Sentences, f: int, key: str, value: Value) -> int:
-    """The less, the more an explanation has to say of it."""
+    """A rank that is lower the more the explanation says of the operation."""
     if key not in sentences.about:
         return 2
     return 0 if f == R or (isinstance(value, int) and value in sentences.about[key]) else 1

@@ -20,7 +20,7 @@ Value = int | tuple[int, ...] | None
 @dataclass(frozen=True, kw_only=True)
 class ShownTransaction:
     index: int
-    """History index of its invocation."""
+    """The history index of its invocation."""
     process: int
     indefinite: bool = False
     operations: tuple[tuple[int, str, Value], ...] = ()
@@ -43,7 +43,8 @@ class ShownTransaction:
         return any(f == APPEND and of == key for f, of, _ in self.operations)
 
     def read(self, key: str, value: int | None) -> Value:
-        """What it read of the key when that was the value, or ended in it; else what shows it; else the first."""
+        """A read of the key by this transaction: one that shows this value, or ends in it, if there is one; else one in
+        which it occurs; else the first."""
         reads = [shown for f, of, shown in self.operations if f == R and of == key]
         ending = (one for one in reads if (one[-1:] == (value,) if isinstance(one, tuple) else one == value))
         showing = (one for one in reads if isinstance(one, tuple) and value in one)
@@ -60,7 +61,7 @@ def involved(request: CheckRequest, engine: Engine, indices: Iterable[int]) -> M
 
 
 def shown_transactions(spans: pa.Table) -> Iterator[ShownTransaction]:
-    """A list that a read did not show is empty; a register null."""
+    """The transactions of a history's rows. The answer to a read that shows none is an empty list, or null."""
     parts = micro_operations(spans["txn"])
     operations: dict[int, list[tuple[int, str, Value]]] = {}
     columns = (parts.transaction.tolist(), parts.f.tolist(), parts.key.to_pylist(), parts.value.tolist())

@@ -1,1 +1,1 @@
-"""What a history says of its transactions, as flat arrays: before anybody judges it."""
+"""The transactions of a history as flat arrays, before they are judged."""

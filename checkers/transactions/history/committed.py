@@ -1,8 +1,8 @@
 """The committed transactions of a history as flat arrays: what every complete decider looks at.
 
-Only what crosses transactions is in here: each read of what another transaction (or the initial one) wrote, and the
-last write of each key. Reads of own writes, aborted, intermediate and unwritten reads have been judged before, where
-the rows of a key or of a transaction were together, and are left out.
+It has only external operations: each read of what another transaction (or the initial one) wrote, and the last write of
+each key. Reads of own writes, and aborted, intermediate and unwritten reads are left out. They have been judged before,
+when the rows of a key or of a transaction were together.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ INITIAL = 0
 """The transaction that wrote every key's initial version. It precedes all others, at every level."""
 
 WRITES = -1
-"""In `writer`: this operation is a write."""
+"""The `writer` of an operation that is a write."""
 
 NO_SESSION = -1
 
 NEVER = int(np.iinfo(np.int64).max)
-"""`end` of transactions whose end was not recorded."""
+"""The `end` of transactions whose end was not recorded."""
 
 
 def _no_orders() -> Int32:
@@ -31,11 +31,11 @@ def _no_orders() -> Int32:
 
 @dataclass(frozen=True, kw_only=True)
 class Committed:
-    """Transactions numbered from 0 (INITIAL) ascending by `start`: all that completed with ok, and of the indefinite
-    ones those whose writes were read. All others may be taken not to have happened.
+    """Transactions, numbered from 0 (INITIAL) ascending by `start`: all that completed with ok, and the indefinite ones
+    whose writes were read. All others need not have happened.
 
     Session order: a transaction that completed with ok precedes all later ones of its session; an indefinite one
-    precedes none of them, for it may take effect at any time. Realtime order: t precedes u if end[t] < start[u].
+    precedes none of them, because it may take effect at any time. Realtime order: t precedes u if end[t] < start[u].
     """
 
     start: Int64
@@ -47,17 +47,18 @@ class Committed:
     first: Int64
     """Operations of t are first[t]:first[t + 1], in program order. One longer than `start`."""
     key: Int32
-    """Of each operation, dense."""
+    """The key of each operation; numbers are dense."""
     writer: Int32
-    """Of each operation: WRITES, or the transaction that this read's value is from."""
+    """By operation: WRITES, or the transaction that wrote what it read."""
     version_edges: Int32 = field(default_factory=_no_orders)
-    """Rows (key, u, v): the version that u wrote of the key certainly precedes v's. Empty for registers without
-    assumptions; of lists, neighbours in the order that reads have shown. Not transitively closed."""
+    """Rows (key, u, v): the version that u wrote of the key certainly precedes v's. For registers without assumptions
+    there are none; for lists they are neighbours in the order that reads have shown. They are not transitively
+    closed."""
 
     def __len__(self) -> int:
         return len(self.start)
 
     @property
     def transaction(self) -> Int32:
-        """Of each operation."""
+        """The transaction of each operation."""
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.first))

@@ -1,11 +1,11 @@
 """External operations of transactions as rows, and the `Committed` that they make up.
 
-An operation is external if it crosses transactions: a read of what another transaction (or the initial one) wrote, or
-the last write of a key. Rows of one key come from where all that happened to that key was together; which indefinite
-transactions happened shows only where all keys are together again, so it is decided here.
+An operation is external if it concerns other transactions: a read of what another transaction (or the initial one)
+wrote, or the last write of a key. The rows of a key are made where all operations on it are together. Which indefinite
+transactions happened is only known where all keys are together again, so it is decided here.
 
-Transactions without external operations have no rows. Session and realtime order lose nothing by that: whatever comes
-before such a transaction in one of these orders, and whatever comes after it, are in that order themselves.
+Transactions without external operations have no rows. Session and realtime order lose nothing by that: what comes
+before such a transaction in one of these orders also comes before what comes after it.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ RESOLVED = pa.schema(
         pa.field("read_from", pa.int64()),
     ]
 )
-"""One row an external operation. The transaction: its `start`, its `end` (NEVER if indefinite), its process and how it
-ended (OK or INFO of columns.TYPES). The operation: `place`, ascending in program order; `key`, a number that no other
-key has; `read_from`, the start of the transaction that wrote what this read shows, INITIAL_VERSION or IS_WRITE. Of
-indefinite transactions there are writes only, of aborted ones nothing.
+"""One row for each external operation. The transaction: its `start`, its `end` (NEVER if indefinite), its process and
+how it ended (OK or INFO of columns.TYPES). The operation: `place`, ascending in program order; `key`, a number that no
+other key has; `read_from`, the start of the transaction that wrote what this read shows, INITIAL_VERSION or IS_WRITE.
+An indefinite transaction has only its writes here, an aborted one nothing.
 
 A row with `place` KNOWN says instead that the last version of the key by `read_from` precedes that by `start`, and that
-both transactions happened; with `place` KNOWN_IF_BOTH it says so in case both did."""
+both transactions happened. With `place` KNOWN_IF_BOTH it says that the one precedes the other if both happened."""
 
 TOGETHER = "resolved"
-"""Under this name BUNDLES have them, on their way to where those of a whole history are together."""
+"""The name of these rows in BUNDLES, on their way to where those of a whole history are together."""
 
 INITIAL_VERSION = -1
 IS_WRITE = -2
@@ -52,16 +52,16 @@ KNOWN = -1
 KNOWN_IF_BOTH = -2
 
 SPARSE = 8
-"""Numbers further apart than that on average are looked up by bisection instead of in a table."""
+"""The average distance of numbers above which they are looked up by bisection, not in a table."""
 
 
 def committed(parts: Sequence[pa.Table]) -> tuple[Committed, Int64]:
-    """Of RESOLVED rows in any order, packed or not, among which are the writes of all transactions that are read from:
-    the transactions, and of each of their keys its number in these rows.
+    """(the transactions of RESOLVED rows, the number of each of their keys in these rows). The rows may be in any
+    order, packed or not; they have the writes of all transactions that are read from.
 
-    Numbers transactions by `start`, sessions by process and keys by `key`, from 0 and without gaps; keys that are left
-    without operations keep theirs. Cost: linear where starts and keys are not sparse. A column is unpacked when it is
-    looked at, and one at a time: beside the parts and the result it takes some 30 bytes a row.
+    Transactions are numbered by `start`, sessions by process and keys by `key`, from 0 and without gaps; keys without
+    operations keep their numbers. Cost: linear if starts and keys are not sparse. Columns are unpacked one at a time,
+    when they are needed: besides the parts and the result this takes some 30 bytes a row.
     """
     column = partial(_column, parts)
     begun, of_row = _distinct_numbered(column("start"))
@@ -96,7 +96,7 @@ def _column(parts: Sequence[pa.Table], name: str) -> npt.NDArray[Any]:
 
 
 def _distinct_numbered(values: Int64) -> tuple[Int64, Int32]:
-    """The distinct ones, ascending, and of each value its position among them."""
+    """(the distinct values, ascending; the position of each value among them)."""
     distinct = _distinct(values)
     return distinct, _numbered(values, distinct)
 
@@ -108,7 +108,7 @@ def _distinct_rows(*columns: Int32) -> Int32:
 
 
 def _distinct(values: Int64) -> Int64:
-    """In ascending order."""
+    """The distinct values in ascending order."""
     if not len(values):
         return values
     lowest, highest = int(values.min()), int(values.max())
@@ -118,7 +118,7 @@ def _distinct(values: Int64) -> Int64:
 
 
 def _numbered(values: Int64, among: Int64) -> Int32:
-    """The position of each value among these distinct ascending ones; anything for others."""
+    """The position of each value among these distinct ascending ones; for other values any number."""
     if not len(among):
         return np.zeros(len(values), dtype=np.int32)
     lowest, highest = int(among[0]), int(among[-1])
@@ -148,7 +148,7 @@ def _looked_up(values: Int64, among: Int64, lowest: int, span: int) -> Int32:
 
 
 def _sources(read_from: Int64, begun: Int64, place: Int32) -> Int32:
-    """The writer of what each row shows, as a position in `begun`; INITIAL_VERSION and IS_WRITE stay what they are."""
+    """The writer of what each row shows, as a position in `begun`; INITIAL_VERSION and IS_WRITE stay as they are."""
     source = _numbered(read_from, begun)
     _mark_sources(source, read_from, begun, place)
     return source
@@ -165,7 +165,7 @@ def _mark_sources(source: Int32, read_from: Int64, begun: Int64, place: Int32) -
 
 @compiled
 def _one_row(of_row: Int32, transactions: int) -> Int32:
-    """A row of each transaction."""
+    """One row of each transaction."""
     result = np.empty(transactions, dtype=np.int32)
     for i in range(len(of_row)):
         result[of_row[i]] = i
@@ -174,7 +174,7 @@ def _one_row(of_row: Int32, transactions: int) -> Int32:
 
 @compiled
 def _happened(of_row: Int32, source: Int32, definite: Bool, place: Int32) -> Bool:
-    """Of each transaction: whether it completed with ok, or another one read what it wrote."""
+    """By transaction: whether it completed with ok, or another one read what it wrote."""
     happened = definite.copy()
     for i in range(len(of_row)):
         if place[i] == KNOWN:
@@ -200,7 +200,7 @@ def _laid_out(of_row: Int32, happened: Bool, transaction: Int32, place: Int32) -
             t = transaction[of_row[i]]
             row[first[t]] = i
             first[t] += 1
-    # Filling has moved each beginning to where the next one was.
+    # Filling has moved each beginning to the place of the next one.
     for t in range(count, -1, -1):
         first[t + 1] = first[t]
     first[0] = 0

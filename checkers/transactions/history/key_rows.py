@@ -1,6 +1,6 @@
-"""Rows of what transactions do to keys, in buckets of keys: what those of lists and of registers have in common.
+"""Rows of what transactions do to keys, in buckets of keys: the part that lists and registers have in common.
 
-Findings about transactions can travel along with them, so that one pass over transactions makes both.
+Findings about transactions can travel with them, so that one pass over transactions produces both.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ KEY_ROWS = pa.schema(
         pa.field("value", pa.int64()),
     ]
 )
-"""One row a micro-operation. `start`, `end`, `process` and `type` are the transaction's, `place` is that in the
-transaction; `role` is one of the workload's own, `value` what was written or appended, or read of a register."""
+"""One row for each micro-operation. `start`, `end`, `process` and `type` are the transaction's; `place` is the place in
+the transaction; `role` is one of the workload's own; `value` is what was written or appended, or read of a register."""
 
 ALONG = -1
-"""`role` of a row that holds a finding, in its `key`. Its `bucket` is 0."""
+"""The `role` of a row that holds a finding, which is in its `key`. Its `bucket` is 0."""
 
 
 def with_findings(rows: pa.Table, findings: pa.Table) -> pa.Table:

@@ -1,6 +1,6 @@
 """Transactions as values of a history, and as flat arrays.
 
-A transaction is a list of micro-operations {f, key, value, values}, as others write them `[f key value]`:
+A transaction is a list of micro-operations {f, key, value, values}, which other checkers write as `[f key value]`:
   r {key} -> {value}       a read of a register; null if it was never written
   r {key} -> {values}      a read of a list; null if nothing was ever appended
   w {key, value}           a write of a register
@@ -35,27 +35,27 @@ R, W, APPEND = range(3)
 
 @dataclass(frozen=True, kw_only=True)
 class MicroOperations:
-    """Those of some transactions, one an element, in their order."""
+    """The micro-operations of some transactions, one for each element, in their order."""
 
     transaction: Int64
-    """The row of the transaction that each is part of, ascending."""
+    """The row of each one's transaction, ascending."""
     f: Int32
-    """Position in FUNCTIONS, -1 for others."""
+    """Its position in FUNCTIONS, -1 for others."""
     key: pa.Array
-    """Strings."""
+    """Its key, as a string."""
     value: Int64
     values: pa.Array
-    """Lists, or nulls of any type."""
+    """Its list, or null; of any type if all are null."""
 
     @property
     def has_answer(self) -> Bool:
-        """Of reads: whether the answer was anything but null or an empty list."""
+        """By read: whether the answer was anything but null or an empty list."""
         lengths = integers(pc.list_value_length(self.values)) if pa.types.is_list(self.values.type) else 0
         return np.asarray((self.value != NONE) | (lengths > 0))
 
 
 def micro_operations(transactions: pa.Array | pa.ChunkedArray) -> MicroOperations:
-    """All of a column of TRANSACTION values, or of their lists."""
+    """All micro-operations of a column of TRANSACTION values, or of their lists."""
     if isinstance(transactions, pa.ChunkedArray):
         transactions = transactions.combine_chunks()
     lists = member(transactions, "txn") if pa.types.is_struct(transactions.type) else transactions

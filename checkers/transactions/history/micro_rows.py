@@ -1,8 +1,7 @@
-"""The micro-operations of all transactions as flat rows: what every other plan on transactions begins with.
+"""The micro-operations of all transactions as flat rows: every other plan for transactions begins with them.
 
-Nearly every operation ends within a few rows of its invocation. So each batch of a history pairs what it holds itself,
-and only what it cannot pair is brought together by process. To read a history again costs less than to hold all of
-these rows.
+Nearly every operation ends within a few rows of its invocation. So each batch of a history pairs the rows that it has,
+and only the rest is brought together by process. Reading a history again costs less than holding all of these rows.
 """
 
 from __future__ import annotations
@@ -49,8 +48,9 @@ KEY = pa.dictionary(pa.int32(), pa.string())
 VALUES = pa.list_(pa.int64())
 
 NOTHING, SILENT, KEYED = -2, -3, -4
-"""`f` of the row of a transaction that has no micro-operations, or of which only reads are known to have been tried; of
-an operation without a transaction; of one that has a key of its own, which transactions have not."""
+"""Values of `f` in special rows. NOTHING: a transaction without micro-operations, or of which only reads are known.
+SILENT: an operation without a transaction. KEYED: an operation with a key of its own, which transactions do not
+have."""
 
 REFUSALS = {
     SILENT: "the operation has no transaction; its value must be [[f key value] …]",
@@ -70,27 +70,27 @@ MICRO_ROWS = pa.schema(
         pa.field("values", VALUES),
     ]
 )
-"""Every transaction's rows stand together in one table, in program order, and it has at least one.
+"""Rows of transactions. Each has at least one row, and its rows are together in one table, in program order.
 
-`start` is the history index of its invocation, `end` that of its completion, NEVER if there is none; `type` is OK,
-FAIL or INFO, how it ended. `place` counts its micro-operations from 0; `f` is a position in FUNCTIONS, -1 for unknown
-ones, NOTHING, SILENT or KEYED. `value` is NONE and `values` null where there is none. Of transactions that did not end
-with ok, and of those that did without saying what they read, the writes that were tried are here, and no reads.
+`start` is the history index of the invocation, `end` that of the completion, or NEVER; `type` says how the transaction
+ended: OK, FAIL or INFO. `place` counts its micro-operations from 0; `f` is a position in FUNCTIONS, -1 for unknown
+ones, NOTHING, SILENT or KEYED. `value` is NONE, and `values` null, if there is none. A transaction that did not end
+with ok, or that did not report what it read, has rows for the writes that it tried, and none for reads.
 """
 
 _LOOSE = MICRO_ROWS.append(pa.field("bucket", pa.int32()))
-"""Rows that miss their other end: `start` or `end` is UNSEEN."""
+"""Rows whose other end is missing: `start` or `end` is UNSEEN."""
 
 UNSEEN = -1
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Rows:
-    """Rows of a history, as the transactions that begin or end there."""
+    """Rows of a history, with the transactions that begin or end there."""
 
     index: Int64
     kind: Int8
-    """Position in TYPES."""
+    """The position in TYPES."""
     process: Int32
     partner: Int64
     """The row of the other end, or NO_PARTNER."""
@@ -98,11 +98,11 @@ class _Rows:
     """Micro-operations of row i are first[i]:first[i + 1] of `parts`."""
     parts: pa.Array
     f: Int8
-    """Of each of them its position in FUNCTIONS."""
+    """By micro-operation: its position in FUNCTIONS."""
     without: Int8
-    """`f` of a row without any micro-operation."""
+    """By row: its `f` if it has no micro-operation."""
     answers: Bool
-    """Whether it says what was read."""
+    """By row: whether it says what was read."""
 
     @classmethod
     def of(cls, batch: pa.Table) -> _Rows:
@@ -129,7 +129,7 @@ class _Rows:
 def micro_rows(
     request: CheckRequest, engine: Engine, columns: tuple[str, ...] = COLUMNS
 ) -> AbstractContextManager[Dataset]:
-    """All transactions of clients as MICRO_ROWS; of ENDS alone each has one row, without any micro-operation."""
+    """All transactions of clients as MICRO_ROWS. With ENDS alone each has one row, without a micro-operation."""
     history, buckets = engine.history(request.history, columns), bucket_count(history_rows(request.history))
     split = partial(split_rows, buckets=buckets)
     matching = Matching(split=split, schema=MICRO_ROWS, open_schema=_LOOSE, keys=("bucket",), kernel=matched_rows)
@@ -151,13 +151,13 @@ class _Standing(NamedTuple):
     start: Int64
     end: Int64
     type: Int8
-    """Of each transaction, as in MICRO_ROWS."""
+    """The type of each transaction, as in MICRO_ROWS."""
 
 
 @compiled
 def _standing(index: Int64, process: Int32, kind: Int8, partner: Int64, answers: Bool, loose: bool) -> _Standing:
-    """Of transactions that have both ends here or, `loose`, have not. Of an invocation whose completion shows
-    everything nothing is kept, nor of a completion that shows nothing."""
+    """The rows that stand for transactions with both ends here or, if `loose`, with one. An invocation is not kept if
+    its completion shows everything, nor is a completion that shows nothing."""
     row, ended = np.empty(len(kind), dtype=np.int64), np.empty(len(kind), dtype=np.int8)
     start, end = np.empty(len(kind), dtype=np.int64), np.empty(len(kind), dtype=np.int64)
     count = 0
@@ -178,8 +178,8 @@ def _standing(index: Int64, process: Int32, kind: Int8, partner: Int64, answers:
 
 @compiled
 def _kept(rows: Int64, first: Int64, f: Int8, without: Int8, answers: Bool) -> tuple[Int64, Int64, Int32, Int64]:
-    """(micro-operation, position in `rows`, place in its transaction) of what is known of these rows, and positions of
-    those of which nothing is."""
+    """(micro-operations, their positions in `rows`, their places in their transactions; positions of rows without
+    any)."""
     most = 0
     for row in rows:
         most += first[row + 1] - first[row]
@@ -207,7 +207,7 @@ def _lists(batch: pa.Table) -> pa.Array:
 
 
 def _flat(rows: _Rows, loose: bool) -> pa.Table:
-    """MICRO_ROWS of the transactions that have both ends here, or of those that have one."""
+    """MICRO_ROWS of the transactions that have both ends here, or, if `loose`, of those that have one."""
     standing = _standing(rows.index, rows.process, rows.kind, rows.partner, rows.answers, loose)
     part, of, place, empty = _kept(standing.row, rows.first, rows.f, rows.without, rows.answers)
     key = member(rows.parts, "key")
@@ -231,14 +231,14 @@ def _padded(array: pa.Array, nulls: int) -> pa.Array:
 
 
 def refused(findings: Findings, rows: pa.Table) -> None:
-    """Adds those MICRO_ROWS that are no transactions."""
+    """Adds a finding for each of the MICRO_ROWS that is not a transaction's."""
     f, start = rows["f"].to_numpy(), rows["start"].to_numpy()
     for code, reason in REFUSALS.items():
         findings.refuse((int(index), reason) for index in np.sort(start[f == code])[:1])
 
 
 def matched_rows(rows: pa.Table) -> pa.Table:
-    """Kernel over the loose rows of a bucket of processes: the transactions that they are."""
+    """Kernel over the loose rows of a bucket of processes: the transactions that they make up."""
     start, end, kind = (rows[name].to_numpy() for name in ("start", "end", "type"))
     # One row an operation of the history, to pair them.
     of = np.where(start == UNSEEN, end, start)

@@ -15,10 +15,10 @@ The sources, by the names that models cite:
 - Kingsbury, Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations" (VLDB 2020)
 - Terry et al., "Session Guarantees for Weakly Consistent Replicated Data" (PDIS 1994)
 
-Transactions here name single items, never predicates. So repeatable read (PL-2.99) demands of them what
-serializability does, and G2-item is all there is of G2; the lattice keeps them apart, for a system's promise of the one
-is not one of the other. Plain models know no sessions: an order may put a session's later transaction first. Those
-called strong-session keep each session's order, those called strong or strict keep the order of realtime.
+Transactions here name single items, never predicates. So repeatable read (PL-2.99) demands of them the same as
+serializability, and G2-item is the only G2. The lattice still keeps the two apart, because a system that promises one
+does not promise the other. Plain models ignore sessions: an order may put a session's later transaction first. Models
+called strong-session keep each session's order; those called strong or strict keep realtime order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from functools import cache
 
 
 class ConsistencyModel(Enum):
-    """By the name that a user gives."""
+    """The models, with the names that users give them."""
 
     READ_UNCOMMITTED = "read-uncommitted"
     PL_2 = "PL-2"
@@ -70,7 +70,7 @@ ALIASES: Mapping[str, ConsistencyModel] = {
     "monotonic-atomic-view": ConsistencyModel.READ_COMMITTED,
     "strong-serializable": ConsistencyModel.STRICT_SERIALIZABLE,
 }
-"""Other names of the same."""
+"""Other names of the same models."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +78,9 @@ class Promise:
     """What a model adds to the weaker ones that it implies."""
 
     weaker: tuple[ConsistencyModel, ...] = ()
-    """Those right below."""
+    """The models right below."""
     forbids: tuple[str, ...] = ()
-    """Anomalies that none of the weaker ones forbids."""
+    """The anomalies that it forbids and none of the weaker models does."""
     about: str
     source: str
 
@@ -230,7 +230,8 @@ PROMISES: Mapping[ConsistencyModel, Promise] = {
 
 
 def model_named(name: str) -> ConsistencyModel:
-    """However it is spelt: `serializable`, `:serializable`, `Snapshot_Isolation`, `pl-3`. Raises ValueError."""
+    """The model of a name, in any spelling: `serializable`, `:serializable`, `Snapshot_Isolation`, `pl-3`. Raises
+    ValueError."""
     names = {_spelt(known): known for known in (*(model.value for model in ConsistencyModel), *ALIASES)}
     known = names.get(_spelt(name))
     if known is not None:
@@ -255,7 +256,8 @@ def forbidden(model: ConsistencyModel) -> frozenset[str]:
 
 
 def stronger_too(models: Iterable[ConsistencyModel]) -> tuple[ConsistencyModel, ...]:
-    """These and all that imply one of them: what is ruled out where these are. In the order of `ConsistencyModel`."""
+    """These models and all that imply one of them, in the order of `ConsistencyModel`: they are ruled out if these
+    are."""
     broken = set(models)
     return tuple(model for model in ConsistencyModel if not broken.isdisjoint(_BELOW[model]))
 
@@ -267,7 +269,7 @@ def ruled_out(anomalies: Iterable[str]) -> tuple[ConsistencyModel, ...]:
 
 
 def strongest(models: Iterable[ConsistencyModel]) -> tuple[ConsistencyModel, ...]:
-    """Those that no other of them implies, in the order of `ConsistencyModel`."""
+    """The models that none of the others implies, in the order of `ConsistencyModel`."""
     return _strongest(frozenset(models))
 
 
@@ -279,7 +281,7 @@ def _strongest(models: frozenset[ConsistencyModel]) -> tuple[ConsistencyModel, .
 
 
 def weakest(models: Iterable[ConsistencyModel]) -> tuple[ConsistencyModel, ...]:
-    """Those that imply no other of them, in the order of `ConsistencyModel`."""
+    """The models that imply none of the others, in the order of `ConsistencyModel`."""
     left = set(models)
     return tuple(model for model in ConsistencyModel if model in left and _BELOW[model] & left == {model})
 

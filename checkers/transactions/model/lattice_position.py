@@ -12,25 +12,25 @@ from checkers.transactions.model.lattice import ConsistencyModel, implied, ruled
 
 @dataclass(frozen=True, kw_only=True)
 class LatticePosition:
-    """What is known so far; models outside both sets are undecided."""
+    """What is known so far. Models outside both sets are undecided."""
 
     broken: frozenset[ConsistencyModel] = frozenset()
-    """Ruled out, with every one that implies one of them."""
+    """The models that are ruled out, with every model that implies one of them."""
     kept: frozenset[ConsistencyModel] = frozenset()
-    """Proved, with every one that they imply."""
+    """The models that are proved, with every model that they imply."""
 
     def breaking(self, models: Iterable[ConsistencyModel]) -> LatticePosition:
         return replace(self, broken=self.broken.union(stronger_too(models)))
 
     def showing(self, anomalies: Iterable[str]) -> LatticePosition:
-        """With these anomalies found."""
+        """The position after these anomalies were found."""
         return replace(self, broken=self.broken.union(ruled_out(anomalies)))
 
     def keeping(self, *models: ConsistencyModel) -> LatticePosition:
         return replace(self, kept=self.kept.union(*map(implied, models)))
 
     def deciding(self, model: ConsistencyModel, verdict: Verdict) -> LatticePosition:
-        """With a decider's answer; UNKNOWN changes nothing."""
+        """The position after a decider's answer. UNKNOWN changes nothing."""
         if verdict is Verdict.UNKNOWN:
             return self
         return self.keeping(model) if verdict is Verdict.VALID else self.breaking([model])
@@ -42,14 +42,14 @@ class LatticePosition:
         return Verdict.VALID if demanded in self.kept else Verdict.UNKNOWN
 
     def undecided(self, demanded: ConsistencyModel) -> tuple[ConsistencyModel, ...]:
-        """Of the demanded one and those it implies, in the order of `ConsistencyModel`."""
+        """The undecided models among the demanded one and those that it implies, in the order of `ConsistencyModel`."""
         return tuple(model for model in implied(demanded) if model not in self.broken and model not in self.kept)
 
     def strongest(self, demanded: ConsistencyModel) -> tuple[ConsistencyModel, ...]:
-        """Of the demanded one and those it implies, the strongest that are not ruled out. What is stronger than the
-        demand is not looked into, so nothing is claimed of it."""
+        """Among the demanded model and those that it implies, the strongest that are not ruled out. Models stronger
+        than the demanded one are not examined, so nothing is claimed of them."""
         return strongest(set(implied(demanded)) - self.broken)
 
     def in_order(self) -> tuple[ConsistencyModel, ...]:
-        """What is ruled out."""
+        """The models that are ruled out, in the order of `ConsistencyModel`."""
         return tuple(model for model in ConsistencyModel if model in self.broken)

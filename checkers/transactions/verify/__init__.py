@@ -1,22 +1,22 @@
-"""Verifies a certificate against a history: a second program, so dumb that it can be believed.
+"""Verifies a certificate against a history: a second program, so simple that it can be believed.
 
     python -m checkers.transactions.verify CERTIFICATE HISTORY.parquet
 
 It shares no code with the checker: it reads the Parquet file itself, pairs invocations with completions itself, and
 takes nothing from the certificate but what it can find in the history. An order is replayed, transaction by
 transaction, with plain registers and lists; a proof is followed step by step; an anomaly that a few reads show is
-looked up in them; a cycle that rests on assumptions names them, and each of its steps is judged by itself.
-`checkers/transactions/evidence/certificate.py` says what certificates look like, docs/transactions.md what each model
-demands.
+looked up in them; a cycle that rests on assumptions names them, and each of its steps is judged by itself. The format
+of certificates is described in `checkers/transactions/evidence/certificate.py`, what each model demands in
+docs/transactions.md.
 
-Of an order it establishes that every transaction that completed with ok is in it once, that none that failed is, and
-that it explains every read as the model demands. Of a proof, that each step follows by its rule, and that it ends in
-contradictions only. Of a cycle, that the history and what the certificate names as assumed show each of its steps, and
-that the model forbids it.
+For an order it establishes that every transaction that completed with ok is in it once, that no failed one is, and that
+it explains every read as the model demands. For a proof, that each step follows by its rule, and that it ends in
+contradictions only. For a cycle, that the history and the named assumptions show each of its steps, and that the model
+forbids it.
 
-Values written to a key must be unique, or it is refuted where that matters. Cost: near-linear. Of commit orders in
-which readers skip versions (causal and parallel snapshot isolation) transactions times chains of them, sessions for
-example, and of writes followed by reads the product of what is read and was read before.
+Values written to a key must be unique; otherwise the certificate is refuted if that matters. Cost: near-linear. Commit
+orders in which readers skip versions (causal and parallel snapshot isolation) cost transactions times chains of them,
+such as sessions; writes follow reads costs the product of what is read and what was read before.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ WORKLOADS = {"list-append": True, "rw-register": False}
 
 
 def verified(certificate: Any, history: Path) -> None:
-    """Raises Refuted unless what the certificate (plain data, as of JSON) says of this history holds.
+    """Raises Refuted unless the certificate (plain data, as of JSON) holds for this history.
 
-    Raises OSError and ValueError where the history cannot be read.
+    Raises OSError and ValueError if the history cannot be read.
     """
     workload = certificate.get("workload") if isinstance(certificate, dict) else None
     if not isinstance(workload, str) or workload not in WORKLOADS:
@@ -71,7 +71,8 @@ def verified_against(certificate: Mapping[str, Any], history: TransactionHistory
 
 
 def _require_asked(asked: Any, rested_on: Any) -> None:
-    """Raises Refuted unless what the cycle rests on was among what the check was asked to assume."""
+    """Raises Refuted unless the assumptions that the cycle rests on were among those that the check was asked to
+    make."""
     if not asked or not are_assumptions(asked):
         raise Refuted(f"{asked!r} are no assumptions")
     if are_assumptions(rested_on) and not set(rested_on) <= set(asked):

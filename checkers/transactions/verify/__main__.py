@@ -1,5 +1,5 @@
-"""The command: 0 if the certificate holds, 3 if it is refuted, with the reason; 254 wrong usage, or a file that is none
-of what is needed; 255 if this program failed."""
+"""The command. Exit codes: 0 if the certificate holds, 3 if it is refuted, with the reason, 254 for wrong usage or a
+file of another kind, 255 if this program failed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from harness.printable import printable
 
 HOLDS, REFUTED, WRONG_USAGE, FAILED = 0, 3, 254, 255
 LARGEST_BYTES = 1 << 30
-"""Of a certificate: it is read as a whole."""
+"""The largest certificate, which is read as a whole."""
 
 
 class _Unreadable(Exception):
-    """A file is not what this program needs, and why."""
+    """A file cannot be used, and why."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -66,7 +66,7 @@ def _history(path: Path, workload: str) -> TransactionHistory:
 
 
 def verify(arguments: Sequence[str]) -> tuple[str, str | None]:
-    """What holds, and what refutes it, if anything does. Raises _Unreadable."""
+    """(what was verified, what refutes it or None). Raises _Unreadable."""
     parser = _Parser(
         prog="python -m checkers.transactions.verify",
         description="Verify a certificate of transactions against a history.",

@@ -1,16 +1,16 @@
-"""Which version of a register precedes which, by what a certificate says was assumed.
+"""The order of a register's versions by the assumptions that a certificate names.
 
-A transaction touches of a key the version that it read first, before it wrote the key itself, and the one that it left
-there. A version is what a transaction that did not fail wrote last, or None, the initial one. What shows that a
-precedes b:
+A transaction touches two versions of a key: the one that it read first, before it wrote the key itself, and the one
+that it left there. A version is what a transaction that did not fail wrote last, or None, the initial one. These show
+that a precedes b:
 
     initial            a is the initial version
     wfr-keys           one transaction read a and left b
     sequential-keys    of two transactions of a session the earlier one touches a, the later one b
-    linearizable-keys  of two transactions, one of which ended before the other began, the first touches a, that one b
+    linearizable-keys  one transaction ended before another one began, the first touches a, the second touches b
 
-Nothing here depends on a model. Where two assumptions contradict each other, or the history, no order of versions is
-left, and whatever follows from them is as good as what was assumed.
+Nothing here depends on a model. If assumptions contradict each other, or the history, versions have no order, and the
+conclusions are worth no more than the assumptions.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Assumptions:
         return before in chain(*first) and after in chain(*second)
 
     def _touched(self, transaction: int, key: int) -> tuple[list[Version], list[Version]]:
-        """(what it read first that is a version, what it left), each at most one."""
+        """(the version that it read first, the version that it left), each at most one."""
         shown = [
             value
             for of, value in self.observations.reads(transaction)
@@ -91,7 +91,7 @@ class Assumptions:
         return value is None or self._writer(key, value) not in (None, reader)
 
     def _writer(self, key: int, value: int) -> int | None:
-        """Who left this version."""
+        """The transaction that left this version."""
         if key not in self._writers:
             history = self.history
             writes = np.flatnonzero(history.is_write & (history.key == key) & ~history.failed[history.transaction])

@@ -1,4 +1,4 @@
-"""Commit orders of the weaker models: they keep what was read, what lists show, and what readers had seen."""
+"""Commit orders of the weaker models, which respect reads, the order that lists show, and what readers had seen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from checkers.transactions.verify.history import INITIAL, Refuted, TransactionHi
 from checkers.transactions.verify.ordered_reads import Read, Versions, ordered_transactions
 
 CELLS = 100_000_000
-"""Of clocks (transactions times sessions) that are held at a time."""
+"""The most entries of clocks (transactions times sessions) that are held at a time."""
 
 Positions = npt.NDArray[np.int64]
 Clocks = npt.NDArray[np.int32]
@@ -44,11 +44,11 @@ def require_commit_order(history: TransactionHistory, demand: Demand, numbers: S
 
 
 class _Highest:
-    """The highest number that had come by some moment; moments must ascend."""
+    """The highest number that was noted up to some moment. Moments must ascend."""
 
     def __init__(self) -> None:
         self.of: dict[int, set[int]] = defaultdict(set)
-        """First members of the names -> second members."""
+        """The first members of names -> the second members."""
         self._steps: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
 
     def add(self, name: tuple[int, int], moment: int, number: int) -> None:
@@ -67,7 +67,7 @@ class _Highest:
 
 @dataclass(frozen=True, kw_only=True)
 class _Order:
-    """Transactions are their positions in the order."""
+    """A commit order, in which transactions are named by their positions."""
 
     history: TransactionHistory
     keeps: ExternalOrder
@@ -77,7 +77,7 @@ class _Order:
     versions: dict[int, Versions]
 
     def require(self, reader: int, key: int, writer: int, seen: int) -> None:
-        """That the order does not put `seen`, which wrote this key, behind the writer whose value was read."""
+        """Raises Refuted if the order puts `seen`, which wrote this key, behind the writer whose value was read."""
         if seen > writer:
             names = [
                 self.history.name(self.numbers[at]) if at != INITIAL else "nobody" for at in (reader, writer, seen)
@@ -135,7 +135,8 @@ class _Order:
                     self.require(reader, key, writer, max(latest))
 
     def _has_later_writer(self, reader: int, key: int, writer: int) -> bool:
-        """Whether there is one that can have been seen; where the order keeps sessions, it is before the reader."""
+        """Whether there is a later writer that can have been seen. If the order keeps sessions, it is before the
+        reader."""
         writers = self.versions[key].writers if key in self.versions else []
         at = bisect_right(writers, writer)
         return at < len(writers) and (self.keeps is ExternalOrder.NOTHING or writers[at] < reader)
@@ -160,8 +161,8 @@ class _Order:
         return wrote, saw, heard
 
     def require_clocks(self, seen: Seen) -> None:
-        """Only where the order has writers of a key between the one that was read from and the reader is there a
-        question: whether the reader had seen one of them."""
+        """Raises Refuted if a reader had seen a writer of a key that the order puts between the one that was read from
+        and the reader."""
         questions = list(self._questions(seen))
         if not questions:
             return
@@ -191,7 +192,7 @@ class _Order:
                     yield reader, key, writer, between
 
     def _behind(self, seen: Seen) -> list[list[int]]:
-        """Of each transaction those that it has seen by one step; of its session first."""
+        """By transaction: those that it has seen by one step, those of its session first."""
         found = []
         last_ok: dict[int, int] = {}
         last_writer: dict[int, int] = {}
@@ -216,7 +217,8 @@ def _raise(highest: dict[int, int], writes: Sequence[Sequence[int]], transaction
 
 
 def _chains(behind: Sequence[Sequence[int]]) -> tuple[Positions, Positions]:
-    """Of each transaction a chain, and its place there from 1: everyone in a chain has seen those before."""
+    """(the chain of each transaction, its place there, from 1). Each transaction on a chain has seen those before
+    it."""
     chain, place = np.zeros(len(behind), dtype=np.int64), np.ones(len(behind), dtype=np.int64)
     last: list[int] = []
     of: list[int] = []
@@ -233,7 +235,7 @@ def _chains(behind: Sequence[Sequence[int]]) -> tuple[Positions, Positions]:
 
 
 def _clocks(behind: Sequence[Sequence[int]], chain: Positions, place: Positions, chains: range) -> Clocks:
-    """Of each transaction how far it has seen each of these chains, without itself."""
+    """How far each transaction has seen each of these chains, not counting itself."""
     clocks = np.zeros((len(behind), len(chains)), dtype=np.int32)
     of, at_place = chain.tolist(), place.tolist()
     for clock, seen in zip(clocks, behind, strict=True):

@@ -1,8 +1,7 @@
-"""Cycles of dependencies between transactions on registers, and of versions: what contradicts a model, if what was
-assumed holds.
+"""Cycles of dependencies between transactions on registers, and cycles of versions, which contradict a model if the
+assumptions hold.
 
-Of the steps each is shown by the history, by itself. `ww` and `rw` rest on an order of two versions, which
-`assumptions.py` judges:
+The history shows each step by itself. `ww` and `rw` rest on an order of two versions, which `assumptions.py` judges:
 
     ww        source left the first version of the key, target the second one
     wr        target read what source left
@@ -10,7 +9,7 @@ Of the steps each is shown by the history, by itself. `ww` and `rw` rest on an o
     process   source ended before target, of the same process, began
     realtime  source ended before target began
 
-In an order that explains the history as a model demands, all steps that the model forbids in a cycle lead forwards.
+In an order that explains the history as a model demands, all steps lead forwards that the model forbids in a cycle.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ WW, WR, RW, PROCESS, REALTIME = "ww", "wr", "rw", "process", "realtime"
 
 
 def are_assumptions(named: Any) -> bool:
-    """Whether it is a list of assumptions, empty perhaps."""
+    """Whether it is a list of assumptions, which may be empty."""
     return isinstance(named, list) and all(isinstance(one, str) and one in ASSUMPTIONS for one in named)
 
 
@@ -62,7 +61,7 @@ def require_cycle(history: TransactionHistory, demand: Demand, assumed: Any, nam
 
 
 def name_of(kinds: Sequence[str]) -> str:
-    """Of a cycle with such steps, after Adya and Elle."""
+    """The name of a cycle with such steps, after Adya and Elle."""
     family = "G1c" if WR in kinds else "G0"
     if RW in kinds:
         family = "G2-item" if _has_adjacent(kinds) else "G-nonadjacent-item" if kinds.count(RW) > 1 else "G-single-item"
@@ -70,17 +69,18 @@ def name_of(kinds: Sequence[str]) -> str:
 
 
 def _has_adjacent(kinds: Sequence[str]) -> bool:
-    """The last is followed by the first."""
+    """Whether two rw follow each other; the last step is followed by the first."""
     return len(kinds) > 1 and (RW, RW) in pairwise([*kinds, kinds[0]])
 
 
 def forbids(demand: Demand, kinds: Sequence[str]) -> bool:
     """Whether no order that explains a history as the model demands has a cycle with such steps.
 
-    Serial: each of them leads to what is later. Snapshots: the source commits before the target begins, but of rw it
-    begins before that commits; so only where two rw follow each other they may lead back. Where each may see an order
-    of its own, what leads to a reader without rw has been seen by it, and has written nothing behind what it read.
-    Weaker models order what was written and read, and do not say what must have been seen, or say it of less.
+    In a serial order each step leads to a later transaction. With snapshots the source commits before the target
+    begins, except that for rw it only begins before the target commits; so only two rw in a row can lead back. If each
+    transaction may see another order, a transaction that leads to a reader without rw has been seen by it, and so wrote
+    no version behind the one that it read. Weaker models order what was written and read, and say of less or of nothing
+    that it must have been seen.
     """
     if REALTIME in kinds and demand.keeps is not ExternalOrder.REALTIME:
         return False

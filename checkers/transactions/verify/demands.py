@@ -1,10 +1,10 @@
-"""What each model demands, as the verification reads it.
+"""The demands of each model, as the verification reads them.
 
-A serial order explains every read by the last write before; a snapshot order does so for begins and commits; a commit
-order keeps what was read, what lists show (and sessions), and puts u before w wherever r, who reads a key from w, has
-seen u, and u wrote that key too. The models with commit orders differ in what has been seen, which is a path of steps.
-An order of writes keeps what lists show (and sessions). What a transaction reads of a key behind its own write is
-judged by the models that are atomic alone; of lists it shows the order of versions at all of them.
+A serial order explains every read by the last write before it; a snapshot order does so for begins and commits. A
+commit order keeps reads, the order that lists show (and sessions), and puts u before w if r, which reads a key from w,
+has seen u, and u wrote that key, too. The models with commit orders differ in what has been seen, which is a path of
+steps. An order of writes keeps the order that lists show (and sessions). What a transaction reads of a key after its
+own write is only judged by the models that are atomic; a list read so shows the order of versions at all models.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from enum import Enum
 
 class Family(Enum):
     WRITES = "writes"
-    """Nothing but versions has an order."""
+    """Only versions have an order."""
     SERIAL = "serial"
     SNAPSHOT = "snapshot"
     COMMITS = "commits"
 
 
 class ExternalOrder(Enum):
-    """Which order of the outer world the model's order keeps."""
+    """The order known from elsewhere than reads and writes that the model's order keeps."""
 
     NOTHING = "nothing"
     SESSIONS = "sessions"
@@ -35,15 +35,15 @@ class Seen(Enum):
 
     NOTHING = "nothing"
     EARLIER_READS = "earlier reads"
-    """Of u, which wrote another key, earlier in the same transaction."""
+    """A read of another key from u earlier in the same transaction."""
     UPDATES = "updates"
-    """Of a key that the reader writes: all that is before the reader."""
+    """All versions before the reader of a key that it writes."""
     PATHS = "paths"
-    """A path of certain steps, in `Model.paths`."""
+    """A path of the steps in `Demand.paths`."""
     CAUSES = "causes"
     """Any path of reads and sessions."""
     VERSIONS = "versions"
-    """Any path of reads, sessions and of versions that replaced others."""
+    """Any path of reads, sessions and versions that replaced others."""
 
 
 READ, SESSION = "read", "session"
@@ -55,9 +55,9 @@ class Demand:
     keeps: ExternalOrder = ExternalOrder.NOTHING
     seen: Seen = Seen.NOTHING
     paths: tuple[tuple[str, ...], ...] = ()
-    """Sessions are transitive: a step of a session stands for any number of them."""
+    """The paths by which a reader has seen a writer. A step of a session stands for any number of them."""
     forgets_own_writes: bool = False
-    """Whether nothing is demanded of what a transaction reads of a key that it has written, whatever else it sees."""
+    """Whether nothing is demanded of what a transaction reads of a key that it has written."""
 
     @property
     def sees_sessions(self) -> bool:
@@ -77,7 +77,7 @@ class Demand:
 
     @property
     def _has_states(self) -> bool:
-        """Whether what a transaction reads is how things were at some moment."""
+        """Whether what a transaction reads is the state at some moment."""
         return self.family in (Family.SERIAL, Family.SNAPSHOT)
 
 

@@ -17,19 +17,19 @@ import pyarrow.parquet as pq
 Integers = npt.NDArray[np.int64]
 
 INITIAL = -1
-"""The transaction, and what stands for its history index, that wrote nothing and comes first."""
+"""The initial transaction, which comes first; also its history index."""
 
 WORD = 8
-"""Bytes of an element. Lists are their elements in bytes, which compare fast."""
+"""How many bytes an element has. A list is held as the bytes of its elements, which compare fast."""
 
 AT_ONCE = 50_000
 
 DIGITS = 20
-"""More than any index has."""
+"""More digits than any index has."""
 
 Value = int | bytes | None
 Operation = tuple[bool, int, Value]
-"""(whether it is a write, the number of its key, the value or the bytes of the list; of a read's answer alone)."""
+"""(whether it is a write, the number of its key, the value or the bytes of the list)."""
 
 
 class Refuted(Exception):
@@ -38,14 +38,14 @@ class Refuted(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionHistory:
-    """Transactions of clients, numbered in the order of their invocations; their operations one behind the other. Reads
-    of one that did not complete with ok, or that completed without an answer, show nothing, and are left out."""
+    """Transactions of clients, numbered in the order of their invocations, and all their operations, one transaction
+    after the other. Reads of a transaction that did not complete with ok, or without an answer, are left out."""
 
     lists: bool
-    """Whether these are lists, else registers."""
+    """Whether the keys hold lists; if not, they are registers."""
     start: Integers
     end: Integers
-    """History index of the completion; of those that nobody saw complete, beyond all indices."""
+    """The history index of the completion; a number beyond all indices if there is none."""
     process: Integers
     ok: npt.NDArray[np.bool_]
     failed: npt.NDArray[np.bool_]
@@ -64,7 +64,7 @@ class TransactionHistory:
 
     @cached_property
     def number(self) -> dict[int, int]:
-        """Of a transaction, by the history index of its invocation."""
+        """The number of each transaction, by the history index of its invocation."""
         return {start: number for number, start in enumerate(self.start.tolist())}
 
     @cached_property
@@ -73,7 +73,7 @@ class TransactionHistory:
 
     @cached_property
     def transaction(self) -> Integers:
-        """Of each operation."""
+        """The transaction of each operation."""
         return np.repeat(np.arange(len(self)), np.diff(self.first))
 
     def named(self, name: Any) -> int:
@@ -83,7 +83,7 @@ class TransactionHistory:
         return self.number[name]
 
     def named_in(self, text: str) -> int:
-        """The same of a name in digits."""
+        """The number of the transaction with this name in digits. Raises Refuted."""
         if not text.isdecimal() or len(text) > DIGITS:
             raise Refuted(f"{text!r} is not the history index of an invocation")
         return self.named(int(text))
@@ -126,7 +126,7 @@ class TransactionHistory:
 
     @cached_property
     def longest(self) -> dict[int, list[int]]:
-        """key -> a list that was read of it, and none longer."""
+        """key -> a longest list that was read of it."""
         reads = np.flatnonzero(~self.is_write)
         size = np.diff(self.list_first)[reads]
         order = np.lexsort((-reads, size, self.key[reads]))
@@ -150,7 +150,8 @@ class TransactionHistory:
 
 
 def read_history(path: Path, *, lists: bool) -> TransactionHistory:
-    """Raises OSError, and ValueError (of Arrow) for a file that is no Parquet; Refuted for one of something else."""
+    """The transactions in a file. Raises OSError, ValueError (of Arrow) for a file that is not Parquet, and Refuted for
+    a history of something else."""
     rows = pq.read_table(path, columns=["index", "process", "type", "key", "value"])
     index, process = _integers(rows["index"]), _integers(rows["process"])
     kind = np.array(_plain(rows["type"]).to_pylist(), dtype=object)
@@ -204,7 +205,8 @@ def read_history(path: Path, *, lists: bool) -> TransactionHistory:
 
 
 def _keys(names: pa.Array, of_operations: pa.Array) -> tuple[Integers, list[str]]:
-    """Where an operation has a key, that of its micro-operation comes behind it."""
+    """(the key of each micro-operation, names): if an operation has a key, its micro-operations' keys come behind
+    it."""
     if of_operations.null_count < len(of_operations):
         joined = pc.binary_join_element_wise(of_operations.cast(pa.string()), names, "/")
         names = pc.coalesce(joined, names)

@@ -1,4 +1,4 @@
-"""What a history shows of its transactions, whatever the model: what they read, wrote, and whether they happened."""
+"""What a history shows of its transactions at any model: what they read and wrote, and whether they happened."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Observations:
         return (key, value) in self.reads(reader)
 
     def is_of(self, writer: int, key: int, value: int | None) -> bool:
-        """Whether what was read (of a list its last element) is what the writer left there."""
+        """Whether the value read, for a list its last element, is what the writer left there."""
         return value is None if writer == INITIAL else value is not None and self.written(writer, key) == value
 
     def written(self, transaction: int, key: int) -> int | None:
@@ -54,7 +54,7 @@ class Observations:
         return next(reversed(self.all_written(transaction, key)), None)
 
     def all_written(self, transaction: int, key: int) -> list[int]:
-        """In program order; the initial transaction wrote nothing that has a value."""
+        """All values that it wrote to the key, in program order. The initial transaction wrote none."""
         if transaction == INITIAL:
             return []
         operations = self.operations(transaction)
@@ -80,14 +80,14 @@ class Observations:
 
     @cached_property
     def place(self) -> dict[int, dict[int, int]]:
-        """key -> element -> where it is in the longest list that was read."""
+        """key -> element -> its place in the longest list that was read."""
         return {
             key: {element: at for at, element in enumerate(elements)} for key, elements in self.history.longest.items()
         }
 
     @cached_property
     def _read_of_indefinite(self) -> set[tuple[int, Any]]:
-        """(key, what somebody else read of it) among all that is from indefinite transactions."""
+        """(key, value) of all that indefinite transactions wrote and others read."""
         history = self.history
         if history.lists:
             return {(key, element) for key, elements in self.place.items() for element in elements}

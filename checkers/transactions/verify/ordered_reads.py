@@ -1,4 +1,5 @@
-"""What an order of transactions leaves of each key, and whose writes its reads show, as commit orders need it."""
+"""The versions of each key in an order of transactions, and the writers that its reads show, as commit orders need
+them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from checkers.transactions.verify.history import INITIAL, WORD, Operation, Refuted, TransactionHistory
 
 Read = tuple[int, int]
-"""(key, position in the order of the transaction whose write it shows; INITIAL)."""
+"""(key, the position in the order of the transaction whose write the read shows, or INITIAL)."""
 
 
 @dataclass(kw_only=True)
@@ -18,16 +19,16 @@ class Versions:
 
     writers: list[int] = field(default_factory=list)
     of_value: dict[int, int] = field(default_factory=dict)
-    """Of a register: value -> writer, of last writes."""
+    """For a register: value -> its writer, for last writes."""
     elements: bytearray = field(default_factory=bytearray)
-    """Of a list: as it is at the end."""
+    """For a list: its elements at the end."""
     appended_by: list[int] = field(default_factory=list)
-    """Of each element of it."""
+    """For a list: the writer of each element."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrderedTransactions:
-    """Transactions by their positions in an order: what each read of others, and which keys it wrote."""
+    """Transactions by their positions in an order: what each read from others, and which keys it wrote."""
 
     reads: Sequence[Sequence[Read]]
     writes: Sequence[Sequence[int]]
@@ -35,7 +36,8 @@ class OrderedTransactions:
 
 
 def ordered_transactions(history: TransactionHistory, numbers: Sequence[int], *, atomic: bool) -> OrderedTransactions:
-    """Raises Refuted where a read shows what is not in the order, or only behind the reader."""
+    """The transactions in this order. Raises Refuted if a read shows a write that is not in the order, or only behind
+    the reader."""
     versions: dict[int, Versions] = defaultdict(Versions)
     writes: list[tuple[int, ...]] = []
     for position, (_, operations) in enumerate(history.walk(numbers)):

@@ -11,7 +11,7 @@ from checkers.transactions.verify.history import WORD, Operation, Refuted, Trans
 from checkers.transactions.verify.writes import require_order_of_writes
 
 State = dict[int, Any]
-"""key -> what it holds: a number, or the bytes of a list. Keys that nobody wrote are not in it."""
+"""key -> what it holds: a number, or the bytes of a list. Keys that were never written are not in it."""
 
 Event = tuple[int, int]
 """A transaction, and 0 where it begins, 1 where it commits."""
@@ -39,7 +39,7 @@ def require_order(history: TransactionHistory, demand: Demand, order: Any) -> No
 def _writes_of_explained(
     history: TransactionHistory, demand: Demand, state: State, number: int, operations: Sequence[Operation]
 ) -> State:
-    """What the transaction leaves behind. Raises Refuted if it cannot have read what it read, if that is the state."""
+    """The state after the transaction. Raises Refuted if it cannot have read what it read in this state."""
     own: State = {}
     for is_write, key, value in operations:
         if is_write and isinstance(value, int):
@@ -95,7 +95,8 @@ def _events(history: TransactionHistory, order: list[Any]) -> list[Event]:
 
 
 def _require_outer_order(history: TransactionHistory, keeps: ExternalOrder, events: Sequence[Event]) -> None:
-    """What ended before another one began, in its session or anywhere, has committed when that begins."""
+    """Raises Refuted unless a transaction that ended before another one began, in its session or anywhere, has
+    committed when that one begins."""
     if keeps is ExternalOrder.NOTHING:
         return
     start, end, process = history.start.tolist(), history.end.tolist(), history.process.tolist()
@@ -112,10 +113,10 @@ def _require_outer_order(history: TransactionHistory, keeps: ExternalOrder, even
 
 
 def _require_explained(history: TransactionHistory, demand: Demand, events: Sequence[Event]) -> None:
-    """Each reads what had been committed when it began, and writers of one key do not overlap."""
+    """Raises Refuted unless each reads what had been committed when it began, and writers of one key do not overlap."""
     state: State = {}
     writing: dict[int, int] = {}
-    """key -> the transaction that has begun, will write it and has not committed."""
+    """key -> the transaction that will write it, and has begun but not committed."""
     written: dict[int, State] = {}
     beginners = history.walk(number for number, commits in events if not commits)
     for number, commits in events:
@@ -141,7 +142,7 @@ def _require_explained(history: TransactionHistory, demand: Demand, events: Sequ
 
 
 def _require_beginnings(history: TransactionHistory, state: State, numbers: Sequence[int]) -> None:
-    """That every list that was read is one with which the last one begins."""
+    """Raises Refuted unless every list that was read is a prefix of the last one."""
     for number, operations in history.walk(numbers):
         for is_write, key, value in operations:
             if not is_write and not state.get(key, b"").startswith(value):

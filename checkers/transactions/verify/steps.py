@@ -13,7 +13,7 @@ from checkers.transactions.verify.history import INITIAL, Refuted, TransactionHi
 from checkers.transactions.verify.observations import Observations
 
 Event = tuple[int, str]
-"""A transaction, and at snapshot isolation b or c."""
+"""A transaction and, at snapshot isolation, b or c."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def require_proof(history: TransactionHistory, demand: Demand, blocks: Any) -> N
 class _Block:
     number: int
     steps: int
-    """With those of the blocks that it stands within."""
+    """How many steps there are, with those of the blocks that it stands within."""
     has_cycle: bool
     cases: list[tuple[int, int]] = field(default_factory=list)
 
@@ -75,7 +75,7 @@ class _Block:
 
 
 def _path(numbers: Any, steps: Sequence[JudgedStep]) -> list[JudgedStep]:
-    """Steps by their numbers, each beginning where the one before ends. Raises Refuted."""
+    """The steps with these numbers. Raises Refuted unless each begins where the one before it ends."""
     if not isinstance(numbers, list):
         raise Refuted(f"{numbers!r} is no path of steps")
     for number in numbers:
@@ -100,7 +100,7 @@ class Facts:
         return Observations(history=self.history)
 
     def step(self, entry: Any, earlier: Sequence[JudgedStep], *, is_case: bool) -> JudgedStep:
-        """Raises Refuted unless its rule allows the step."""
+        """The step of an entry. Raises Refuted unless its rule allows it."""
         number = len(earlier)
         if not isinstance(entry, dict):
             raise Refuted(f"step {number} is no step")
@@ -170,7 +170,7 @@ class Facts:
             raise Refuted("not two writers of the key")
         elements = self.observations.place.get(key, {})
         shown = [elements[value] for value in self.observations.all_written(step.source[0], key) if value in elements]
-        # What no read shows comes behind all that one does, if it shows but the beginning of what source appended.
+        # An element that no read shows comes behind all that are shown. So some element of source must be shown.
         if not shown or elements.get(after, len(elements)) <= shown[-1]:
             raise Refuted("the longest list that was read does not show this order")
 
@@ -240,7 +240,7 @@ class Facts:
             raise Refuted("it is not between these events")
 
     def _reading(self, entry: Mapping[str, Any]) -> tuple[int, int, int]:
-        """(reader, writer, key), which the history shows."""
+        """(reader, writer, key) of a read that the history shows."""
         key = self.history.key_named(entry.get("key"))
         reader, named = self.history.named(entry.get("reader")), entry.get("writer")
         writer = INITIAL if named == INITIAL and type(named) is int else self.history.named(named)

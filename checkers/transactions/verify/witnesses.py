@@ -1,6 +1,6 @@
 """Anomalies that a few reads show by themselves, whatever the order of transactions.
 
-The certificate names the key and the transactions; which of them did what is found out here.
+The certificate names the key and the transactions. Which of them did what is found out here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from checkers.transactions.verify.demands import Demand, Family
 from checkers.transactions.verify.history import WORD, Refuted, TransactionHistory, Value
 
 AT_MOST = 1_000
-"""Transactions that an anomaly names."""
+"""The most transactions that an anomaly names."""
 
 
 def require_witness(history: TransactionHistory, demand: Demand, found: Any) -> None:
@@ -43,14 +43,15 @@ def forbids(demand: Demand, name: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class _Deeds:
-    """What one transaction did to the key."""
+    """The operations of one transaction on the key."""
 
     number: int
     ok: bool
     failed: bool
     wrote: list[int]
     reads: list[tuple[list[int], list[int]]]
-    """Of each read: what it had written itself by then, and what it showed: elements, or at most one value."""
+    """By read: (what the transaction had written itself by then, what the read showed: elements, or at most one
+    value)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +61,11 @@ class _Among:
     deeds: list[_Deeds]
 
     def pairs(self) -> Iterable[tuple[_Deeds, _Deeds]]:
-        """Of two of them."""
+        """All pairs of two different transactions."""
         return ((one, other) for one in self.deeds for other in self.deeds if one is not other)
 
     def written(self) -> set[int]:
-        """All that anybody wrote to the key, whatever became of it."""
+        """All values that any transaction wrote to the key, also failed ones."""
         wrote = self.history.is_write & (self.history.key == self.key)
         return set(self.history.value.filter(np.asarray(wrote)).to_pylist())
 
@@ -83,7 +84,7 @@ def _deeds(history: TransactionHistory, key: int, number: int) -> _Deeds:
 
 
 def elements(value: Value) -> list[int]:
-    """What a read showed, one by one."""
+    """The elements that a read showed."""
     if isinstance(value, bytes):
         return [int.from_bytes(value[at : at + WORD], "little", signed=True) for at in range(0, len(value), WORD)]
     return [] if value is None else [value]
@@ -98,7 +99,7 @@ def _aborted_read(among: _Among) -> bool:
 
 
 def _intermediate_read(among: _Among) -> bool:
-    """Of lists, a read that ends in it."""
+    """A read of a value that its transaction overwrote; for lists, a read that ends in it."""
     return any(
         bool(shown) and shown[-1] in writer.wrote[:-1] for reader, writer in among.pairs() for _, shown in reader.reads
     )
@@ -135,7 +136,7 @@ def _contradicts_itself(reads: list[tuple[list[int], list[int]]], lists: bool) -
 
 
 def _lost_update(among: _Among) -> bool:
-    """Two read the same version and both wrote a next one."""
+    """Two transactions read the same version, and both then wrote the key."""
     versions = [
         version
         for one in among.deeds
@@ -155,7 +156,7 @@ def _incompatible_order(among: _Among) -> bool:
 
 
 def _dirty_update(among: _Among) -> bool:
-    """In the longest list that was read an element of one that failed stands before one of one that did not."""
+    """In the longest list that was read, an element of a failed transaction comes before one of another transaction."""
     place = {element: at for at, element in enumerate(among.history.longest.get(among.key, []))}
     return any(
         dirty.failed and not clean.failed and place.get(one, len(place)) < place.get(other, -1)
@@ -170,7 +171,7 @@ def _always(demand: Demand) -> bool:
 
 
 def _if_committed(demand: Demand) -> bool:
-    """What was read must have been committed, and be what was there in the end."""
+    """Whether the model demands that only committed values are read, and only those that a transaction wrote last."""
     return demand.family is not Family.WRITES
 
 

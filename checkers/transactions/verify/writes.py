@@ -1,4 +1,5 @@
-"""Orders at read uncommitted: of writes alone, as far as reads of lists show it; and what is read was written."""
+"""Orders at read uncommitted: only writes are ordered, as far as reads of lists show it, and what is read was
+written."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from checkers.transactions.verify.history import Integers, Refuted, TransactionH
 
 
 def require_order_of_writes(history: TransactionHistory, numbers: Sequence[int]) -> None:
-    """Of lists that contradict each other none shows an order. Raises Refuted."""
+    """Raises Refuted unless this is an order of writes. Lists that contradict each other show no order."""
     history.require_unique_writes()
     operation, read = _values_read(history)
     writes = np.flatnonzero(history.is_write)
@@ -42,7 +43,7 @@ def require_order_of_writes(history: TransactionHistory, numbers: Sequence[int])
             if key in unordered:
                 continue
             shown = place.get(key, {})
-            # What no read shows comes behind all that one does, and if nothing of a writer was shown, that last.
+            # Elements that no read shows come behind all that are shown; writers of which none is shown come last.
             here = shown.get(elements[-1], len(shown)), int(shown.keys().isdisjoint(elements))
             if here < latest[key]:
                 raise Refuted(
@@ -52,7 +53,7 @@ def require_order_of_writes(history: TransactionHistory, numbers: Sequence[int])
 
 
 def _values_read(history: TransactionHistory) -> tuple[Integers, Integers]:
-    """(operation, value) of all that transactions read: of lists one for each element."""
+    """(operations, values) of all that transactions read, for lists one for each element."""
     if not history.lists:
         given = np.flatnonzero(~history.is_write & history.value.is_valid().to_numpy(zero_copy_only=False))
         return given, history.value.take(given).to_numpy()

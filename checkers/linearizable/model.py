@@ -12,9 +12,8 @@ returns. An object of one's own takes a few lines:
 
 In a module `lights` on Python's path, it is what `stormproof check --model lights:LIGHT` judges histories by.
 
-States, arguments and results are values as `values.frozen` makes them; a model may return True and False all the same.
-What else it says (which calls only read, which overwrite, what needs what) makes the search faster and changes no
-verdict.
+States, arguments and results are values as `values.frozen` makes them; a model may also return True and False. Its
+other fields (which calls only read, which overwrite, which need which) make the search faster and change no verdict.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ Value = Any
 
 
 class Answer(Enum):
-    """Results that are no values."""
+    """Results that are not values."""
 
     INDEFINITE = "indefinite"
     """The call is indefinite: its result is unknown, and so is whether it happened."""
     FAILED = "failed"
     """A compare-and-set that ran and found another value."""
     ANYTHING = "anything"
-    """What a model returns where the result of the call does not depend on the state."""
+    """What a model returns if the result of the call does not depend on the state."""
 
 
 INDEFINITE, FAILED, ANYTHING = Answer.INDEFINITE, Answer.FAILED, Answer.ANYTHING
@@ -64,14 +63,15 @@ class Does(Enum):
     READS = "reads"
     """It never changes a state."""
     OVERWRITES = "overwrites"
-    """It is always possible, and leaves all parts that it touches in one and the same state, whatever they were."""
+    """It is always possible, and the state in which it leaves the parts that it touches does not depend on the one
+    before."""
 
 
 class FailedCas(Enum):
     """What a failed compare-and-set without an error says."""
 
     IGNORED = "ignored"
-    """Nothing: it did not happen."""
+    """Nothing, because it did not happen."""
     ANSWER = "answer"
     """It ran, and found another value than the one that it expected."""
 
@@ -82,18 +82,18 @@ ASKING = ("read", "get", "dequeue", "pop")
 
 def describe(call: Call) -> str:
     argument = "" if call.argument is None else f" {render(call.argument)}"
-    # A write of null is complete with its name; of a function without an argument, null is the result.
+    # For a write, null is the argument, which was shown already; for a function without an argument it is the result.
     is_silent = isinstance(call.result, Answer) or (call.result == call.argument and call.f not in ASKING)
     result = "" if is_silent else f" that returned {render(call.result)}"
     failed = " that failed" if call.result is Answer.FAILED else ""
     return f"{call.f}{argument}{result}{failed}"
 
 
-# What a completion may repeat of its invocation.
+# What a completion may repeat from its invocation.
 
 
 Same = Callable[[Value, Value], bool]
-"""Whether the value of a completion, decoded from JSON, repeats that of its invocation."""
+"""A function that says whether the value of a completion, decoded from JSON, repeats that of its invocation."""
 
 
 def _equal(asked: Value, completed: Value) -> bool:
@@ -105,11 +105,11 @@ class Repeated:
     """How a completion repeats the value of its invocation; null repeats anything."""
 
     answer: str = ""
-    """A pattern of JSON that is an answer, and repeats nothing."""
+    """A pattern of JSON that is an answer and repeats nothing."""
     within: str = ""
-    """A pattern of JSON that has what is repeated as its group, beside an answer."""
+    """A pattern of JSON whose group is what is repeated, next to an answer."""
     same: Same = _equal
-    """For what is neither equal nor of these patterns: numbers may be written in several ways."""
+    """Compares values that are neither equal nor match these patterns: numbers may be written in several ways."""
 
 
 PLAINLY = Repeated()
@@ -123,7 +123,7 @@ def repeating(*functions: str, how: Repeated = PLAINLY) -> Mapping[str, Repeated
 
 
 Evidences = Callable[[State], tuple[Evidence, ...]]
-"""What could contradict a model that begins in that state."""
+"""A function from the state in which a model begins to what could contradict it."""
 
 
 def always(*evidence: Evidence) -> Evidences:
@@ -151,17 +151,17 @@ def _is_anything(value: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Beginning:
-    """What `--initial` takes for a model, and the state that it stands for."""
+    """The values that `--initial` takes for a model, and the states that they stand for."""
 
     accepts: Callable[[Value], bool] = _is_anything
-    """Of a value decoded from JSON."""
+    """Whether a value decoded from JSON is accepted."""
     expected: str = "a value"
-    """What is accepted, in the words of a message."""
+    """The values that are accepted, in the words of a message."""
     state: Callable[[Value], State] = frozen
 
 
 def elements(state: Callable[[Value], State] = frozen) -> Beginning:
-    """Of an object that holds elements."""
+    """The beginning of an object that holds elements."""
     return Beginning(accepts=is_list, expected="a list of elements, e.g. [1, 2]", state=state)
 
 
@@ -169,7 +169,8 @@ def elements(state: Callable[[Value], State] = frozen) -> Beginning:
 
 
 Hopeless = Callable[[State, Sequence[int], Sequence[int]], bool]
-"""Whether nothing can follow in a state; given by kind how many calls have to take effect yet, and how many may."""
+"""A function that says whether a state is hopeless: whether no order of the remaining calls is possible from it. It
+gets, by kind, how many calls still have to take effect, and how many may."""
 
 
 # How an object is decided without a search.
@@ -190,7 +191,7 @@ class Columns(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Decided:
-    """How objects of a model are decided where no value is given to them twice."""
+    """How objects of a model are decided if no value is given to them twice."""
 
     by: Decider
     columns: Columns = Columns.VALUES
@@ -232,45 +233,45 @@ class Model:
     initial: State
     functions: tuple[str, ...]
     apply: Callable[[State, Call], Iterable[tuple[State, Value]]]
-    """The states that may follow, each with the result that the call then has; none where the call is impossible."""
+    """The states that may follow, each with the result that the call then has; none if the call is impossible."""
     does: Callable[[Call], Does] = _changes
     effect: Callable[[Call], Hashable] = _untraced
-    """By what the effect of an indefinite call is known to those that need it; None if everything may need it."""
+    """A name for the effect of an indefinite call, as `needs` uses it; None if any call may need it."""
     needs: Callable[[Call], Collection[Hashable] | None] = _everything
-    """The effects without which a call is impossible as it is; None if it may need any."""
+    """The effects without which a call with this result is impossible; None if it may need any."""
     parts: Callable[[Call], Collection[Hashable] | None] = _everything
-    """What of the object the call reads or changes, by name; None if all of it. Parts change by themselves: what a
-    call does to those that it touches does not depend on the others."""
+    """The names of the object's parts that the call reads or changes; None if it may be all of them. Parts are
+    independent: what a call does to those that it touches does not depend on the others."""
     only_in: Callable[[Call], tuple[State] | None] = _unknown
     """The only state in which the call is possible, as far as it concerns the call; None if there are several, or
     none. It only serves to explain why an object is not linearizable."""
     hopeless: Callable[[Sequence[Call]], Hopeless] | None = None
-    """Of these calls, each once: from a state, how many of each have to happen yet and how many may, whether there is
-    no order of them from that state. Where there is one, it says no."""
+    """Makes a function for these calls, each of which occurs once, that says whether a state is hopeless. It must not
+    say so if there is an order."""
     begins: Beginning = Beginning()
-    """What it can begin with instead of `initial`."""
+    """The values that it can begin with in place of `initial`."""
     failed_cas: FailedCas = FailedCas.IGNORED
     evidence: Evidences
-    """What could contradict this model, by the state in which it begins: a history without any proves nothing."""
+    """What could contradict this model, by the state in which it begins. A history without any of it proves nothing."""
     repeats: Mapping[str, Repeated] = field(default_factory=dict)
-    """Functions whose ok completion can only repeat the value of the invocation; of the others it is an answer."""
+    """Functions whose ok completion can only repeat the value of the invocation. For others it is an answer."""
     decided: Decided | None = None
-    """None: all objects of this model are searched."""
+    """How objects of this model are decided; None: all of them are searched."""
     is_prefix_closed: bool = True
-    """Whether an indefinite call may do all that it may do with any result that it may turn out to have. A history then
-    has an order only if each prefix of it has one."""
+    """Whether an indefinite call may do everything that it may do with any result. Then a history has an order only if
+    each prefix of it has one."""
     keyed: bool | None = None
-    """Whether a pair `[a b]` in a history of others is a key and its value; False: it is an argument or a result. None:
-    it is a key where all operations have pairs."""
+    """Whether a pair `[a b]` in a foreign history is a key and its value. False: it is an argument or a result. None:
+    it is a key if all operations have pairs."""
     initial_json: str | None = None
-    """The initial value as given, where it is another one than the model's."""
+    """The initial value as given, if it is not the model's own."""
 
     def beginning_with(self, value: Value) -> Model:
-        """`value`: decoded from JSON, of what `begins` accepts."""
+        """The model that begins with this value, decoded from JSON, which `begins` accepts."""
         return replace(self, initial=self.begins.state(value))
 
     def step(self, state: State, call: Call) -> list[State]:
-        """The states that may follow if the call had the result that it has."""
+        """The states that may follow the call with the result that it has."""
         return [
             after
             for after, result in self.apply(state, call)
@@ -278,8 +279,9 @@ class Model:
         ]
 
     def replayed(self, value: Value = None) -> Callable[[str, Value, Value, bool], bool]:
-        """One operation after the other, from this value (None: the model's own): whether each is possible, given its
-        function, argument and result as decoded from JSON, and whether the result is known."""
+        """A function that is called for one operation after the other, beginning with this value (None: the model's
+        own). It gets an operation's function, argument and result as decoded from JSON, and whether the result is
+        known, and returns whether the operation is possible."""
         states = {self.initial if value is None else self.begins.state(value)}
 
         def run(f: str, argument: Value, result: Value, is_definite: bool) -> bool:
@@ -291,7 +293,8 @@ class Model:
         return run
 
     def says_nothing(self, call: Call) -> bool:
-        """A read of null where no null can be was not seen, and what only reads is of no use without its result."""
+        """Whether a call shows nothing: a read of null where there can be no null has no answer, and a call that only
+        reads is of no use without one."""
         if self.does(call) is not Does.READS:
             return False
         return call.result is INDEFINITE or (

@@ -1,4 +1,4 @@
-"""Kernels over all that was recorded of objects of any model: by the decider of their kind, else by search."""
+"""Kernels that decide objects of any model: by the decider of their kind, otherwise by search."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from checkers.search_budget import Searches
 OBJECTS = "objects"
 
 Contradicted: TypeAlias = tuple[tuple[int, ...], str, Question]
-"""Of an object whose operations contradict each other: invocations of some that do, its key, and its question."""
+"""An object whose operations contradict each other: (invocations of some that do, its key, its question)."""
 
 ORDERS = pa.schema([pa.field("key", pa.string()), pa.field("order", pa.list_(pa.int64()))])
 
 
 def object_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
-    """Kernel over all rows of a bucket of objects: an order for each that has one within the limit, and the time."""
+    """Kernel over all rows of a bucket of objects: an order for each that has one, as far as limit and time allow."""
     keys, orders = [], []
     for key, own in objects(rows):
         order = _order(model, own, limit)
@@ -57,7 +57,8 @@ def object_findings(
     limit: int,
     which: Searches = Searches.UNTIL_INVALID,
 ) -> pa.Table:
-    """Kernel over all rows of a bucket of objects: all are decided that can be, then of the others some searched."""
+    """Kernel over all rows of a bucket of objects: all that have a decider are decided, then some others are
+    searched."""
     malformed: list[Example] = []
     contradictions: list[Contradicted] = []
     left: list[OpenObject] = []
@@ -91,8 +92,8 @@ def object_findings(
 def counted(
     model: Model, contradictions: Sequence[Contradicted], left: Sequence[OpenObject], bounds: Bounds
 ) -> dict[str, tuple[int, list[Example]]]:
-    """Of what deciders found and what they left open, by name: how much there is, and examples."""
-    # Only some will be shown, and finding what would have fitted takes longer than finding that nothing does.
+    """name -> (count, examples) of what deciders found and of what they left open."""
+    # Only some are shown, because finding what would have fitted takes longer than finding that nothing does.
     smallest = sorted(contradictions, key=lambda one: one[:2])[:EXAMPLES]
     shown = [contradicted(key, model, question) for _, key, question in smallest]
     found = searches(model, left, bounds, is_broken=bool(contradictions))
@@ -112,7 +113,7 @@ def _left(key: str, model: Model, rows: pa.Table, outcome: Open) -> OpenObject:
 
 
 def findings_of_objects(objects: int, found: Mapping[str, tuple[int, Sequence[Example]]]) -> pa.Table:
-    """By name how often, and examples, with the smallest among them."""
+    """FINDINGS from name -> (count, examples); the smallest examples are among them."""
     findings = Findings()
     findings.tally(OBJECTS, objects)
     for name, (count, examples) in found.items():

@@ -1,7 +1,7 @@
-"""Models by name: those that come with it, and a user's own as `module:NAME`, found on Python's path.
+"""Models by name: those that are included, and a user's own as `module:NAME`, found on Python's path.
 
-A model of one's own is a `Model` in a module. Workers of Spark import it as well: those of this machine look for it
-where this process does, on other machines it is installed, or its directory is on their PYTHONPATH.
+A user's model is a `Model` in a module. Workers of Spark import it as well. Those of this machine look for it where
+this process does; on other machines it must be installed, or its directory must be on their PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class NoModel(Exception):
 
 
 def model_of(name: str) -> Model:
-    """A model of one's own is called as it was named. Raises NoModel."""
+    """The model of this name. A user's own model keeps the name `module:NAME`. Raises NoModel."""
     if SEPARATOR not in name:
         if name not in MODELS:
             raise NoModel(f"there is no model {name!r}, only {', '.join(MODELS)}, or one's own as module:NAME")

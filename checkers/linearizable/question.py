@@ -1,4 +1,4 @@
-"""One object as its decider is asked about it, and the same with less known of it."""
+"""A question to the decider of one object, and the same question with less known about the object."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ class Question:
     spans: Spans
     initial: tuple[int, ...]
     reads: Bool
-    """By function: whether it only reads, and says nothing without its result."""
+    """By function: whether it only reads, and shows nothing without its result."""
     witnesses: tuple[int, ...] = ()
-    """Where it was found to contradict itself: starts of the operations that do."""
+    """The starts of operations that were found to contradict each other."""
 
     def decide(self) -> Outcome:
         return self.decider.decide(self.spans, self.initial)
 
     def order(self) -> Int64:
-        """Starts of all operations that took effect, as they did; only where `decide` says `Ordered`."""
+        """Starts of all operations that took effect, in that order. `decide` must say `Ordered`."""
         return np.asarray(self.spans.start[self.decider.order(self.spans, self.initial)])
 
     def until(self, time: int) -> Question:
-        """As it was known at that time: what had not completed is indefinite."""
+        """The question at that time: operations that had not completed are indefinite."""
         ended = self.spans.end <= time
         return self._part((self.spans.start <= time) & (ended | ~self.reads[self.spans.f]), ended)
 
     def unknown(self, position: int) -> Question:
-        """As if this operation were indefinite. Whatever contradicts itself then does so now."""
+        """The question as if this operation were indefinite. What contradicts itself then also does so now."""
         ended = self.spans.definite
         ended[position] = False
         kept = np.ones(len(self.spans), dtype=np.bool_)
@@ -48,13 +48,13 @@ class Question:
         return self._part(kept, ended)
 
     def without(self, start: int) -> Question:
-        """As if the operation that began then had not."""
+        """The question without the operation that began then."""
         return self._part(self.spans.start != start, self.spans.definite)
 
     def concerning(self, starts: Int64, near: int) -> Question:
-        """The operations that began then, the last `near` ones, and whatever is about the same values. Of other values
-        nothing is known, and of null only the calls that returned it. An object of which reads show all that it holds
-        stays whole."""
+        """The question about the operations that began then, the last `near` ones, and all on the same values. Other
+        values are left out, and only calls that returned null are about null. An object whose reads show all that it
+        holds is not reduced."""
         spans = self.spans
         if spans.whole or near >= len(spans):
             return self
@@ -66,7 +66,7 @@ class Question:
         return self._part(chosen | takes_any | about, spans.definite)
 
     def returning(self, position: int, result: int) -> Question:
-        """As if this operation had returned something else."""
+        """The question as if this operation had returned `result`."""
         results = self.spans.result.copy()
         results[position] = result
         return replace(self, spans=replace(self.spans, result=results))
@@ -78,7 +78,7 @@ class Question:
 
 
 def asked(model: Model, rows: pa.Table) -> Question | Open:
-    """The rows of one object, in order. Raises ValueError for a value that is no JSON."""
+    """The question about the rows of one object, which are in order. Raises ValueError for a value that is not JSON."""
     how = decided(model)
     if how is None:
         return Open("")

@@ -1,8 +1,8 @@
-"""What is searched of the objects that no decider of their kind decides, and what is said of them after it.
+"""Searches objects that no decider of their kind decides, and reports on them.
 
 Searches are expensive, and one broken promise settles the verdict. So unless all are asked for, none begins once an
-object was found not to be linearizable; those that were left are named. The objects with the fewest operations come
-first: what can be found soon is not found late.
+object was found not to be linearizable; the objects that were left are named. Those with the fewest operations come
+first, so that what can be found fast is found early.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from checkers.search_budget import Searches, saying_of
 NONLINEARIZABLE = "nonlinearizable"
 UNDECIDED_OBJECT = "undecided"
 UNSEARCHED = "unsearched"
-"""Tallies of objects, some of which are named in examples."""
+"""The names of tallies of objects, some of which are named in examples."""
 
 SHOWN_STATES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenObject:
-    """One that was not decided by the decider of its kind."""
+    """An object that was not decided by the decider of its kind."""
 
     key: str
     why: str
-    """The reason for which no decider could say it; empty where there is none for such objects."""
+    """The reason why its decider left it open; empty if such objects have no decider."""
     size: int
-    """Rows or operations."""
+    """How many rows or operations it has."""
     first: int
     """The index of one of its operations."""
     calls: Callable[[], Calls]
-    """Raises TypeError or ValueError for values that mean nothing."""
+    """Returns its calls. Raises TypeError or ValueError for values that mean nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +59,14 @@ class Bounds:
     """How far the searches of a history go."""
 
     configurations: int
-    """At most so many are explored for one object."""
+    """The most configurations that are explored for one object."""
     which: Searches = Searches.UNTIL_INVALID
 
 
 def searches(
     model: Model, objects: Iterable[OpenObject], bounds: Bounds, *, is_broken: bool
 ) -> dict[str, list[Example]]:
-    """What is to be said of objects after they were searched, by name. `is_broken`: a promise is broken already."""
+    """name -> examples of objects after the searches. `is_broken`: a promise is broken already."""
     found: dict[str, list[Example]] = {NONLINEARIZABLE: [], UNDECIDED_OBJECT: [], UNSEARCHED: [], MALFORMED: []}
     ordered = sorted(objects, key=lambda one: (one.size, one.key))
     for number, one in enumerate(ordered, start=1):
@@ -88,7 +88,7 @@ def searches(
 
 
 def meaningless(key: str, model: Model, first: int, error: Exception) -> Example:
-    """Of an object whose values could not be taken for what the model expects; `first`: one of its operations."""
+    """The example for an object whose values are not what the model expects. `first`: one of its operations."""
     which = f"object {key!r}" if key else "the object"
     because = f"{which} has a value that means nothing to model {model.name}: {error}"
     return Example(key=key, operations=(first,), because=because)
@@ -97,7 +97,7 @@ def meaningless(key: str, model: Model, first: int, error: Exception) -> Example
 def _searched(
     one: OpenObject, model: Model, calls: Calls, of_it: Sequence[Part], limit: int
 ) -> tuple[str, Example] | None:
-    """What is to be said of an object after a search: nothing if it is linearizable."""
+    """(name, example) for an object after a search; None if it is linearizable."""
     part, decision = decide_parts(of_it, limit=limit)
     if decision.outcome == NOT_LINEARIZABLE:
         return NONLINEARIZABLE, _broken(one.key, model, calls, part, decision, limit)
@@ -107,7 +107,8 @@ def _searched(
 
 
 def _broken(key: str, model: Model, recorded: Calls, part: Part, decision: Decision, limit: int) -> Example:
-    """What could not be ordered, and which results would have fitted. `recorded` are all calls on the object."""
+    """The example with what could not be ordered, and the results that would have fitted. `recorded` are all calls on
+    the object."""
     calls, problem = part.calls, part.problem
     found = window(problem, decision, limit=limit)
     call = calls.calls[found.stuck]
@@ -135,7 +136,8 @@ def _operations(calls: Calls) -> Operations:
 def _longest_prefixes(
     model: Model, part: Part, decision: Decision, found: UnorderableWindow, limit: int
 ) -> list[dict[str, Any]]:
-    """From the beginning, if that takes not much more than the decision took; else from where the window begins."""
+    """The longest prefixes, from the beginning if that takes not much more than the decision took; otherwise from where
+    the window begins."""
     problem = part.problem
     begun = np.flatnonzero(problem.start < problem.end[found.stuck])
     whole = decide_with_orders(

@@ -1,6 +1,6 @@
-"""Values of a history as the states of objects hold them: hashable, and equal to nothing that JSON holds for different.
+"""Values of a history in the states of objects: hashable, and equal only if they are equal in JSON.
 
-Lists become tuples, maps become `Map`, and true and false become `Truth`, because Python holds its own for 1 and 0.
+Lists become tuples, maps become `Map`, and true and false become `Truth`, because Python's own are equal to 1 and 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 NEVER = int(np.iinfo(np.int64).max)
-"""The end of an operation that is indefinite."""
+"""The end of an indefinite operation."""
 
 SHOWN_CHARACTERS = 200
 
@@ -34,11 +34,11 @@ class Map:
     """A map of JSON, which equals no list."""
 
     entries: tuple[tuple[Hashable, Hashable], ...]
-    """By key."""
+    """The entries, sorted by key."""
 
 
 def frozen(value: Any) -> Hashable:
-    """The same value, hashable; 1.0 is 1, and no other two values of JSON become equal."""
+    """The same value, hashable. 1.0 becomes 1; no other two values of JSON become equal."""
     if isinstance(value, bool):
         return Truth(value)
     if isinstance(value, list | tuple):
@@ -49,7 +49,7 @@ def frozen(value: Any) -> Hashable:
 
 
 def render(value: Any) -> str:
-    """As JSON, cut where it is long; sets in the order of their JSON."""
+    """The value as JSON, shortened if it is long; sets are in the order of their JSON."""
     if isinstance(value, frozenset):
         text = f"{{{', '.join(sorted(render(item) for item in value))}}}"
     else:

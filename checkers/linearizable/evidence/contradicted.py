@@ -1,10 +1,10 @@
-"""What is reported of an object that its decider found not linearizable: where it failed first, and what would have
-fitted.
+"""The report on an object that its decider found not linearizable: where it failed first, and what would have fitted.
 
-Nothing of it depends on the kind of object. An object that is linearizable was so at any time, so there is a first
-completion after which it is not: it is searched for, and everything is reported as it was known right then. What an
-operation would have had to return is found by asking again. How much is asked is bounded by the operations that are
-looked at for it, and by the time that searches have: where it is over, a later failure is reported, with less.
+It does not depend on the kind of object. Each prefix of a linearizable history is linearizable, so there is a first
+completion after which the object is not. It is searched for, and everything is reported as it was known right then.
+What an operation would have had to return is found by asking the decider again. The questions are bounded by the number
+of operations that they look at, and by the time that searches have: if that is over, a later failure is reported, with
+less.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ from checkers.linearizable.values import NEVER, render
 NEAR = 4_096
 """How many operations before a failure are looked at first for an earlier one, and for a smaller window."""
 FURTHER = 8
-"""By how much that number grows each time that nothing was found."""
+"""The factor by which that number grows each time that nothing was found."""
 LOOKED_AT = 2_000_000
 """How many operations are looked at in all, to make the window smaller and to find what would have fitted."""
 CANDIDATES = 64
-"""At most so many answers are tried instead of the one that fits nowhere, or operations left out of the window."""
+"""The most answers that are tried in place of the one that fits nowhere, and the most operations left out of a
+window."""
 SHOWN_ANSWERS = 5
 
 
 def contradicted(key: str, model: Model, question: Question) -> Example:
-    """`question` is one that contradicts itself."""
+    """The example for a question that contradicts itself."""
     last = _first_failure(question)
     failed, before = question.until(last), question.until(last - 1)
     window = failed.decide()
     if not isinstance(window, Contradiction):
-        # A decider may leave open what it decides with more known.
+        # A decider may leave a prefix open that it decides once more is known.
         failed, window = question, question.decide()
     assert isinstance(window, Contradiction)
     window = _smaller(failed, window)
@@ -57,7 +58,7 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
             if state is not None:
                 prefix["state"] = render(state)
                 if failed.spans.whole:
-                    # It is the last to complete, so it may come behind all others.
+                    # This operation completes last, so it may come behind all others.
                     fitting = possible_results(model, state, call)
             break
     prefix |= {"stuck": describe(call), "would_have_told": [render(result) for result in fitting]}
@@ -76,7 +77,7 @@ def contradicted(key: str, model: Model, question: Question) -> Example:
 
 
 def _surroundings(model: Model, question: Question, start: int, prefix: dict[str, Any]) -> dict[str, Any]:
-    """Of the operation that began then; the others are described as they ended, also those that ended later."""
+    """The surroundings of the operation that began at `start`. Others are described as they ended, even if later."""
     spans = question.spans
     stuck = int(np.searchsorted(spans.start, start))
     values = [spans.result[stuck], spans.argument[stuck], *([] if spans.expected is None else [spans.expected[stuck]])]
@@ -91,8 +92,8 @@ def _operations(model: Model, spans: Spans) -> Operations:
 def _first_failure(question: Question) -> int:
     """The time of the first completion after which it cannot be ordered.
 
-    It is sought among what happened last and what concerns the same values, which is quickly asked, and what is found
-    there is held against all that was known: if it failed earlier, that is where to look, and further back.
+    It is sought first among the last operations and those on the same values, which is fast. What is found there is
+    checked against all operations up to then: if these fail earlier, the search goes on there, and further back.
     """
     ends = np.sort(question.spans.end[question.spans.definite])
     fits, fails, near = -1, len(ends) - 1, NEAR
@@ -114,7 +115,7 @@ def _first_failure(question: Question) -> int:
 
 
 def _first_within(part: Question, ends: Int64, fits: int, fails: int) -> int:
-    """Which of the ends behind `fits` is the first after which this part of an object fails; `fails` if none before."""
+    """The first end behind `fits` after which this part of an object fails; `fails` if there is none before that."""
     probe = (fits + fails) // 2
     while fails - fits > 1 and not search_budget.is_over():
         last, _ = _witnessed(part.until(int(ends[probe])), ends)
@@ -127,7 +128,7 @@ def _first_within(part: Question, ends: Int64, fits: int, fails: int) -> int:
 
 
 def _witnessed(question: Question, ends: Int64) -> tuple[int, Int64]:
-    """Which of these ends is the last of a witness, and where the witnesses start; -1 if there is no contradiction."""
+    """(the last of these ends that is a witness's, or -1 if there is no contradiction; the starts of the witnesses)."""
     outcome = question.decide()
     if not isinstance(outcome, Contradiction):
         return -1, np.empty(0, dtype=np.int64)
@@ -137,7 +138,7 @@ def _witnessed(question: Question, ends: Int64) -> tuple[int, Int64]:
 
 
 def _smaller(failed: Question, window: Contradiction) -> Contradiction:
-    """The smallest one found near it, by taking for unknown what operations returned."""
+    """The smallest contradiction found near it, by treating what operations returned as unknown."""
     known, near = failed, failed.concerning(failed.spans.start[sorted(window.operations)], NEAR)
     nearer = near.decide()
     if isinstance(nearer, Contradiction):
@@ -163,7 +164,7 @@ def _tries(question: Question) -> int:
 
 
 def _fitting(failed: Question, stuck: int, window: Contradiction) -> list[Hashable]:
-    """What the operation that fits nowhere could have returned instead: results of others, and what none returned."""
+    """What the operation that fits nowhere could have returned: results of others, and one that none returned."""
     spans = failed.spans
     near = np.array(sorted(window.operations))
     unread = spans.argument[~np.isin(spans.argument, spans.result)]

@@ -1,7 +1,7 @@
 """Failed operations that would have given an object a value that it was seen to have, had they happened.
 
-Where nothing that may have happened explains an answer, users ask next whether an operation tried and failed. So these
-are looked for there, and only there: one more pass over the history, for the few objects that are shown.
+If nothing that may have happened explains an answer, users ask next whether an operation tried to and failed. So such
+operations are looked for in these cases only: by one more pass over the history, for the few objects that are shown.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ ATTEMPTS = pa.schema(
     ]
 )
 GATHERED = 1_000_000
-"""Attempts; of each batch there are at most SHOWN_CANDIDATES for each value that is sought."""
+"""The most attempts that are gathered; a batch has at most SHOWN_CANDIDATES for each value that is sought."""
 
 Sought = tuple[str, str]
-"""Key, and the value as JSON."""
+"""A key, and the value as JSON."""
 
 
 def with_failed_attempts(engine: Engine, history: Dataset, found: Mapping[str, AnomalySummary]) -> dict[str, Any]:
-    """The same anomalies; those that nothing could have explained name the failed operations that would have."""
+    """The same anomalies, in which answers that nothing explains name the failed operations that would have."""
     every = (_sought(one) for summary in found.values() for one in summary.examples)
     sought = tuple(sorted({one for one in every if one is not None}))
     if not sought:
@@ -64,7 +64,7 @@ def failed_attempts(batch: pa.Table, *, sought: tuple[Sought, ...]) -> pa.Table:
     rows = object_rows(batch, buckets=1)
     kind = rows["type"].to_numpy()
     partner = pairs(rows["index"].to_numpy(), rows["process"].to_numpy(), kind == INVOKE)
-    # What was asked says the invocation; what failed may hold a reason in its place.
+    # The invocation has the argument; a completion with fail may have a reason in its place.
     asked = pa.array(np.where((kind == FAIL) & (partner != NO_PARTNER), partner, np.arange(len(kind))))
     text = pc.coalesce(rows["number"].cast(pa.string()), rows["text"]).take(asked)
     keys = pc.fill_null(rows["key"], "")

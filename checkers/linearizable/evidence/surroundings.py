@@ -1,8 +1,8 @@
-"""What surrounds an operation that fits nowhere, as data: what was open meanwhile, what could have explained it and why
-it did not, and how far an order of the operations before it comes.
+"""The surroundings of an operation that fits nowhere, as data: what was open meanwhile, what could have explained it
+and why it did not, and how far an order of the operations before it comes.
 
-All of it is for people. The proof is the witnesses of the anomaly; nothing here is needed for it, and all of it is
-bounded: counts are exact, operations are the first or the last few.
+All of this is for readers. The witnesses of the anomaly are the proof, which needs nothing from here. All of it is
+bounded: counts are exact, and operations are the first or the last few.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from checkers.linearizable.objects import map as map_objects
 from checkers.linearizable.values import NEVER, render
 
 SHOWN_OPERATIONS = 20
-"""Of those that were concurrent, and the last of an order."""
+"""The most concurrent operations that are shown, and the most of an order, its last ones."""
 SHOWN_CANDIDATES = 5
 BETWEEN = 64
-"""At most so many operations behind a candidate are looked at for one that undid it."""
+"""The most operations behind a candidate that are looked at to find one that undid it."""
 ELEMENTS = 1_000_000
-"""States on the way to the last one may have so many elements together, or none is shown."""
+"""The most elements that all states on the way to the last one may have; if they have more, no state is shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operations:
-    """Operations on one object by ascending start, without those that certainly did not happen or say nothing."""
+    """Operations on one object by ascending start, without those that certainly did not happen or show nothing."""
 
     start: Int64
     end: Int64
-    """NEVER if indefinite."""
+    """When each operation ended; NEVER if indefinite."""
     call: Callable[[int], Call]
-    """By position."""
+    """The call at each position."""
 
     def described(self, position: int) -> dict[str, Any]:
         """`completed` is null if it is unknown when it ended, and whether it took effect."""
@@ -57,7 +57,7 @@ def surroundings(
 ) -> dict[str, Any]:
     """The details `failing`, `concurrent` and `candidates` of an anomaly.
 
-    `likely` are positions among which all candidates are; `prefix` is a longest one, as `longest_prefix` returns it.
+    `likely` are positions that include all candidates; `prefix` is a longest one, as `longest_prefix` returns it.
     """
     return {
         "failing": operations.described(stuck),
@@ -69,8 +69,8 @@ def surroundings(
 def longest_prefix(
     model: Model, initial: Hashable, operations: Operations, order: Sequence[int]
 ) -> tuple[dict[str, Any], Hashable | None]:
-    """The last operations of an order, of positions, with the state behind each where there is only one; and a state
-    that all of it leads to from the initial one, None if that takes too much."""
+    """(the last operations of an order of positions, each with the state after it if there is only one; a state that
+    the whole order leads to from the initial one, or None if that takes too much)."""
     states: list[Hashable] | None = [initial]
     elements = 0
     steps: list[dict[str, Any]] = []
@@ -94,7 +94,7 @@ def longest_prefix(
 def _followed(
     model: Model, states: list[Hashable] | None, call: Call, elements: int
 ) -> tuple[list[Hashable] | None, int]:
-    """The states behind a call, None where that takes too much, and how many elements all states so far have."""
+    """(the states after a call, or None if that takes too much; how many elements all states so far have)."""
     if states is None:
         return None, elements
     followed = list(dict.fromkeys(after for state in states for after in model.step(state, call)))
@@ -106,7 +106,7 @@ def _concurrent(operations: Operations, stuck: int) -> dict[str, Any]:
     meanwhile = (operations.start < operations.end[stuck]) & (operations.end > operations.start[stuck])
     meanwhile[stuck] = False
     positions = np.flatnonzero(meanwhile)
-    # The latest to begin: of indefinite ones there may be many that began long before.
+    # Those that began last are shown, because there may be many indefinite ones that began long before.
     return {
         "count": len(positions),
         "operations": [operations.described(position) for position in positions[-SHOWN_OPERATIONS:].tolist()],
@@ -115,7 +115,7 @@ def _concurrent(operations: Operations, stuck: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """What would explain what an operation returned, were it not for others."""
+    """Operations that would explain what an operation returned if others did not prevent it."""
 
     model: Model
     operations: Operations
@@ -123,8 +123,8 @@ class _Candidates:
     prefix: Mapping[str, Any]
 
     def described(self, likely: Iterable[int]) -> dict[str, Any] | None:
-        """Those that began before the operation ended; if there are none, those that came too late. None where no
-        single operation explains what another one returned."""
+        """The candidates that began before the operation ended; if there are none, those that came too late. None if no
+        single operation can explain what another one returned."""
         operations, initial = self.operations, self.model.initial
         stuck = operations.call(self.stuck)
         found = [position for position in likely if self._explains(position)]
@@ -144,7 +144,7 @@ class _Candidates:
         return {"count": count, "operations": listed, "sought": sought} if count or sought is not None else None
 
     def _sought(self, stuck: Call) -> str | None:
-        """The value that one operation would have had to put there; None if it takes several, or none."""
+        """The value that one operation would have had to put there; None if it takes several operations, or none."""
         if _is_map(self.model):
             return render(stuck.result)
         needed = list(self.model.needs(stuck) or ())
@@ -170,12 +170,12 @@ class _Candidates:
             return f"it began only when {operations.call(stuck).f} had completed"
         done = int(operations.end[position])
         if alone:
-            # An operation that saw its effect shows that it had happened by then, for there was nothing else to see.
+            # An operation that saw its effect shows that it had happened by then, because only it has this effect.
             done = min([done, *(int(operations.end[seer]) for seer in self._seers(position))])
         return self._undone(done) or (self._taken(position) if alone else "") or self._in_prefix(position)
 
     def _seers(self, position: int) -> list[int]:
-        """Among the operations right behind it, those that would be impossible without it."""
+        """The operations right behind it that would be impossible without it."""
         operations, effect = self.operations, self._effect(position)
         ended = np.flatnonzero(
             (operations.end > operations.start[position]) & (operations.end < operations.start[self.stuck])
@@ -187,7 +187,8 @@ class _Candidates:
         return effect in (self.model.needs(self.operations.call(position)) or ())
 
     def _undone(self, done: int) -> str:
-        """Which operation changed the object, or saw it changed, after `done` and before the one that fits nowhere."""
+        """A text that says which operation changed the object, or saw it changed, after `done` and before the one that
+        fits nowhere."""
         operations, holding = self.operations, self.model.only_in(self.operations.call(self.stuck))
         if holding is None:
             return ""
@@ -207,7 +208,7 @@ class _Candidates:
         return not any(self.model.step(after, stuck) for after in self.model.step(state, call))
 
     def _taken(self, position: int) -> str:
-        """Which operation took the element that this one put, the only one of its kind."""
+        """A text that says which operation took the element that this one put, which no other operation put."""
         operations, effect = self.operations, self._effect(position)
         stuck = operations.call(self.stuck)
         if effect is None or self.model.does(stuck) is not Does.CHANGES or stuck.f == "cas":

@@ -1,9 +1,9 @@
-"""Why an object is not linearizable: few operations that contradict each other, however all others are taken.
+"""Why an object is not linearizable: a few operations that contradict each other, whatever the others did.
 
-A window begins at some moment: as late as the operation that fits nowhere allows, in whatever state the object can
-have been by then. What was open in that moment, and every operation that is left out later, may have taken effect at
-any time after its invocation, or never, as if it were indefinite. So what is left convicts the object by
-itself; and as far as the effort goes, none of it can be left out.
+A window begins as late as the operation that fits nowhere allows, with all states in which the object can have been at
+that moment. An operation that was open then, or that is left out later, may have taken effect at any time after its
+invocation, or never, as if it were indefinite. So the operations that are left are a proof by themselves. As far as the
+effort allows, none of them can be left out.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from checkers.linearizable.search.timeline import Problem
 from checkers.linearizable.values import NEVER
 
 TRIED = 128
-"""At most so many operations are left out of a window to make it smaller."""
+"""The most operations that are left out of a window to make it smaller."""
 TRIED_CONFIGURATIONS = 20_000
-"""Explored for one such attempt, in all states together."""
+"""The most configurations that are explored for one such attempt, in all states together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,18 +30,18 @@ class UnorderableWindow:
     """Operations that cannot be ordered, whatever state the object was in when they began."""
 
     numbers: Int64
-    """All completed no later than the one that is stuck."""
+    """The operations, which all completed no later than the one that is stuck."""
     loose: Int64
-    """What else may have taken effect meanwhile, or not: it does not help."""
+    """Operations that may or may not have taken effect meanwhile, which makes no difference."""
     stuck: int
-    """The one that fits nowhere behind the others."""
+    """The operation that fits nowhere behind the others."""
     before: tuple[Any, ...]
-    """The states in which the object can have been, and maybe others."""
+    """All states in which the object can have been before, and perhaps others."""
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """Some operations as they are, and others of which it is unknown whether they took effect."""
+    """Some operations as they were recorded, and others that may or may not have taken effect."""
 
     definite: Int64
     loose: Int64
@@ -52,7 +52,8 @@ class _Attempt:
 
 
 def window(problem: Problem, decision: Decision, *, limit: int) -> UnorderableWindow:
-    """`decision`: that there is no order. Cost: at most `limit` configurations once more, and the attempts."""
+    """A window for a decision that there is no order. Cost: at most `limit` configurations once more, and the
+    attempts."""
     stuck = decision.stuck_at
     last = int(problem.end[stuck])
     found = _from(problem, -1, last)
@@ -70,7 +71,8 @@ def window(problem: Problem, decision: Decision, *, limit: int) -> UnorderableWi
 
 
 def _from(problem: Problem, moment: int, last: int) -> _Attempt:
-    """What was open at a moment or later, up to the last completion; known is what both began and ended meanwhile."""
+    """What was open at a moment or later, up to the last completion. Only operations that both began and ended
+    meanwhile are taken as they were recorded."""
     concerned = np.flatnonzero((problem.start < last) & (problem.end > moment))
     is_known = (problem.start[concerned] > moment) & (problem.end[concerned] <= last)
     reads = problem.does[problem.kind[concerned]] == READS
@@ -83,7 +85,7 @@ def _fails(problem: Problem, attempt: _Attempt, states: tuple[Any, ...], last: i
     part = replace(
         part,
         end=np.where(np.isin(numbers, attempt.loose), NEVER, part.end),
-        # A loose operation may need what no other one needed any more.
+        # A loose operation may need one that no other operation needed any more.
         over=np.full_like(part.over, last),
     )
     left = TRIED_CONFIGURATIONS

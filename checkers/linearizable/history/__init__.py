@@ -1,1 +1,1 @@
-"""What a history records of objects: rows, calls on one object, and columns of numbers."""
+"""The records of objects in a history: rows, calls on one object, and columns of numbers."""

@@ -1,9 +1,9 @@
-"""What was recorded of maps as columns: each state that a get showed as the values that made it, in order.
+"""Rows of maps as columns: each state that a get showed is the values that made it, in order.
 
     put "a;"    append "b;"    append "c;"    get "a;b;c;"    get "a;b;"
 
-A get names all that was appended since the last put, so that states form a tree: "a;b;c;" is "a;b;" with "c;" behind
-it. Where the values can be told apart in what gets show, each state has one place in that tree.
+A get shows all that was appended since the last put, so states form a tree: "a;b;c;" is "a;b;" followed by "c;". If the
+values can be distinguished in what gets show, each state has one place in that tree.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def appended_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
     if NONE in given:
         return Open("null is put or appended")
     begins = spans.value(initial[0])
-    # Nothing can be told of what begins empty but that it shows itself as that, and not as null.
+    # An entry that begins empty is only supported if reads show it as empty, not as null.
     empty = () if begins == () else ""
     shows_null = (spans.f == GET) & spans.definite & (spans.result == NONE)
     if begins in ("", ()) and np.any(spans.f == APPEND) and not shows_null.any():
@@ -59,7 +59,7 @@ def appended_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
         state = tree.state(texts[number])
         if state is None:
             return Open("what a get showed can be read as several rows of values")
-        # Only what was never put can be shown as an empty text.
+        # Only an entry that was never put can be shown as an empty text.
         is_empty = begins is None and spans.value(number) == empty
         states[number] = state if state != EMPTY or is_empty else tree.unknown()
     of = np.full(1 + max(states, default=-1), NO_INDEX, dtype=np.int64)
@@ -69,7 +69,7 @@ def appended_of(model: Model, rows: pa.Table, held: Sequence[Hashable]) -> tuple
 
 
 def _counted(spans: Spans, initial: tuple[int, ...]) -> tuple[Spans, tuple[int, ...]]:
-    """The same with values that are numbered, also where they are integers."""
+    """The same with numbered values, even if they are integers."""
     if spans.values is not None:
         return spans, initial
     distinct = np.unique(np.concatenate((spans.argument, spans.result, np.array(initial, dtype=np.int64))))
@@ -87,18 +87,18 @@ def _in_order(text: Any) -> str:
 
 @dataclass
 class _Place:
-    """A position in a text up to which it is a row of values."""
+    """A position in a text up to which the text is a sequence of values."""
 
     ways: int
-    """In how many ways it is."""
+    """The number of ways in which it is one."""
     before: int
     token: int
     state: int = NO_INDEX
 
 
 class _Tree:
-    """States as they are met. Cost: O(size of all texts), and a look-up for each value behind what a text has in common
-    with the one before it."""
+    """The tree of states, in the order in which they are met. Cost: O(size of all texts), and a look-up for each value
+    behind the part that a text has in common with the one before it."""
 
     def __init__(self, tokens: Mapping[int, Any]) -> None:
         self.before, self.token = [NO_INDEX], [NONE]
@@ -110,7 +110,8 @@ class _Tree:
         self._places: dict[int, _Place] = {}
 
     def state(self, text: Any) -> int | None:
-        """None if it can be read in several ways. What no values make is a state of its own."""
+        """The state of a text; None if it can be split in several ways. A text that no values make is a state of its
+        own."""
         self._follow(text)
         place = self._places.get(len(text))
         if place is None:
@@ -118,13 +119,13 @@ class _Tree:
         return self._make_states(len(text)) if place.ways == 1 else None
 
     def unknown(self) -> int:
-        """A state to which nothing leads."""
+        """A new state to which nothing leads."""
         self.before.append(NO_INDEX)
         self.token.append(NONE)
         return len(self.before) - 1
 
     def _follow(self, text: Any) -> None:
-        """Find all positions up to which the text is a row of values."""
+        """Find all positions up to which the text is a sequence of values."""
         shared = _shared(self._text, text) if self._text is not None else 0
         longest = self._lengths[-1] if self._lengths else 0
         order = [at for at in self._order if at <= shared] or [0]
@@ -164,7 +165,7 @@ class _Tree:
 
 
 def _shared(one: Any, other: Any) -> int:
-    """How much two texts have in common from their beginning."""
+    """The length of the common prefix of two texts."""
     least, most = 0, min(len(one), len(other))
     if one[:most] == other[:most]:
         return most

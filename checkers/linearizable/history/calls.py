@@ -1,7 +1,7 @@
 """Calls on one object that may have happened.
 
-What failed did not happen (but see `FailedCas`), what is indefinite or never completed may have happened at any time
-after its invocation, or never, and a call whose result is missing and that only reads is left out."""
+A call that failed did not happen (but see `FailedCas`). One that is indefinite or never completed may have happened at
+any time after its invocation, or never. A call that only reads, and has no result, is left out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from checkers.linearizable.values import NEVER
 
 
 class Row(NamedTuple):
-    """A row of a history, about one object. `at` is its index in the history; left out, its place among the rows."""
+    """A row of a history about one object. `at` is its index in the history; the default is its place among the
+    rows."""
 
     process: int
     type: str
@@ -31,19 +32,19 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Calls:
-    """The calls on one object that may have happened, by their invocation; times are history indices."""
+    """The calls on one object that may have happened, in the order of invocations. Times are history indices."""
 
     calls: Sequence[Call]
     start: Int64
     end: Int64
-    """NEVER if indefinite."""
+    """When each call ended; NEVER if indefinite."""
 
     def part(self, chosen: Int64) -> Calls:
         return Calls(calls=[self.calls[n] for n in chosen.tolist()], start=self.start[chosen], end=self.end[chosen])
 
 
 def calls_of(model: Model, rows: Iterable[Row]) -> Calls:
-    """Raises ValueError for a function that the model has not."""
+    """The calls of rows. Raises ValueError for a function that the model does not have."""
     opened: dict[int, tuple[int, Row]] = {}
     found: list[tuple[int, int, Call]] = []
     for number, row in enumerate(rows):

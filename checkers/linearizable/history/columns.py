@@ -1,4 +1,4 @@
-"""Rows of one object as the numbers that its decider takes."""
+"""Rows of one object as the numbers that its decider takes as input."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from harness.record.history import NO_PARTNER, pairs
 
 
 def spans_of(model: Model, rows: pa.Table, held: Sequence[Hashable], columns: Columns) -> tuple[Spans, tuple[int, ...]]:
-    """Rows of one object as columns; and what it holds at first, as `held` names it, in numbers.
+    """(rows of one object as columns, the numbers of `held`, which it holds at first).
 
-    Values that are no integers are numbered, in their own order, or in any if the decider compares none. Raises
-    TypeError if they have no order that they need, and ValueError for a value that is no JSON.
+    Values that are not integers are numbered, in their own order if the decider compares them. Raises TypeError if they
+    have no order but need one, and ValueError for a value that is not JSON.
     """
     value, initial, values = _numbered(rows, held, None if columns is Columns.ORDERED_VALUES else _any_order)
     index, f = rows["index"].to_numpy(), codes(rows["f"], model.functions)
@@ -48,7 +48,8 @@ def spans_of(model: Model, rows: pa.Table, held: Sequence[Hashable], columns: Co
 
 
 def happened(model: Model, rows: pa.Table, f: Int32, is_null: Bool) -> tuple[Int64, Int64, Bool]:
-    """Rows of invocations and of their completions, without what failed or says nothing, and whether these are ok."""
+    """(rows of invocations, rows of their completions, whether these are ok), without operations that failed or show
+    nothing."""
     kind = rows["type"].to_numpy()
     partner = pairs(rows["index"].to_numpy(), rows["process"].to_numpy(), kind == INVOKE)
     invoked = np.flatnonzero(kind == INVOKE)
@@ -61,7 +62,7 @@ def happened(model: Model, rows: pa.Table, f: Int32, is_null: Bool) -> tuple[Int
 
 
 def says_nothing(model: Model, result: Hashable) -> Bool:
-    """By function: whether a call with this result says nothing."""
+    """By function: whether a call with this result shows nothing."""
     calls = [Call(f=f, argument=None, result=result) for f in model.functions]
     return np.array([model.says_nothing(call) for call in calls], dtype=np.bool_)
 
@@ -73,7 +74,7 @@ def _any_order(value: Hashable) -> tuple[str, str]:
 def _numbered(
     rows: pa.Table, held: Sequence[Hashable], otherwise: Callable[[Hashable], Any] | None
 ) -> tuple[Int64, tuple[int, ...], Sequence[Hashable] | None]:
-    """Values, what is held at first, and what the numbers stand for, if not for themselves; null is NONE."""
+    """(values, what is held at first, what the numbers stand for if not for themselves); null is NONE."""
     number, text = rows["number"], rows["text"].combine_chunks()
     value = integers(number)
     is_plain = text.null_count == len(text) and number.null_count == np.count_nonzero(value == NONE)

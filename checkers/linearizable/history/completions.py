@@ -21,7 +21,7 @@ from checkers.linearizable.model import Model, Repeated
 
 
 def repeats_of(model: Model) -> tuple[CompletionEchoes, ...]:
-    """What ok completions may only repeat; what others say is not compared."""
+    """What ok completions may only repeat. Other completions are not compared."""
     if not model.repeats:
         return ()
     differs = partial(_answers_differ, repeats=model.repeats)
@@ -59,7 +59,7 @@ def _answers_differ(rows: pa.Table, asked: Int64, answered: Int64, *, repeats: M
 
 
 def _json_differs(asked: pa.Array, answered: pa.Array, repeated: Repeated) -> Bool:
-    """Of texts that differ."""
+    """Whether texts that differ stand for different values."""
     is_open = np.ones(len(asked), dtype=np.bool_)
     if repeated.answer:
         is_open &= ~pc.match_substring_regex(answered, repeated.answer).to_numpy(zero_copy_only=False)

@@ -1,7 +1,7 @@
-"""What was recorded of objects of which reads show all that they hold, as columns: sets and append-only logs.
+"""Rows of objects whose reads show all that they hold, as columns: sets and append-only logs.
 
-Elements are numbers, by themselves if all of them are integers, else by their place among all that occur. The result
-of a call is 1 or 0 where it was true or false, or the position that an append returned; that of a read is a list.
+Elements are numbers: themselves if all of them are integers, otherwise their places among all that occur. The result of
+a call is 1 or 0 for true or false, or the position that an append returned; the result of a read is a list.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from checkers.linearizable.model import INDEFINITE, Call, Model
 from checkers.linearizable.values import NEVER, Truth, frozen
 
 CONTENTS = ("append-log", "set")
-"""Models of such objects."""
+"""The models of such objects."""
 
 
 POSITIONS = 1 << 60
-"""No log is as long."""
+"""A length that no log has."""
 
 
 class _Elements:
@@ -46,7 +46,7 @@ class _Elements:
         return int(number) if self.values is None or number == NONE else self.values[number]
 
     def numbers(self, integers: Int64) -> Int64:
-        """Of integers, and NONE for NONE."""
+        """The numbers of integers, and NONE for NONE."""
         if self.values is None:
             return integers
         distinct, at = np.unique(integers, return_inverse=True)
@@ -111,7 +111,7 @@ def _is_position(place: Hashable) -> bool:
 
 
 def _lists(texts: int, lists: Mapping[int, tuple[Hashable, ...]], elements: _Elements) -> Lists:
-    """By text; empty for those that are no lists."""
+    """The list of each text; empty for a text that is not a list."""
     sizes = np.zeros(texts + 1, dtype=np.int64)
     for at, read in lists.items():
         sizes[at + 1] = len(read)

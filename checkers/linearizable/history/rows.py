@@ -1,7 +1,7 @@
 """Rows of a history about objects, as kernels take them.
 
-A value that is an integer travels as a number, whatever it was recorded as; any other as JSON. So objects that hold
-integers are columns from end to end."""
+A value that is an integer travels as a number, whatever it was recorded as; any other value travels as JSON. So objects
+that hold integers are columns from end to end."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ ROWS = pa.schema(
         pa.field("error", pa.string()),
     ]
 )
-"""Rows of a history about objects. The value is an integer, or JSON, or null: then neither is there."""
+"""Rows of a history about objects. The value is an integer, or JSON, or null; if it is null, neither is there."""
 
 
 INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
-"""Integers in JSON that have 64 bits for sure."""
+"""A pattern of integers in JSON that certainly fit 64 bits."""
 
 
 def object_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
-    """Kernel: what of a batch clients did."""
+    """Kernel: the rows of a batch that are clients'."""
     batch = batch.take(pa.array(np.flatnonzero(batch["process"].to_numpy() >= 0)))
     key = batch["key"].combine_chunks()
     number, text = numbers_and_texts(batch["f"].combine_chunks(), batch["value"].combine_chunks())

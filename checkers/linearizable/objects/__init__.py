@@ -1,4 +1,5 @@
-"""The objects that histories can be judged as: a module each, with its model and, if it has one, its decider."""
+"""The kinds of objects that histories can be judged by: a module each, with its model and, if it has one, its
+decider."""
 
 from __future__ import annotations
 
@@ -48,6 +49,7 @@ MODELS: Mapping[str, Model] = {
 
 
 def decided(model: Model) -> Decided | None:
-    """How objects of this model are decided without a search; None if it does not behave as the one of its name."""
+    """How objects of this model are decided without a search; None if it differs from the model that has its name
+    here."""
     shipped = MODELS.get(model.name)
     return shipped.decided if shipped is not None and shipped.apply is model.apply else None

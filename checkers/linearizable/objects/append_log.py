@@ -1,8 +1,8 @@
 """Append-only logs to which no element is appended twice: decided in O(n log n) and the size of all reads.
 
-Every read shows a prefix of what the longest one shows, and an append may return its position; so it is known where
-most elements are. What is known of them stands in a row (append, append, read of both, append, …), and the row is
-possible if nothing in it began after something behind it had ended.
+Every read shows a prefix of what the longest one shows, and an append may return its position, so the places of most
+elements are known. The known operations form a row (append, append, read of both, append, …), which is possible if no
+operation in it began after one behind it had ended.
 
 Positions below a known one that nothing shows are filled by appends whose position nothing shows (`log_filling`).
 
@@ -76,8 +76,8 @@ def _row(spans: Spans, initial: tuple[int, ...]) -> LogRow | Contradiction | Ope
 
 
 def _append_log(state: State, call: Call) -> list[tuple[State, Value]]:
-    """append value, which returns [position, value] where the position is known; read, which returns all from position
-    0 on."""
+    """append value, which returns [position, value] if the position is known; read, which returns everything from
+    position 0 on."""
     if call.f == "read":
         return [(state, state)]
     positioned = isinstance(call.result, tuple) and call.result != call.argument
@@ -95,7 +95,7 @@ def _append_log_needs(call: Call) -> Collection[Hashable] | None:
 
 
 def _unread(calls: Sequence[Call]) -> Hopeless:
-    """Hopeless is what a read to come does not begin with."""
+    """A state is hopeless if a read that is still to come does not begin with it."""
     reads = [(n, call.result) for n, call in enumerate(calls) if call.f == "read" and isinstance(call.result, tuple)]
 
     def hopeless(state: State, must: Sequence[int], may: Sequence[int]) -> bool:

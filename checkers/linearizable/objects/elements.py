@@ -1,4 +1,4 @@
-"""Elements of queues and stacks: who put one there, who needs it, and which of them can still be taken."""
+"""Elements of queues and stacks: which calls put one there, which need it, and which elements can still be taken."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Taken(Enum):
     """Which element of a row is taken first."""
 
     FIRST = "first"
-    """And what is put comes behind all others."""
+    """The first one; an element that is put comes behind all others."""
     LAST = "last"
-    """And what is put is taken before all others."""
+    """The last one; an element that is put is taken before all others."""
 
 
 def buried(taken: Taken) -> Callable[[Sequence[Call]], Hopeless]:
-    """Hopeless is where elements that have to be taken lie behind others that nobody will take.
+    """A state is hopeless if an element that has to be taken is behind one that no call will take.
 
-    contents 1 2, dequeues left: of 2 and 2        1 is never taken, so that 2 is not either
+    contents 1 2, dequeues left: of 2 and 2        1 is never taken, so 2 is not either
     """
     return partial(_buried, taken)
 

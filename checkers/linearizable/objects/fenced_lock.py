@@ -10,8 +10,8 @@ from checkers.linearizable.values import frozen
 def _fenced_lock(state: State, call: Call) -> list[tuple[State, Value]]:
     """acquire returns a token greater than all before; release may name the token that it got.
 
-    State: whether it is held, the last token, and whether that is only the least that it can have been, because the
-    acquire that got it was indefinite.
+    State: whether it is held, the last token, and whether that is only a lower bound, because the acquire that got it
+    was indefinite.
     """
     held, last, is_least = state
     if call.f == "acquire":

@@ -1,13 +1,13 @@
-"""FIFO queues: a dequeue takes what was put first of all that is there, or finds nothing.
+"""FIFO queues: a dequeue takes the element that was put first of all that are there, or finds nothing.
 
-Beyond what any queue keeps (`lifetimes`, `unordered_queue`) no element may overtake another: if a was put before b,
-b is not taken before a. Two elements are enough to see it: puts are ordered as intervals are, and takes too, and where
-both orders together have a cycle, they have one of two elements. So one sweep over time finds the fault: of the
-elements put by now, how late does a take of one begin?
+In addition to what any queue keeps (`lifetimes`, `unordered_queue`), no element may overtake another: if a was put
+before b, b is not taken before a. Two elements are enough to see a fault: puts are ordered as intervals, takes are,
+too, and if both orders together have a cycle, they have one of two elements. So one sweep over time finds it: of the
+elements that were put by now, how late does a take of one begin?
 
 Source: Henzinger, Sezgin and Vafeiadis, Aspect-oriented linearizability proofs, CONCUR 2013; Bouajjani, Emmi, Enea and
-Hamza, On reducing linearizability to state reachability, ICALP 2015; takes of unknown outcome are ours, and held
-against a search through all orders.
+Hamza, On reducing linearizability to state reachability, ICALP 2015. Takes of unknown outcome are our own addition,
+tested against a search through all orders.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class FifoQueue:
         return never_empty(spans, known) or Ordered()
 
     def order(self, spans: Spans, initial: tuple[int, ...]) -> Int64:
-        """Elements one behind the other, puts and takes as early as that allows.
+        """Elements one after the other, with puts and takes as early as that allows.
 
-        An answer that nothing is there stands among the elements as one that is put and taken in that moment: those
-        before it are gone by then, and those behind it are not there yet.
+        An answer that nothing is there has a place among the elements like one that is put and taken at that moment:
+        those before it are gone by then, and those behind it are not there yet.
         """
         known = lifetimes(spans, initial)
         assert isinstance(known, Lifetimes)
@@ -85,10 +85,10 @@ def _overtaken(put_start: Int64, put_end: Int64, take_start: Int64, take_end: In
 
 @compiled
 def _row(put_start: Int64, put_end: Int64, take_start: Int64) -> Int64:
-    """The elements one behind the other: none is put, or taken, wholly before one that it stands behind.
+    """The elements one after the other: none is put, or taken, completely before one that comes before it.
 
-    The next is one whose put and take both begin before the first end of those that are left. Of those whose put does,
-    it is the one whose take begins first.
+    The next element is one whose put and take both begin before the first end of those that are left. Among the
+    elements whose put does, it is the one whose take begins first.
     """
     by_start, by_end = np.argsort(put_start), np.argsort(put_end)
     row = np.empty(len(put_start), dtype=np.int64)

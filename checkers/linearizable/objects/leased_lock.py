@@ -1,7 +1,7 @@
 """Locks that may be lost unseen: acquire, whose result is a token greater than all before, and release by that token.
 
-A lease ends without its holder's knowledge, so somebody else may acquire the lock before it was released. What is done
-under it names its token: once somebody has a newer one, nothing is done by an older one.
+A lease ends without its holder's knowledge, so another client may acquire the lock before it was released. Actions
+under the lock name its token: once a client has a newer token, nothing is done under an older one.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from checkers.linearizable.model import ANYTHING, INDEFINITE, Beginning, Call, M
 
 
 def _leased_lock(state: State, call: Call) -> list[tuple[State, Value]]:
-    """State: the newest token. That an indefinite acquire got one would only forbid more, so it is left out: nobody
-    knows the token, unless the answer is still to come."""
+    """State: the newest token. An indefinite acquire is left out: that it got a token would only forbid more, and no
+    client knows the token unless the answer is still to come."""
     if call.f == "acquire":
         if call.result is INDEFINITE:
             return [(state, ANYTHING)]

@@ -1,13 +1,14 @@
 """Maps: get, put, append, on one entry a key, because maps compose by key.
 
-What was never put is null; a get may have shown it as the empty text, to which append adds.
+An entry that was never put is null; a get may have shown it as the empty text, to which append adds.
 
-An entry is decided in O(n log n) and the size of all gets where the values that were put and appended can be told apart
-in what gets show: such a get names its appends in order. So an append replaces one known state by another, as the cas
-of a register does, and a put begins anew; what was put or appended and never shown may have taken effect between any
-two states of which neither grew from the other. All of that is a register to which no value is written twice.
+An entry is decided in O(n log n) and the size of all gets if the values that were put and appended can be distinguished
+in what gets show: then a get names its appends in order. So an append replaces one known state by another, like the cas
+of a register, and a put begins anew. A value that was put or appended but never shown may have taken effect between any
+two states neither of which grew from the other. All of that is a register to which no value is written twice.
 
-Where a value was given several times, time tells most of these operations apart, and the ways that are left are tried.
+If a value was given several times, most of these operations are distinguished by time, and the ways that are left are
+tried.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from checkers.linearizable.model import ANYTHING, Call, Columns, Decided, Does, 
 from checkers.linearizable.objects.register import Register, Words
 
 LAST_SHOWN = 3
-"""So many of the values that made a state are named to people."""
+"""How many of the values that made a state, the last ones, a message names."""
 
 WORDS = Words(
     read="get",
@@ -67,7 +68,7 @@ def _paths(spans: Spans) -> Paths:
 
 
 def _tried(spans: Spans, found: Places) -> tuple[Outcome, Spans]:
-    """What holds of the first way that has an order, or else of all ways; and the register that it was asked of."""
+    """(the outcome of the first way that has an order, or else of all ways; the register that it is about)."""
     begins = found.paths.begins
     first: Contradiction | None = None
     operations: frozenset[int] = frozenset()
@@ -86,7 +87,7 @@ def _tried(spans: Spans, found: Places) -> tuple[Outcome, Spans]:
 
 
 def _as_register(spans: Spans, found: Places, giver: Int64) -> Spans:
-    """The same with states for values. What gave no state that was shown writes one of its own."""
+    """The same with states as values. An operation that gave no state that was shown writes one of its own."""
     paths = found.paths
     states = len(paths.before)
     made = states + np.arange(len(spans))
@@ -112,7 +113,7 @@ def _as_register(spans: Spans, found: Places, giver: Int64) -> Spans:
 
 
 def _convicts(spans: Spans, operations: frozenset[int]) -> bool:
-    """Whether these cannot be ordered, if of the others only is known what they gave, and when they began."""
+    """Whether these operations cannot be ordered if only the arguments and the starts of all others are known."""
     chosen = np.zeros(len(spans), dtype=np.bool_)
     chosen[list(operations)] = True
     less = replace(spans, end=np.where(chosen, spans.end, NEVER), result=np.where(chosen, spans.result, NONE))
@@ -122,7 +123,7 @@ def _convicts(spans: Spans, operations: frozenset[int]) -> bool:
 
 
 class _States(Sequence[Hashable]):
-    """Of states the last values that made them, of others the value that the operation gave."""
+    """Texts for states: the last values that made each, or the value that the operation gave."""
 
     def __init__(self, spans: Spans, paths: Paths) -> None:
         self._spans = spans
@@ -163,7 +164,7 @@ class _States(Sequence[Hashable]):
 
 
 def _map(state: State, call: Call) -> list[tuple[State, Value]]:
-    """One entry of a map, for maps compose by key. What was never put is null; appended to, it is empty."""
+    """One entry of a map, because maps compose by key. An entry that was never put is null, and empty for an append."""
     if call.f == "get":
         empty = state is None and call.result == ""
         return [(state, "" if empty else state)]

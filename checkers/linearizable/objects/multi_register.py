@@ -41,19 +41,20 @@ def _micro_operations(value: Hashable) -> list[tuple[str, Hashable, Hashable]]:
 
 
 def _known_operations(call: Call) -> list[tuple[str, Hashable, Hashable]]:
-    """Without what a call read that is indefinite, or whose completion left it out: it is unknown."""
+    """The micro-operations whose values are known: without reads of a call that is indefinite, or that left them
+    out."""
     if call.result not in (INDEFINITE, None):
         return _micro_operations(call.result)
     return [one for one in _micro_operations(call.argument) if one[0] in WRITES]
 
 
 def _reads_a_register(value: object) -> bool:
-    """Of the result of a call of a multi-register."""
+    """Whether this is the result of a call on a multi-register that reads a register."""
     return isinstance(value, list) and any(isinstance(one, list) and one and one[0] not in WRITES for one in value)
 
 
 def _same_micro_operations(asked: object, completed: object) -> bool:
-    """What is no list of micro-operations is reported elsewhere."""
+    """Whether both have the same micro-operations. A value that is not a list of these is reported elsewhere."""
     if not isinstance(asked, list) or not isinstance(completed, list):
         return True
     parts = [*asked, *completed]
@@ -78,7 +79,8 @@ def _multi_register_parts(call: Call) -> Collection[Hashable]:
 
 
 def _multi_register_effect(call: Call) -> Hashable:
-    """Of several writes it is unknown which one is needed, unless all are of one register: then it is the last."""
+    """The name of the effect. If a call has several writes, it is unknown which one is needed, unless all are of one
+    register: then it is the last."""
     written = [(register, value) for f, register, value in _known_operations(call) if f in WRITES]
     return written[-1] if len({register for register, _ in written}) == 1 else None
 

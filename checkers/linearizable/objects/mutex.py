@@ -11,7 +11,7 @@ def _mutex(state: State, call: Call) -> list[tuple[State, Value]]:
 
 
 def _mutex_evidence(held: State) -> tuple[Evidence, ...]:
-    """A release needs that it is held, an acquire that it is not."""
+    """A release is only possible if it is held, an acquire only if it is not."""
     return (Evidence(f="release"), Evidence(f="acquire", at_least=1 if held else 2))
 
 

@@ -1,11 +1,11 @@
 """Priority queues to which no element is put twice: decided in O(n log n).
 
-A dequeue returns the least element that is there. So at some moment of its time, its element having come, no smaller
-one may have to be there: none that is there for certain, from the end of its enqueue to the begin of its dequeue, and
-none that a smaller one again keeps from being taken. But that one is kept only while smaller ones must be there anyway,
-so what must be there says all, and elements are decided one by one, the least first, each taken as early as possible.
-A dequeue that finds nothing needs a moment at which no element at all must be there. `indefinite_dequeues` says what is
-done about dequeues of unknown outcome.
+A dequeue returns the least element that is there. So there must be a moment of its time, after its element was put, at
+which no smaller element must be there: an element must be there from the end of its enqueue to the begin of its
+dequeue. A smaller element could also be kept from being taken by an even smaller one, but only while that one must be
+there anyway. So elements are decided one by one, the least first, each taken as early as possible. A dequeue that finds
+nothing needs a moment at which no element at all must be there. Dequeues of unknown outcome are described in
+`indefinite_dequeues`.
 
 The numbers of elements must be ordered as the elements are.
 
@@ -97,8 +97,8 @@ class _PriorityQueue:
         moment = _moments_of(lifetimes)
         rank = np.argsort(np.argsort(lifetimes.value, kind="stable"), kind="stable")
         at_once = (moment != STAYS) & (lifetimes.put_end > moment)
-        # At one moment first elements are taken, the least first, some put right before; then takes
-        # find nothing; then others are put.
+        # At one moment, first elements are taken, the least first, some of them put right before; then takes find
+        # nothing; then other elements are put.
         parts = (
             (lifetimes.put, np.where(at_once, moment, lifetimes.put_end - 1), np.where(at_once, 0, 2), 2 * rank),
             (lifetimes.taken, moment, np.zeros_like(rank), 2 * rank + 1),
@@ -114,8 +114,8 @@ def _first_chance(lifetimes: Lifetimes, element: int) -> int:
 
 
 def _moments_of(lifetimes: Lifetimes) -> Int64:
-    """When each element is taken: at t, between t and t + 1. STAYS if it is not. NO_MOMENT for the least one that
-    cannot be, and all greater ones."""
+    """When each element is taken: t stands for a moment between t and t + 1. STAYS if it is not taken. NO_MOMENT for
+    the least one that cannot be taken, and for all greater ones."""
     return _moments(
         np.argsort(lifetimes.value, kind="stable"),
         np.maximum(lifetimes.put_start, lifetimes.take_start),
@@ -155,8 +155,8 @@ def _next_free(free: Int64, t: int) -> int:
 
 @compiled
 def _due(value: Int64, moment: Int64, latest: Int64, left: Int64, put_end: Int64, horizon: int) -> tuple[Int64, Int64]:
-    """For each left element, of those taken that are greater and not before its put had ended: the first moment, and
-    who is to be taken first at the latest; -1 if there is none. Both by descending value."""
+    """For each element left, among the greater elements that are not taken before its put had ended: (the first moment,
+    the element with the first latest moment, or -1). Both kinds of elements are sorted by descending value."""
     soon = np.full(len(left), -1, dtype=np.int64)
     by = np.full(len(left), -1, dtype=np.int64)
     # Fenwick trees over moments, from the last one to the first.

@@ -1,13 +1,13 @@
 """Registers to which no value is written twice: decided in O(n log n).
 
-A read of a value has read from the one operation that wrote it, so that all operations on one value belong
-together; whether they can be put in a row is seen from the zones of `zones`.
+A read of a value has read from the one operation that wrote it, so all operations on one value belong together. Their
+`zones` show whether they can be put in a row.
 
-An indefinite write that was seen (read, or as the expected value of a cas that happened) did happen, and never
-ends; one that was not seen may be left out.
+An indefinite write that was seen (by a read, or as the expected value of a cas that happened) did happen, and never
+ends. One that was not seen may be left out.
 
-Source: Gibbons and Korach, Testing Shared Memories, SIAM Journal on Computing 26 (1997), for reads and writes; the
-chains of a cas are ours, and held against a search through all orders.
+Source: Gibbons and Korach, Testing Shared Memories, SIAM Journal on Computing 26 (1997), for reads and writes. The
+chains of a cas are our own addition, tested against a search through all orders.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from checkers.linearizable.model import ANYTHING, FAILED, Call, Decided, Does, F
 from checkers.linearizable.values import NEVER
 
 LINKS = 16
-"""At most so many cas between two operations of a chain are named as witnesses."""
+"""The most cas between two operations of a chain that are named as witnesses."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """What people call the operations of an object that is decided as a register."""
+    """The words for operations of an object that is decided as a register."""
 
     read: str = "read"
     write: str = "write"
     cas: str = "cas"
     changed: str = "from {1} to {0}"
-    """What a cas did: the value behind it, and the one before."""
+    """What a cas did: {0} is the value after it, {1} the one before."""
     unwritten: str = "which was never written"
     begins: str = "every register begins as"
 
@@ -52,7 +52,7 @@ class Register:
     words: Words = Words()
 
     def decide(self, spans: Spans, initial: tuple[int, ...]) -> Outcome:
-        """`initial`: one value; null if left out."""
+        """The outcome. `initial`: one value, or nothing for null."""
         begins = _only(initial)
         registers = _register(spans, begins)
         if registers.ambiguous[0] != NO_INDEX:
@@ -73,7 +73,8 @@ class Register:
         return Ordered() if one == NO_INDEX else explained.crossed(chained, found, one, other)
 
     def order(self, spans: Spans, initial: tuple[int, ...]) -> Int64:
-        """Chains by their zones; in a chain the write of a value, its reads by their begin, then what replaces it."""
+        """Chains in the order of their zones. In a chain come the write of a value, its reads by their begins, and then
+        the operation that replaces it."""
         registers = _register(spans, _only(initial))
         chained = chains(registers, clusters(registers))
         found = zones(registers, chained)
@@ -89,7 +90,7 @@ class Register:
 
 
 def suspects(registers: Registers) -> Int64:
-    """Numbers of the registers that are not known to be linearizable, ascending; of the others `decide` says so."""
+    """The registers for which `decide` may not say that they are linearizable, ascending."""
     known = clusters(registers)
     chained = chains(registers, known)
     suspected = (registers.ambiguous != NO_INDEX) | (known.unwritten != NO_INDEX) | (chained.circular != NO_INDEX)
@@ -202,7 +203,7 @@ class _Explanations:
         return self.spans.render(int(_expected(self.spans)[position]))
 
     def _linked(self, one: int, other: int) -> set[int]:
-        """Two operations of a chain, who wrote their values, and the cas that lead from the one value to the other."""
+        """Two operations of a chain, the writers of their values, and the cas that lead from one value to the other."""
         registers = self.registers
         paths = []
         for position in (one, other):
@@ -218,7 +219,8 @@ class _Explanations:
         return {one, other, *between[:LINKS], *([] if nearest is None else [nearest])}
 
     def _proven(self, witnesses: set[int], because: str) -> Contradiction:
-        """With the indefinite ones among them go those that saw them, for without these they need not have happened."""
+        """The contradiction of these witnesses. An indefinite one needs an operation that saw it as a further witness,
+        because otherwise it need not have happened."""
         registers = self.registers
         sees = np.where(registers.f == READ, registers.value, registers.expected)
         proven = set(witnesses)
@@ -273,7 +275,7 @@ def _register_needs(call: Call) -> Collection[Hashable] | None:
 
 
 def _register_evidence(state: State) -> tuple[Evidence, ...]:
-    """Where null cannot be, a read of it was not seen."""
+    """What could contradict a register. If it can never be null, a read of null shows nothing."""
     return any_ok("read") if state is None else (shows_a_value("read"),)
 
 
@@ -310,7 +312,7 @@ MODEL = Model(
 
 
 def cas_register(failed_cas: FailedCas) -> Model:
-    """Searched, unless it holds integers alone (`registers`)."""
+    """The model of a register with cas. It is searched unless it only holds integers (`registers`)."""
     return replace(
         MODEL,
         name="cas-register",

@@ -1,12 +1,11 @@
 """Sets to which each element is added at most once, and from which it is removed at most once: decided in O(n log n)
 and the size of all reads.
 
-Without reads of everything, elements have nothing to do with each other. For one element few things can have
-happened (`set_elements`).
+Without reads of everything, elements are independent. For one element few things can have happened (`set_elements`).
 
 With reads of everything, as long as nothing is removed, what is read grows (`set_growth`).
 
-Reads of everything together with removes leave this case, as do elements that are added or removed again.
+Not decided here are reads of everything together with removes, and elements that are added or removed a second time.
 
 Functions: add, remove, contains, with 1 as result if it returned that something changed, or is there, and 0 if
 not; read, whose lists show all.
@@ -91,7 +90,7 @@ def _set_needs(call: Call) -> Collection[Hashable] | None:
     if call.f == "read":
         elements = call.result if isinstance(call.result, tuple) else ()
         return [("element", element) for element in elements]
-    # An add that returned that the element had been there needs it, as does a remove that did so.
+    # An add or a remove that returned that the element had been there needs it.
     had = bool(call.result) is (call.f != "add") if isinstance(call.result, Truth) else False
     return (("element", call.argument),) if had else ()
 

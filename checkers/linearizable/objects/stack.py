@@ -1,10 +1,10 @@
 """Stacks to which no element is pushed twice: decided in O(n log n).
 
-An element whose push and pop overlap can be popped as soon as it is pushed, and then says nothing. Every other one is
-on the stack at least from the end of its push to the begin of its pop, and the times for which elements are on the
-stack are nested or apart: `nested_intervals` decides that. A pop that finds nothing needs a moment at which no element
-must be there; at all such moments the stack can be empty. `indefinite_dequeues` says what is done about pops of unknown
-outcome.
+An element whose push and pop overlap can be popped as soon as it is pushed, and then has no influence. Every other
+element is on the stack at least from the end of its push to the begin of its pop. The times for which elements are on
+the stack must be nested or disjoint, which `nested_intervals` decides. A pop that finds nothing needs a moment at which
+no element must be there; at all such moments the stack can be empty. Pops of unknown outcome are described in
+`indefinite_dequeues`.
 
 Source: Lee and Mathur, arXiv 2410.04581; Abdulla and others, arXiv 2509.17795.
 """
@@ -31,7 +31,7 @@ from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 
 REDUCED = 200
-"""Rows of at most so many elements are made as short as possible."""
+"""The most elements of a row that is made as short as possible."""
 
 
 class _Stack:
@@ -115,13 +115,13 @@ def _nesting(lifetimes: Lifetimes) -> tuple[Int64, Nesting]:
 
 
 def _times(lifetimes: Lifetimes, elements: Int64) -> tuple[Int64, Int64, Int64, Int64]:
-    # What is there at first was put in this order, one right behind the other.
+    # Elements that are there at first were put in this order, one right after the other.
     earliest = lifetimes.put_start[elements] - (lifetimes.put[elements] == NO_INDEX)
     return earliest, lifetimes.put_end[elements], lifetimes.take_start[elements], lifetimes.take_end[elements]
 
 
 def _shortest(lifetimes: Lifetimes, row: Int64) -> Int64:
-    """Without those without which there is no bottom either."""
+    """The row without elements that are not needed: without them no element can be the lowest one, either."""
     if len(row) > REDUCED:
         return row
     used, ranks = np.unique(np.stack(_times(lifetimes, row)), return_inverse=True)
@@ -147,8 +147,9 @@ def _not_at_bottom(spans: Spans, lifetimes: Lifetimes, clash: Clash, v: int, fir
 
 @compiled
 def _enclosing(left: Int64, right: Int64, latest: Int64, start: Int64, end: Int64) -> tuple[Int64, Int64]:
-    """For each (start, end), by ascending end: of the rows [left, right] that hold it the innermost, and the one whose
-    longest element is popped first; -1 if none does. Rows are nested, by ascending left, the outer ones first."""
+    """For each (start, end), by ascending end, among the rows [left, right] that contain it: (the innermost one, the
+    one whose longest element is popped first); -1 if there is none. Rows are nested, and sorted by ascending left, the
+    outer ones first."""
     inner = np.full(len(end), -1, dtype=np.int64)
     outer = np.full(len(end), -1, dtype=np.int64)
     pile = np.empty(len(left), dtype=np.int64)

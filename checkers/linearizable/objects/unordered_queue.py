@@ -1,10 +1,10 @@
 """Unordered queues: a dequeue takes any element that is there, or finds nothing.
 
-Elements hold nothing against each other, so a history contradicts itself only where an element was returned without
-being there (`lifetimes`), or where nothing was found though something was there all the time.
+Elements are independent, so a history contradicts itself only if an element was returned without being there
+(`lifetimes`), or if nothing was found although an element was there all the time.
 
-Source: Henzinger, Sezgin and Vafeiadis, Aspect-oriented linearizability proofs, CONCUR 2013, without what they say of
-order; takes of unknown outcome are ours, and held against a search through all orders.
+Source: Henzinger, Sezgin and Vafeiadis, Aspect-oriented linearizability proofs, CONCUR 2013, without its rules of
+order. Takes of unknown outcome are our own addition, tested against a search through all orders.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def _bag_effect(call: Call) -> Hashable:
 
 
 def _bag_needs(call: Call) -> Collection[Hashable]:
-    """A dequeue of null needs that elements were taken; one that returned an element needs only that it was there."""
+    """The effects that a call needs. For a dequeue of null elements must have been taken; for one that returned an
+    element, only that element must have been there."""
     if call.f == "enqueue" or call.result is INDEFINITE:
         return ()
     return ("emptiness",) if call.result is None else (("element", call.result),)

@@ -1,7 +1,7 @@
-"""Registers that hold integers: columns all the way, so that Python only ever sees what is not linearizable.
+"""Registers that hold integers: columns from end to end, so that Python only handles registers that may not be
+linearizable.
 
-All registers of a bucket are looked at together; those of which `suspects` does not show that they are linearizable are
-decided one by one.
+All registers of a bucket are looked at together; those that `suspects` names are decided one by one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from checkers.search_budget import Searches
 
 
 def hold_integers(model: Model, history: Dataset) -> bool:
-    """Is it a register, and is all that this history can show of it an integer or null?"""
+    """Whether this is a register of which the history can only show integers and null."""
     value = history.schema.field("value").type
     if model.apply is not register.MODEL.apply or not pa.types.is_struct(value):
         return False
@@ -80,7 +80,7 @@ def register_findings(
     limit: int,
     which: Searches = Searches.UNTIL_INVALID,
 ) -> pa.Table:
-    """Kernel over all operations on the registers of a bucket: all are decided that can be, then of the others some
+    """Kernel over all operations on the registers of a bucket: all are decided that can be, then some others are
     searched."""
     recorded = all_whole(from_table(rows))
     suspected = suspects(recorded.registers(_initial(model)))
@@ -110,7 +110,7 @@ def _left(key: str, model: Model, spans: Spans, outcome: Open) -> OpenObject:
 def register_orders(rows: pa.Table, *, model: Model, limit: int) -> pa.Table:
     """Kernel over all operations on the registers of a bucket: an order for each that has one within the limit.
 
-    That of a register without operations is empty.
+    The order of a register without operations is empty.
     """
     table = from_table(rows)
     recorded = all_whole(table.part(table.type != NAMED))
@@ -143,7 +143,7 @@ def _initial(model: Model) -> int:
 
 
 def calls_of_spans(model: Model, spans: Spans) -> Calls:
-    """The same operations, as the model sees them, without those that say nothing."""
+    """The same operations as calls of the model, without those that show nothing."""
     assert spans.expected is not None
     columns = (spans.f, spans.argument, spans.result, spans.expected, spans.end != NEVER)
     calls = []

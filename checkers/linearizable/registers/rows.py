@@ -1,7 +1,7 @@
-"""Operations on registers from rows: paired where both rows are at hand, the others brought together by a shuffle.
+"""Operations on registers from rows: pairs if both rows are in one batch, and the others brought together by a shuffle.
 
-A batch of a history that nothing was left out of holds nearly all operations whole; what began in another one, or ends
-in another one, travels as a half.
+A batch of a complete history has nearly all operations whole. Those that began in another batch, or end in another one,
+travel as halves.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from harness.record.history import NO_PARTNER, pairs
 COLUMNS = ("index", "process", "type", "f", "key", "value", "error")
 
 WHOLE = 4
-"""Stands for both rows of an operation, where the type of a row is INVOKE, OK, FAIL or INFO."""
+"""The type of a whole operation, which stands for both rows; those of rows are INVOKE, OK, FAIL and INFO."""
 
 NAMED = 5
-"""The type of a row that is no operation and only names a register."""
+"""The type of a row that is not an operation and only names a register."""
 
 SPANS = pa.schema(
     [
@@ -58,15 +58,16 @@ SPANS = pa.schema(
         pa.field("expected", pa.int64()),
     ]
 )
-"""Operations that may have happened, and halves of operations; NONE for null. A half has its index as start and end."""
+"""Operations that may have happened, and halves of operations. NONE stands for null. A half has its index as start and
+as end."""
 
 UNSEEN = -1
-"""The end, in a table, of an indefinite operation: as small a number as others, so that they are packed together."""
+"""The end of an indefinite operation in a table: a small number, so that it can be packed with others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegisterOperations:
-    """Columns of SPANS, but for the bucket."""
+    """The columns of SPANS without the bucket."""
 
     key: pa.Array
     type: Int8
@@ -93,7 +94,7 @@ class RegisterOperations:
 
     @property
     def names(self) -> list[str]:
-        """Of the registers; some may have no operations."""
+        """The names of the registers, some of which may have no operations."""
         return list(self.key.dictionary.to_pylist())
 
     def registers(self, initial: int) -> Registers:
@@ -147,7 +148,7 @@ def from_table(rows: pa.Table) -> RegisterOperations:
 
 
 def from_batch(batch: pa.Table, failed_cas: FailedCas) -> RegisterOperations:
-    """What of a batch is about registers; whole where both rows are in it."""
+    """The operations on registers in a batch, whole if both rows are in it."""
     index = batch["index"].to_numpy().astype(np.int64)
     nothing_left_out = bool(np.all(index[1:] - index[:-1] == 1))
     f = codes(batch["f"], FUNCTIONS).astype(np.int8)
@@ -179,8 +180,8 @@ def from_batch(batch: pa.Table, failed_cas: FailedCas) -> RegisterOperations:
 
 
 def without_operations(batch: pa.Table, recorded: RegisterOperations) -> RegisterOperations:
-    """A row of type NAMED for each register of a batch of which nothing is recorded: all that was asked of it failed,
-    or says nothing."""
+    """A row of type NAMED for each register of a batch without recorded operations, because all failed or show
+    nothing."""
     rows = batch.filter(pa.array(codes(batch["f"], FUNCTIONS) >= 0))
     names = _names(rows["key"].combine_chunks()).unique().cast(pa.string())
     names = names.filter(pc.invert(pc.is_in(names, recorded.key.unique().cast(pa.string()))))
@@ -204,7 +205,7 @@ def _names(key: pa.Array) -> pa.DictionaryArray:
 
 
 def all_whole(rows: RegisterOperations) -> RegisterOperations:
-    """Operations of which both halves are here; what has no completion is indefinite."""
+    """The operations made of all halves; those without a completion are indefinite."""
     halves = rows.part(~rows.is_whole)
     invoked = halves.type == INVOKE
     completed = pairs(halves.start, _owners(halves).astype(np.int32), invoked)
@@ -213,7 +214,7 @@ def all_whole(rows: RegisterOperations) -> RegisterOperations:
 
 
 def _owners(rows: RegisterOperations) -> Int64:
-    """A number for each key and process: what a process began on one key does not end on another."""
+    """A number for each key and process: an operation that a process began on one key does not end on another."""
     process = rows.process.astype(np.int64)
     owner: Int64 = (process - process.min(initial=0)) * max(len(rows.key.dictionary), 1) + rows.register
     if owner.max(initial=0) > DENSE * (len(owner) + 1):
@@ -222,7 +223,7 @@ def _owners(rows: RegisterOperations) -> Int64:
 
 
 DENSE = 16
-"""Numbers may be so many times more than what they number."""
+"""How many times more numbers there may be than things that they number."""
 
 
 @compiled
@@ -242,7 +243,7 @@ def _completed(owner: Int64, invoked: Bool) -> Int64:
 
 
 def _whole(halves: RegisterOperations, begun: Int64, completed: Int64) -> RegisterOperations:
-    """Without what certainly did not happen or says nothing."""
+    """The whole operations of these halves, without those that certainly did not happen or show nothing."""
     became = np.where(completed == NO_PARTNER, INFO, halves.type[completed])
     reads = halves.f[begun] == READ
     kept = (became == OK) | ((became == INFO) & ~reads)

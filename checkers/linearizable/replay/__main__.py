@@ -46,7 +46,7 @@ def _json(text: str) -> Any:
 
 
 def replay(arguments: Sequence[str]) -> tuple[str, str | None]:
-    """What holds, and what refutes it, if anything does. Raises Unreadable."""
+    """(what was verified, what refutes it or None). Raises Unreadable."""
     given = _parser().parse_args(arguments)
     try:
         told = certificate(given.certificate)
@@ -75,8 +75,8 @@ def replay(arguments: Sequence[str]) -> tuple[str, str | None]:
 
 
 def _object(model: str) -> tuple[frozenset[str], Callable[[Any], Run]]:
-    """What can be asked of it, and how it behaves from a value on. A model of one's own is what its module says: it is
-    the definition. Raises Unreadable."""
+    """(the functions of the object, what makes one that begins with a value). A user's own model is taken from its
+    module, because it is the definition. Raises Unreadable."""
     if not is_own(model):
         if model not in OBJECTS:
             raise Unreadable(f"there is no model {model!r}; known are: {', '.join(sorted(OBJECTS))}")
@@ -90,7 +90,7 @@ def _object(model: str) -> tuple[frozenset[str], Callable[[Any], Run]]:
 
 
 def _agreed(name: str, certified: str | None, option: str | None) -> str | None:
-    """What the certificate says, or else what was given. Raises Unreadable where these contradict each other."""
+    """What the certificate says, or else the option. Raises Unreadable if they contradict each other."""
     if certified is not None and option is not None and certified != option:
         raise Unreadable(f"the certificate is of {name.lstrip('-')} {certified}, not of {option}: leave {name} out")
     return option if certified is None else certified

@@ -1,4 +1,4 @@
-"""The two files, read by a way of its own, refused in words where they are none of what is needed."""
+"""Reads the two files with code of its own, and refuses files of another kind with a message."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import pyarrow.parquet as pq
 from checkers.linearizable.replay.objects import OBJECTS
 
 LARGEST_BYTES = 1 << 30
-"""Of a certificate: it is read as a whole."""
+"""The largest certificate, which is read as a whole."""
 COLUMNS = ("index", "process", "type", "f", "key", "value", "error")
 
 
 def is_own(model: Any) -> bool:
-    """Whether it is a user's, named as module:NAME."""
+    """Whether it is a user's own model, named module:NAME."""
     return isinstance(model, str) and ":" in model
 
 
 class Unreadable(Exception):
-    """A file is not what this program needs, and why."""
+    """A file cannot be used, and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """What a file says; None where it does not say it."""
+    """The content of a file; None for what is not in it."""
 
     orders: Mapping[str, list[int]]
     model: str | None = None
@@ -119,7 +119,7 @@ def first_line(error: Exception) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A history's value as the models mean it."""
+    """A history's value as plain data."""
     if value is None:
         return None
     if "json" in value:

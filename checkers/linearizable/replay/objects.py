@@ -1,4 +1,4 @@
-"""The objects, each as plain as can be: asked to do something, it says whether that can happen now."""
+"""The objects, each as plain as possible: asked to do something, it answers whether that can happen now."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 Run = Callable[[str, Any, Any, bool], bool]
-"""(f, argument, result, whether the result is known) -> whether it can happen now; if so, it has."""
+"""(f, argument, result, whether the result is known) -> whether it can happen now. If it can, it has happened."""
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether both are the same JSON: true is no 1, but 1.0 is."""
+    """Whether both are the same JSON: true is not 1, but 1.0 is."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):
@@ -71,7 +71,7 @@ def map_entry(initial: Any) -> Run:
 
 
 def set_of_elements(initial: Any) -> Run:
-    """Elements are kept as their JSON, for they may be lists."""
+    """A set. Elements are kept as their JSON, because they may be lists."""
     written = partial(json.dumps, sort_keys=True)
     elements = set(map(written, initial or []))
 
@@ -168,8 +168,9 @@ def fifo_queue(initial: Any) -> Run:
 
 
 def unordered_queue(initial: Any) -> Run:
-    """A dequeue of unknown outcome took any element that was there, or did not happen. That matters only when nothing
-    is there: by then each element that nobody was told must have gone to one that ran after it was put."""
+    """An unordered queue. A dequeue of unknown outcome took any element that was there, or did not happen. That matters
+    only when nothing is there: by then each element that was not returned must have been taken by one that ran after it
+    was put."""
     moment = 0
     put: dict[str, list[int]] = {}
     unknown: list[int] = []
@@ -284,4 +285,4 @@ FUNCTIONS: Mapping[str, frozenset[str]] = {
     "append-log": frozenset({"append", "read"}),
     "echo": frozenset({"echo"}),
 }
-"""What each object can be asked."""
+"""The functions of each object."""

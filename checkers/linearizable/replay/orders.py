@@ -1,4 +1,4 @@
-"""Whether an order is one: complete, in real time, and as the object would have it."""
+"""Whether an order is valid: complete, in real time, and allowed by the object."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from checkers.linearizable.replay.objects import Run
 def fault(
     rows: Iterable[Mapping[str, Any]], orders: Mapping[str, list[int]], make: Callable[[], Run], answers: bool
 ) -> str | None:
-    """The first thing wrong with these orders, or None. Rows are those of the history, by index; the value as plain
-    data. `answers`: a failed cas without an error ran, and found another value. Raises Unreadable for no history."""
+    """The first fault of these orders, or None. Rows are those of the history, by index, with values as plain data.
+    `answers`: a failed cas without an error ran, and found another value. Raises Unreadable if rows are not a
+    history."""
     opened: dict[int, Mapping[str, Any]] = {}
     ended: dict[str, dict[int, tuple[Mapping[str, Any], Mapping[str, Any] | None]]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Several checkers as one: what any of them finds is found, and what none could decide is undecided."""
+"""Several checkers as one: it reports what any of them finds, and leaves open what any of them leaves open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from harness.record.meaning import Meaning
 
 @dataclass(frozen=True, kw_only=True)
 class Conjunction:
-    """Its parts report anomalies of different names; of statistics of one name, the first part's are shown."""
+    """Several checkers, whose anomalies have different names. If statistics have the same name, the first part's
+    count."""
 
     name: str
     parts: tuple[Checker, ...]

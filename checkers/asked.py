@@ -1,15 +1,16 @@
-"""What was asked, in every completion: what an operation is, made once, where its two rows are paired.
+"""Completes the completions of a history with what their invocations asked, once for all checkers.
 
-An operation asks for something and is answered. Its completion may leave out what was asked, and one that failed or has
-an unknown outcome may hold something else in its place (`checkers.completions`). No checker has to know this: each gets
-a history in which a completion says what its invocation asked, its key as well, beside what it answers.
+An operation asks for something and is answered. Its completion may leave out what was asked; if it failed or has an
+unknown outcome, it may have something else in that place (`checkers.completions`). Checkers need not know this: each
+gets a history in which a completion has, besides its answer, what its invocation asked and its key.
 
     invoke send {message: 1} on q · fail send null
     becomes
     invoke send {message: 1} on q · fail send {message: 1} on q
 
-A history that is so already stays as it is: that costs some of its columns once, sorted by process a batch at a time;
-memory for a batch, and a row for each operation that is open at its end. Another one is written anew for the while.
+A history that is complete already stays as it is. To find that out, some of its columns are read once and sorted by
+process, a batch at a time; that takes memory for a batch, and a row for each operation open at its end. Otherwise a
+completed copy is written for as long as it is needed.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ from harness.record.history.parquet import parquet_file
 PAIRED = ("process", "type", "f")
 
 SHOWN = 200
-"""Characters of a value in a reason."""
+"""How many characters of a value a reason shows."""
 
 
 @contextmanager
 def in_full(history: Source, repeats: Sequence[CompletionEchoes]) -> Iterator[Source]:
-    """The history with completions that say what was asked. Raises MalformedHistory at the first one that says what its
-    invocation did not ask."""
+    """The history with completions that have what was asked. Raises MalformedHistory at the first one that contradicts
+    its invocation."""
     if not leaves_out(history, repeats):
         yield history
     elif isinstance(history, pa.Table):
@@ -63,7 +64,7 @@ def in_full(history: Source, repeats: Sequence[CompletionEchoes]) -> Iterator[So
 
 
 def leaves_out(history: Source, repeats: Sequence[CompletionEchoes]) -> bool:
-    """Whether some completion does not say what was asked. Raises MalformedHistory, as `in_full` does."""
+    """Whether some completion leaves out what was asked. Raises MalformedHistory, as `in_full` does."""
     by_key = _may_leave_out_keys(history)
     if not repeats and not by_key:
         return False
@@ -110,7 +111,7 @@ def _batches_in_full(history: Source, repeats: Sequence[CompletionEchoes]) -> It
 
 @dataclass(frozen=True, kw_only=True)
 class _Pairs:
-    """Operations that completed: of each the row of its invocation and that of its completion, in `rows`."""
+    """Operations that completed: for each the row of its invocation and that of its completion, in `rows`."""
 
     rows: pa.Table
     asked: Int64
@@ -118,14 +119,14 @@ class _Pairs:
     at: Int64
     """The index in the history of each completion."""
     f: Int32
-    """Of each operation, its place in the functions that are looked at; -1 for others."""
+    """By operation: its place in the functions that are looked at; -1 for others."""
     ended: Int32
-    """Of each completion, its place in TYPES."""
+    """By completion: its place in TYPES."""
 
     def contradictions(
         self, repeats: Sequence[CompletionEchoes], functions: tuple[str, ...]
     ) -> Iterator[tuple[int, str]]:
-        """The first of each kind, by its index, with the reason; `functions` are those that `f` numbers."""
+        """(index, reason) of the first contradiction of each kind; `functions` are those that `f` numbers."""
         for one in repeats:
             mine = self._of(one, functions, one.types)
             if len(mine):
@@ -143,7 +144,7 @@ class _Pairs:
                 yield int(self.at[first]), f"{f} completes with key {said[first]}, but was invoked with {wanted[first]}"
 
     def leave_out(self, repeats: Sequence[CompletionEchoes], functions: tuple[str, ...]) -> bool:
-        """Whether a completion does not say what was asked."""
+        """Whether a completion leaves out what was asked."""
         if "key" in self.rows.column_names:
             wanted, said = self._keys()
             if np.any(wanted.is_valid().to_numpy(zero_copy_only=False) & ~_equal(wanted, said)):
@@ -156,7 +157,7 @@ class _Pairs:
         return False
 
     def in_full(self, repeats: Sequence[CompletionEchoes], functions: tuple[str, ...]) -> pa.Table:
-        """The rows, with completions that say what was asked."""
+        """The rows with completions that have what was asked."""
         itself = np.arange(self.rows.num_rows)
         is_ok = np.zeros(len(itself), dtype=np.bool_)
         is_ok[self.completed[self.ended == OK]] = True
@@ -215,21 +216,23 @@ def _without_nulls(value: Any) -> Any:
 
 @dataclass
 class _Reading:
-    """A history, batch by batch, and what is open from one to the next: operations of these functions, or of any."""
+    """A history that is read batch by batch, and the operations, of these functions or of any, that are open between
+    batches."""
 
     functions: tuple[str, ...]
     everything: bool
     rows: int = 0
     open_process: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """Sorted."""
+    """The processes with an open operation, sorted."""
     open_rows: pa.Table | None = None
-    """The invocation of each of these processes."""
+    """The open invocation of each of these processes."""
 
     def completed_in(self, batch: pa.Table) -> Iterator[_Pairs]:
-        """The operations that completed in the next batch: those that began before it, and those that began in it."""
+        """The operations that completed in the next batch: first those that began before it, then those that began in
+        it."""
         process, kind = batch["process"].to_numpy(), codes(batch["type"], TYPES)
         f = codes(batch["f"], self.functions)
-        # An operation has one f from end to end, so that those of others can be left out before anything is sorted.
+        # Both rows of an operation have the same f, so others can be left out before anything is sorted.
         mine = np.flatnonzero(((f >= 0) | self.everything) & (process != NEMESIS))
         order = mine[by_process(process[mine])]
         p, invoked = process[order].astype(np.int64), kind[order] == INVOKE
@@ -263,7 +266,7 @@ class _Reading:
         yield _Pairs(rows=rows, asked=at, completed=at + len(late), at=late + self.rows, f=f[late], ended=kind[late])
 
     def _keep(self, batch: pa.Table, seen: Int64, opened: Int64) -> None:
-        """Those still open without a completion since, and those that were opened."""
+        """Keeps the operations that are still open, and those that were opened."""
         new = in_plain_words(batch.take(pa.array(opened)))
         process = new["process"].to_numpy().astype(np.int64)
         if self.open_rows is not None:
@@ -279,7 +282,7 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
 
 
 def in_plain_words(rows: pa.Table) -> pa.Table:
-    """Few rows without the dictionaries of the batch that they come from: those of all batches together grow with the
+    """A few rows without the dictionaries of their batches, because the dictionaries of all batches grow with the
     history."""
     return rows.cast(pa.schema([field.with_type(_plain(field.type)) for field in rows.schema]))
 

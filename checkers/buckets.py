@@ -11,11 +11,13 @@ from checkers.api.plan import CheckRequest, Dataset, Engine
 from checkers.history_batches import history_rows
 
 BUCKET_ROWS = 400_000
-"""Rows of a history for each bucket; a kernel's memory is a small multiple of that, whatever the history's size."""
+"""How many rows of a history a bucket has. A kernel's memory is a small multiple of that, whatever the history's
+size."""
 
 
 def bucket_count(rows: int) -> int:
-    """Buckets for a history of so many rows; never depends on the machine, so that every engine cuts alike."""
+    """The number of buckets for a history of so many rows. It does not depend on the machine, so every engine cuts
+    alike."""
     return max(1, -(-rows // BUCKET_ROWS))
 
 
@@ -24,8 +26,8 @@ Step = tuple[Callable[..., pa.Table], pa.Schema]
 
 
 def in_buckets(request: CheckRequest, engine: Engine, columns: tuple[str, ...], first: Step, *others: Step) -> Dataset:
-    """What these steps make of a history: the first kernel of each batch, each other one of all rows that the kernel
-    before it put into one bucket."""
+    """The result of these steps on a history: the first kernel gets each batch, and each other kernel all rows that the
+    one before it put into a bucket."""
     buckets = bucket_count(history_rows(request.history))
     kernel, schema = first
     rows = engine.mapped(engine.history(request.history, columns), partial(kernel, buckets=buckets), schema)

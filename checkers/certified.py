@@ -1,4 +1,4 @@
-"""Which history a certificate is of, so that it can be found later, and read as it was when it was checked."""
+"""The history that a certificate is about, so that it can be found and read again as it was when it was checked."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class CertifiedHistory:
     """The file that was checked, as it was recorded, whatever format that is."""
 
     name: str
-    """Its path, as it was named when it was certified."""
+    """Its path, as it was given when it was certified."""
     sha256: str
-    """Of its bytes, in hexadecimal."""
+    """The SHA-256 of its bytes, in hexadecimal."""
     functions: Mapping[str, str] = field(default_factory=dict)
-    """What its clients call otherwise, and what that is."""
+    """Names of functions that its clients use -> our names."""
     by_time: bool = False
-    """Whether its rows are in the order of their times, and not in that of the file."""
+    """Whether its rows were read in the order of their times, not in that of the file."""
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"name": self.name, "sha256": self.sha256}

@@ -1,14 +1,14 @@
-"""What a completion may only repeat: a history whose completions say otherwise is none.
+"""What a completion may only repeat from its invocation: a history in which they differ is malformed.
 
-An operation asks for something, and its completion says what came of it. Of what was asked for, the completion may
-repeat what it likes, and change nothing: a client that invokes `write 1` and gets ok of `write 2` has recorded two
-operations as one, and which of them happened is unknown. What the answer itself is (a read's value, a send's offset)
-is free. A model and a workload declare which is which beside their functions, in words of this module; `checkers.asked`
-looks at it, for every checker, before any has looked.
+An operation asks for something, and its completion says what came of it. The completion may repeat what was asked or
+leave it out, but not change it: a client that invokes `write 1` and gets ok of `write 2` has recorded two operations as
+one, and it is unknown which of them happened. The answer itself (a read's value, a send's offset) is free. A model and
+a workload declare which parts are which beside their functions, in terms of this module; `checkers.asked` checks it for
+every checker, before any of them runs.
 
-A completion that leaves out what was asked (null) repeats it, its key as well. One that names what its invocation left
-out says otherwise, unless that is free: null is a value as well. What failed, or has an unknown outcome, may hold
-anything in place of what was asked: why, for one thing.
+A completion that leaves out what was asked, or its key (null), repeats it. One that names what its invocation left out
+differs from it, unless that part is free: null is a value as well. A completion with fail, or of unknown outcome, may
+have anything in place of what was asked, such as the reason.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from checkers.kernels.columns import (
 from harness.compiled import compiled
 
 Differs = Callable[[pa.Table, Int64, Int64], Bool]
-"""(rows, positions of invocations, positions of their completions) -> of which pairs they say different things."""
+"""(rows, positions of invocations, positions of their completions) -> which pairs differ."""
 
 Fills = Callable[[pa.Array, Int64, Bool], pa.Array]
-"""(values, of each the position of that of its invocation, or its own, of each whether it is an ok answer) -> values
-that say what was asked."""
+"""(values, the position of each one's invocation, or its own, whether each is an ok answer) -> values that have what
+was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompletionEchoes:
-    """Some functions whose completions repeat what was asked."""
+    """What completions of some functions repeat."""
 
     functions: tuple[str, ...]
     differs: Differs
     columns: tuple[str, ...]
-    """What `differs` looks at, as `history_batches` names it."""
+    """The columns that `differs` looks at, as `history_batches` names them."""
     types: tuple[str, ...] = ("ok",)
-    """Of these completions; the others may answer anything."""
+    """The types of completions that are compared; the others may answer anything."""
     leaves_out: Differs | None = None
-    """Of which pairs the completion does not say what was asked. None: nobody looks for it there."""
+    """Finds the pairs whose completion leaves out what was asked. None: no checker looks for it there."""
     fills: Fills | None = None
 
 
@@ -65,7 +65,7 @@ def members(*functions: str, of: tuple[str, ...] = ("value",)) -> CompletionEcho
 
 
 def remembered(*functions: str, of: tuple[str, ...]) -> CompletionEchoes:
-    """The same, but an answer may say something else, which counts then."""
+    """The same members, but an ok answer may have another value, which then counts."""
     return CompletionEchoes(
         functions=functions,
         differs=_nothing_differs,
@@ -94,8 +94,8 @@ def parts(
 
 
 class _Of(NamedTuple):
-    """What is asked of a transaction: the member `value` of parts whose functions are `written`; the functions and keys
-    of those `among` these, or of all."""
+    """What is asked in a transaction: the member `value` of parts whose functions are `written`, and the functions and
+    keys of parts with functions `among` these, or of all parts."""
 
     written: Sequence[str]
     among: Sequence[str]
@@ -110,7 +110,7 @@ def _nothing_differs(rows: pa.Table, asked: Int64, completed: Int64) -> Bool:
 
 
 def members_differ(rows: pa.Table, asked: Int64, completed: Int64, *, of: Sequence[str]) -> Bool:
-    """Where the completion gives one of these members of the value, and not as it was asked."""
+    """The pairs whose completion has one of these members with another value than was asked."""
     found = np.zeros(len(asked), dtype=np.bool_)
     for name in of:
         column = member(rows["value"], name)
@@ -126,7 +126,8 @@ def members_differ(rows: pa.Table, asked: Int64, completed: Int64, *, of: Sequen
 
 
 def members_left_out(rows: pa.Table, asked: Int64, completed: Int64, *, of: Sequence[str]) -> Bool:
-    """Where the completion does not say one of these that was asked: ok ones nothing, others perhaps something else."""
+    """The pairs whose completion lacks one of these members that was asked; other ones than ok may have something else
+    there."""
     is_ok = codes(rows["type"], TYPES)[completed] == OK
     found = np.zeros(len(asked), dtype=np.bool_)
     for name in of:
@@ -154,7 +155,7 @@ def members_filled(value: pa.Array, source: Int64, is_ok: Bool, *, of: Sequence[
 
 
 def with_member(struct: pa.Array, name: str, column: pa.Array) -> pa.Array:
-    """The structs with another column of that name; where there was none, they have that one all the same."""
+    """The structs with this column under that name, which replaces another one if there is one."""
     fields = list(struct.type)
     columns = [column if one.name == name else member(struct, one.name) for one in fields]
     named = [one.with_type(column.type) for one, column in zip(fields, columns, strict=True)]
@@ -201,15 +202,15 @@ Part = dict[str, Any]
 
 
 def _merge_parts(asked: list[Part] | None, answered: list[Part] | None, is_ok: bool, *, of: _Of) -> list[Part] | None:
-    """What a transaction did. Of an ok one that shows no parts, those that would have had an answer are left out: what
-    it read, nobody knows."""
+    """What a transaction did. If an ok one shows no parts, those that would have had an answer are left out, because it
+    is unknown what it read."""
     if asked is None or not is_ok:
         return asked
     return answered if answered is not None else [part for part in asked if part["f"] in of.written]
 
 
 class _Parts(NamedTuple):
-    """What transactions do, part by part."""
+    """The parts of transactions."""
 
     first: Int64
     """Parts of row i are first[i]:first[i + 1]."""
@@ -219,9 +220,9 @@ class _Parts(NamedTuple):
     """The number of each part's key."""
     value: Int64
     is_looked_at: Bool
-    """By the number of a function, whether such parts are looked at."""
+    """By number of a function: whether such parts are looked at."""
     is_written: Bool
-    """By the number of a function, whether the values of such parts are part of what they do."""
+    """By number of a function: whether the values of such parts are looked at as well."""
 
     @classmethod
     def of(cls, lists: pa.Array, asked: _Of) -> _Parts:
@@ -239,7 +240,7 @@ class _Parts(NamedTuple):
 
 @compiled
 def _differing(parts: _Parts, asked: Int64, completed: Int64) -> Bool:
-    """Of which of these pairs of rows the parts that are looked at are not the same ones, in the same order."""
+    """Which of these pairs of rows do not have the same parts in the same order, of those that are looked at."""
     differs = np.zeros(len(asked), dtype=np.bool_)
     for i in range(len(asked)):
         a, a_end = parts.first[asked[i]], parts.first[asked[i] + 1]

@@ -1,8 +1,8 @@
 """An engine on which plans end in time.
 
-Searches are over at a moment, and keep what they had established by then (`checkers.search_budget`). What takes time in
-proportion to the history goes on after it, for it is mostly done soon; for so long that a user waits for it, and no
-longer. So each kernel gets to know the moment, and none begins once that is past by GRACE_S.
+Searches end at a deadline, and keep what they had established by then (`checkers.search_budget`). Work that takes time
+in proportion to the history goes on after it, because it is usually done soon, but only for as long as a user waits. So
+each kernel knows the deadline, and none begins later than GRACE_S after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class EngineInTime(EngineAround):
-    """Another engine, whose plans raise TimeIsUp where they would go on for too long."""
+    """Another engine, whose plans raise TimeIsUp if they would go on for too long."""
 
     until: float
     """When searches are over, in seconds since the epoch, which all workers agree on."""
@@ -51,7 +51,7 @@ class EngineInTime(EngineAround):
 
 
 def run_in_time(rows: pa.Table, *, kernel: Callable[[pa.Table], T], until: float) -> T:
-    """Kernel: another one, which may ask until when. Raises TimeIsUp."""
+    """Kernel: runs another one, which may ask for the deadline. Raises TimeIsUp."""
     with searching_until(until):
         require_time()
         return kernel(rows)
@@ -67,7 +67,7 @@ def _entered_in_time(kept: AbstractContextManager[Dataset]) -> Iterator[Dataset]
 
 @contextmanager
 def _unwrap_time_is_up() -> Iterator[None]:
-    """TimeIsUp for what an engine makes of one on a worker."""
+    """Raises TimeIsUp in place of the exception that an engine makes of it on a worker."""
     try:
         yield
     except TimeIsUp:

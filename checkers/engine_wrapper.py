@@ -1,4 +1,4 @@
-"""An engine around another one, which does as that does: who changes one of its verbs overrides that one alone."""
+"""An engine that passes everything on to another one. A subclass overrides the methods that it changes."""
 
 from __future__ import annotations
 

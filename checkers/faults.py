@@ -1,4 +1,4 @@
-"""The faults that struck in a run, as numbers that kernels can count by, and which of them is to blame for what."""
+"""The faults that struck in a run, as numbers that kernels can count by, and which of them is blamed for what."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from harness.record.fault_log import FaultWindow
 NO_FAULT = -1
 
 IN_FLIGHT_NS = 1_000_000_000
-"""An operation that was called so long before a fault may have been struck by it on its way."""
+"""How long before a fault an operation may have been called and still be hit by the fault on its way."""
 
 AFTERMATH_NS = 30_000_000_000
-"""What begins later than that after the end of a fault is not blamed on it."""
+"""How long after the end of a fault something may begin that is blamed on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Faults:
-    """Those with an effect, by start; the position of a fault is its number. Small; goes to every kernel."""
+    """The faults with an effect, by start. The position of a fault is its number. Small; passed to every kernel."""
 
     names: tuple[str, ...]
     start_ns: Int64

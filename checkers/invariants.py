@@ -1,11 +1,11 @@
 """The invariants checker: what the system's adapter watched held at every moment.
 
-Clients may have noticed nothing: a replica that lacks what was acknowledged harms nobody until it is elected. What was
-found broken while the run went on is among the run's facts (`harness.invariants`); here it gets the meaning that the
-system declares, and is held against what is legal, by the time at which it was found.
+Clients may have noticed nothing: a replica that lacks what was acknowledged does no harm until it is elected. Breaches
+that were found during the run are among the run's facts (`harness.invariants`). Here they get the meaning that the
+system declares, and are compared with what is legal at the time at which they were found.
 
-A run whose environment cannot watch (any but the simulator), or of a system that brings no invariants, has none broken.
-It does not establish that what the adapter watches is all that can go wrong.
+A run has no breaches if its environment cannot watch (any but the simulator), or if its system has no invariants. It
+does not establish that what the adapter watches is all that can go wrong.
 """
 
 from __future__ import annotations

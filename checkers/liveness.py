@@ -1,13 +1,12 @@
-"""Liveness: a healed quorum makes progress, though the rest stays broken.
+"""Liveness: a healed quorum makes progress even if the rest stays broken.
 
-It claims that after the storm, from the moment in which all faults were healed but for nodes that the system
-can do without, operations of every required kind succeeded within the bound. Otherwise it is INVALID with
-`no-progress`.
+It claims that after the storm, once all faults were healed except on nodes that the system can do without, operations
+of every required kind succeeded within the bound. Otherwise it is INVALID with `no-progress`.
 
 It takes any history with its run: the fault log's progress window, and `required_ok` (its names are the kinds of
-operations). Where there is no such window the run did not come so far: UNKNOWN. So it is where a kind did not succeed
-but was not tried within the window either, where the healing came so late that less than the bound was left, or where
-nodes could not be healed: they ended by themselves, or their disks are damaged for good.
+operations). Without such a window the run did not get that far: UNKNOWN. It is also UNKNOWN if a kind neither succeeded
+nor was tried within the window, if the healing came so late that less than the bound was left, or if nodes could not be
+healed, because they ended by themselves or their disks are permanently damaged.
 
 It does not establish progress during the storm, nor that the progress was right. It kills mutants of the class LV:
 no-scan-after-switch, dead-master-returned.
@@ -35,7 +34,7 @@ COLUMNS = ("time", "type", "f")
 KINDS_LIMIT = 10_000
 COUNTS = pa.schema([pa.field("f", pa.string()), pa.field("tried", pa.int64()), pa.field("succeeded", pa.int64())])
 LEAST_SHARE = 0.9
-"""Of the bound that must be left once all is healed: to heal takes its time."""
+"""The share of the bound that must be left once all is healed, because healing takes time."""
 
 
 MEANINGS: Mapping[str, Meaning] = {

@@ -1,19 +1,18 @@
 """What is certain of a history of which only a prefix is known.
 
-The rest is still to come: any rows, among them the completions of what is open. So an operation that is open counts as
-one of unknown outcome, and a finding is certain only if no rows that may follow undo it:
+The rest is still to come: any rows, including the completions of open operations. So an open operation counts as one of
+unknown outcome, and a finding is certain only if no rows that may follow undo it:
 
     add 1 ok · read → [1 1]               duplicated: the read stays what it is
     add 1 ok · read → []                  lost, until a later read shows 1 after all
     enqueue 1 fails · dequeue → 1         aborted-read, until somebody enqueues 1 again
 
-Which findings are, each checker declares beside its meanings as `final_on_a_prefix`: by their names, those under which
-the whole may tell the same in another way, since it knows more. (What a transaction that is open has written is read in
-a cycle; it fails, and the cycle is none, but an aborted read.) What is not declared is not final, so that a checker of
-which nothing is known says nothing too early.
+Each checker declares beside its meanings which findings are certain, as `final_on_a_prefix`: their names, and other
+names under which the whole history may report them, because more is known then. (A cycle has a read of what an open
+transaction wrote. If that transaction fails, there is no cycle, but an aborted read.) A finding that is not declared is
+not final, so a checker that declares nothing reports nothing too early.
 
-Two things are no promise of it: that the whole is a history at all, and that what is searched in the whole is found
-within bounds.
+Two things are not promised: that the whole is a valid history, and that a search in the whole finds it within bounds.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from typing import Any
 from checkers.api.verdict import AnomalySummary, CheckerResult
 
 Finals = Mapping[str, frozenset[str]]
-"""Name -> under which other names the whole may tell it."""
+"""Name -> other names under which the whole history may report it."""
 
 
 def by_their_names(*names: str) -> Finals:
-    """The whole has them by the same names."""
+    """Findings that the whole history reports under the same names."""
     return dict.fromkeys(names, frozenset[str]())
 
 
 def finals_of(checker: Any) -> Finals:
-    """None, where a checker declares none."""
+    """The findings of a checker that are final; none if it declares none."""
     declared: Finals = getattr(checker, "final_on_a_prefix", {})
     return declared
 
@@ -41,7 +40,7 @@ def finals_of(checker: Any) -> Finals:
 def certain(
     results: Mapping[str, CheckerResult], checkers: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, AnomalySummary]]:
-    """Checker, name and what was found of a prefix, as far as every history that begins with it is broken as well."""
+    """(checker, name, summary) of findings in a prefix that break every history that begins with it."""
     for checker, result in results.items():
         finals = finals_of(checkers[checker])
         for name, summary in sorted(result.anomalies.items()):

@@ -1,19 +1,17 @@
-"""The progress checker: while faults last, what is healthy and connected serves, if it is enough.
+"""The progress checker: while faults last, healthy and connected nodes serve if there are enough of them.
 
-It judges the storm itself, without anything demanded of the run (`liveness` does that, in a phase of its own). What
-breaks it, by name:
-  no-progress   as long as the system declares that it needs, the faults that were active stayed the same and left
-                enough nodes healthy and connected with each other, clients asked all the time, and of a kind of
-                operation not one succeeded
+It judges the storm itself, without any demand on the run (`liveness` has that, in a phase of its own). What breaks it,
+by name: no-progress   for as long as the system declares that it needs, the active faults stayed the same and left
+enough nodes healthy and connected with each other, clients asked all the time, and no operation of some kind succeeded
 
-It takes the history and the spans in which the system's adapter says that it has to serve (`RunUnderCheck.demanded`);
-where there are none, nothing is claimed. Time is counted in pieces, twenty to the bound, so that what is gathered does
-not grow with the history: what is found lasted for twenty whole pieces. Clients asked all the time if of neighbouring
-pieces at least one has an invocation of that kind. A kind of which nothing ever succeeded in the run is left alone: it
-is not known that clients wait long enough for any answer, and `vacuity` has a word on it.
+It takes the history and the spans in which the system's adapter says that it has to serve (`RunUnderCheck.demanded`).
+Without any, nothing is claimed. Time is counted in pieces, twenty to the bound, so that what is gathered does not grow
+with the history: a finding lasted for twenty whole pieces. Clients asked all the time if at least one of any two
+neighbouring pieces has an invocation of that kind. A kind of which no operation succeeded in the whole run is left out:
+it is not known whether clients wait long enough for any answer, and `vacuity` reports it.
 
-It does not establish progress in spans that are shorter, nor under faults of which nobody can say whom they leave
-healthy (`harness.record.steady_spans`), nor that it was right. It kills newcomer-blocks-shrink.
+It does not establish progress in shorter spans, nor under faults for which it is not known which nodes they leave
+healthy (`harness.record.steady_spans`), nor that the progress was right. It kills newcomer-blocks-shrink.
 """
 
 from __future__ import annotations
@@ -36,10 +34,10 @@ from harness.record.steady_spans import SteadySpan
 
 COLUMNS = ("time", "type", "f")
 PIECES = 20
-"""Of the bound."""
+"""How many pieces the bound has."""
 MOST_PIECES = 1_000_000
 ANYWHERE = -1
-"""In place of the number of a span: somewhere in the run."""
+"""Stands for the whole run in place of the number of a span."""
 PIECE = pa.schema(
     [
         pa.field("f", pa.string()),
@@ -133,8 +131,8 @@ def each_once(pieces: pa.Table) -> pa.Table:
 
 
 def _waits(succeeded: Sequence[int], asked: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
-    """Pieces [start, end) without a success, in each of which or of its neighbour before something was asked for; the
-    longest such stretches, of `count` pieces."""
+    """The longest stretches of pieces [start, end) without a success, in which each piece or the one before it has an
+    invocation; there are `count` pieces."""
     successes, askings = set(succeeded), set(asked)
     start: int | None = None
     for piece in range(count + 1):
@@ -164,6 +162,6 @@ def _anomaly(f: str, span: SteadySpan, from_ns: int, until_ns: int, within_s: fl
 
 
 def _length_s(spans: Sequence[SteadySpan]) -> float:
-    """Of all, each moment once."""
+    """The length of all spans together, with each moment counted once."""
     moments = sorted({(span.from_ns, span.until_ns) for span in spans})
     return round(sum(until_ns - from_ns for from_ns, until_ns in moments) / 1e9, 3)

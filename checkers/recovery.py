@@ -1,14 +1,14 @@
 """The recovery checker: once everything is healed the system serves again, and no node ends by itself.
 
 It judges what the run itself established, whatever the workload. What breaks it, by name:
-  no-progress   the system did not come to serve again within the time that it declares, although everything had been
-                healed for so long
+  no-progress   the system did not serve again within the time that it declares, although everything had been healed for
+                that long
   panicked      a node ended by itself, and no fault had struck it under which the system declares that it may
 
-It takes the facts of a run, its faults, and what the system declares; where something was not healed, a node was
-damaged for good and the system may depend on it, or nothing is declared, nothing is decided here: `vacuity` and the
-facts' own reasons make such a run UNKNOWN. A replica that stays behind while others serve is `stuck-replica`, of the
-checker that compares replicas.
+It takes the facts of a run, its faults, and what the system declares. Nothing is decided if something was not healed,
+if a node that the system may depend on was permanently damaged, or if nothing is declared: `vacuity` and the facts' own
+reasons make such a run UNKNOWN. A replica that stays behind while others serve is `stuck-replica`, of the checker that
+compares replicas.
 
 It does not establish progress while faults are active (`liveness` does, of a quorum), nor that it was right.
 """
@@ -55,7 +55,7 @@ class Recovery:
 
 
 def _seconds(run: RunUnderCheck) -> float | None:
-    """From the healing until the system served."""
+    """The time from the healing until the system served, in seconds."""
     healed_ns, serves_ns = run.facts.healed_ns, run.facts.serves_ns
     return None if healed_ns is None or serves_ns is None else (serves_ns - healed_ns) / 1e9
 

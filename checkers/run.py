@@ -23,8 +23,8 @@ def check_history(
     *,
     begins: Callable[[str], None] = lambda name: None,
 ) -> Mapping[str, CheckerResult]:
-    """Each checker's result, in the order given; `begins` is called with the name of each when it begins. Raises
-    MalformedHistory, before any checker runs."""
+    """The result of each checker, in the given order. `begins` is called with a checker's name when it begins. Raises
+    MalformedHistory before any checker runs."""
     if isinstance(request.history, pa.Table):
         request = replace(request, history=encoded(request.history))
     require_history(request.history)

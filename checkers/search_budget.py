@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from checkers.kernels.columns import Bool
 
 LONGEST_WAIT_S = 1e6
-"""What a timer takes for ever."""
+"""The longest wait, which a timer accepts in place of one without an end."""
 
 
 GRACE_S = 20.0
-"""For so long after searches are over, what takes time in proportion to the history may go on."""
+"""How long after the end of searches work may go on that takes time in proportion to the history."""
 
 
 class TimeIsUp(Exception):
-    """What was not finished by then is left."""
+    """The time is over; what is not finished is left."""
 
     def __init__(self) -> None:
         super().__init__("the time of --give-up-after was up before all had been looked at; give more time")
@@ -41,13 +41,13 @@ class Searches(Enum):
     """Which searches are begun for what no decider decides."""
 
     UNTIL_INVALID = "until-invalid"
-    """None once something was found that breaks a promise: the verdict is certain then."""
+    """None is begun once a broken promise was found, because then the verdict is certain."""
     ALL = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much a user wants to be searched."""
+    """How long a user wants searches to go on, and which."""
 
     give_up_after_s: float | None = None
     """How long searches may go on; None: steps and memory alone bound them."""
@@ -55,19 +55,19 @@ class Effort:
 
     @property
     def until(self) -> float | None:
-        """As `searching_until` takes it, where they begin now."""
+        """The deadline for `searching_until` if searches begin now."""
         return None if self.give_up_after_s is None else time.time() + self.give_up_after_s
 
 
 USUAL = Effort()
-"""Where nobody says otherwise."""
+"""The default effort."""
 
 _until: ContextVar[float | None] = ContextVar("searches_until", default=None)
 
 
 @contextmanager
 def searching_until(moment: float | None) -> Iterator[None]:
-    """In seconds since the epoch, which all workers of an engine agree on; None for as long as it takes."""
+    """Sets the deadline, in seconds since the epoch, on which all workers of an engine agree; None for no deadline."""
     token = _until.set(None if moment is None else time.monotonic() + moment - time.time())
     try:
         yield
@@ -85,27 +85,27 @@ def is_over() -> bool:
 
 
 def is_long_over() -> bool:
-    """Whether what takes time in proportion to the history is to end as well."""
+    """Whether work that takes time in proportion to the history has to end as well."""
     until = _until.get()
     return until is not None and time.monotonic() >= until + GRACE_S
 
 
 def require_time() -> None:
-    """Raises TimeIsUp."""
+    """Raises TimeIsUp if searches are over."""
     if is_long_over():
         raise TimeIsUp
 
 
 def left_s() -> float:
-    """How long searches may still go on; a long time where no moment is given."""
+    """How long searches may still go on; a long time if there is no deadline."""
     until = _until.get()
     return LONGEST_WAIT_S if until is None else min(max(until - time.monotonic(), 0.0), LONGEST_WAIT_S)
 
 
 @contextmanager
 def stopping() -> Iterator[Bool]:
-    """One bit for a kernel that takes long in one piece and may give up anywhere: True once searches are over. The
-    kernel looks at it between its steps, all of which write into arrays, so that it is read anew each time."""
+    """One bit for a kernel that takes long and may give up anywhere: True once searches are over. The kernel looks at
+    it between its steps, which all write into arrays, so that it is read anew each time."""
     import numpy as np  # not before: the command line imports this module for its options
 
     stop = np.array([is_over()])
@@ -122,7 +122,7 @@ def stopping() -> Iterator[Bool]:
 
 @contextmanager
 def ending(over: Callable[[], None]) -> Iterator[None]:
-    """`over` is called from another thread once searches are over, unless all is done by then."""
+    """Calls `over` from another thread once searches are over, unless the block has ended by then."""
     timer = Timer(left_s(), over)
     timer.daemon = True
     timer.start()
@@ -141,7 +141,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listens_to_searches", defau
 
 @contextmanager
 def heard_by(listener: Listener) -> Iterator[None]:
-    """What searches say meanwhile, in few words, each time in place of what was said before."""
+    """Lets a listener hear what searches report meanwhile, in a few words; each report replaces the one before."""
     token = _listener.set(listener)
     try:
         yield
@@ -151,7 +151,7 @@ def heard_by(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def saying_of(subject: str) -> Iterator[None]:
-    """What is said meanwhile is said of this."""
+    """Marks reports within the block as being about this subject."""
     listener = _listener.get()
     if listener is None:
         yield
@@ -162,7 +162,7 @@ def saying_of(subject: str) -> Iterator[None]:
 
 
 def say(words: Callable[[], str]) -> None:
-    """Made up only where somebody listens."""
+    """Reports progress. The words are only computed if there is a listener."""
     listener = _listener.get()
     if listener is not None:
         listener(words())

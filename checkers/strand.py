@@ -1,7 +1,8 @@
-"""A checker of one workload, where several ran side by side: it sees the operations of its own strand, as if alone.
+"""A checker of one workload when several ran side by side: it sees only the operations of its own strand.
 
-Such a history has `log/send` where the strand `log` has `send`, and its values have a member for each strand. What is
-found is told with the strand before its name: `log/lost-write`. Indices of operations are those of the whole history.
+Such a history has `log/send` for the operation `send` of the strand `log`, and its values have a member for each
+strand. Findings are reported with the strand before their names: `log/lost-write`. Indices of operations are those of
+the whole history.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class OfStrand:
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceOfStrand:
-    """Whether anything could have contradicted this strand; that of another is no evidence."""
+    """Whether anything could have contradicted this strand. Evidence of another strand does not count."""
 
     strand: str
     evidence: tuple[Evidence, ...]
@@ -68,7 +69,7 @@ class EvidenceOfStrand:
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         own = tuple(_evidence_in_all(self.strand, one) for one in self.evidence)
-        # What the run says is judged once for all strands.
+        # The facts of the run are judged once for all strands.
         return Vacuity(subject=f"workload {self.strand}", evidence=own).check(replace(request, run=None), engine)
 
 
@@ -78,7 +79,7 @@ def _evidence_in_all(strand: str, one: Evidence) -> Evidence:
 
 
 def repeats_in_all(strand: str, one: CompletionEchoes) -> CompletionEchoes:
-    """What a strand's completions may only repeat, said of the whole history."""
+    """What a strand's completions may only repeat, in terms of the whole history."""
     functions = tuple(f"{strand}/{f}" for f in one.functions)
     return replace(
         one,
@@ -104,7 +105,7 @@ def _filled(value: pa.Array, source: Int64, is_ok: Bool, *, strand: str, fills: 
 
 
 def _in_all(strand: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Where these columns of a strand stand in the whole history."""
+    """The columns of the whole history that have these columns of a strand."""
     return tuple(
         f"value.{strand}{name.removeprefix('value')}" if name.partition(".")[0] == "value" else name for name in columns
     )
@@ -117,9 +118,9 @@ def _with_own_values(rows: pa.Table, strand: str) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True)
 class _StrandEngine(EngineAround):
-    """Another engine, whose histories have the rows of one strand alone where `f` is looked at.
+    """Another engine, whose histories only have the rows of one strand if `f` is looked at.
 
-    What looks at no `f` counts operations by their index, which is that of the whole history.
+    A plan that does not look at `f` counts operations by their index, which is that of the whole history.
     """
 
     strand: str
@@ -139,7 +140,7 @@ def rows_of(rows: pa.Table, *, strand: str) -> pa.Table:
     names = f.dictionary.to_pylist()
     is_own = np.array([name.startswith(f"{strand}/") for name in names], dtype=np.bool_)
     mine = np.flatnonzero(is_own[f.indices.to_numpy()]) if names else np.empty(0, dtype=np.int64)
-    # A dictionary may not name one thing twice: what others call it stays theirs.
+    # A dictionary may not have a name twice, so names of other strands keep their prefix.
     own_names = [name.removeprefix(f"{strand}/") for name in names]
     own_f = pa.DictionaryArray.from_arrays(f.indices, pa.array(own_names, type=f.type.value_type))
     named = rows.set_column(rows.schema.get_field_index("f"), "f", own_f)

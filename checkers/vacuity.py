@@ -1,19 +1,19 @@
-"""The vacuity checker: did enough happen for VALID to mean anything? The one place that asks, for all histories.
+"""The vacuity checker: did enough happen for VALID to mean anything? It asks this in one place for all histories.
 
-What makes a pass vacuous, and so the verdict UNKNOWN with the reason:
+A pass is vacuous, and so the verdict UNKNOWN with the reason, if
 - nothing in the history could have contradicted what was claimed of it (`evidence`), or it is empty
-- of a kind of operation fewer succeeded in the storm than the workload requires (`required_ok`), or a smaller share
+- fewer operations of some kind succeeded in the storm than the workload requires (`required_ok`), or a smaller share
   of those invoked (`required_share`), or less than three times that share of those invoked while no fault was active
   nor had been for as long as the system declares that it needs to recover
 - faults were asked for, and none had an effect
-A user may accept these (`CheckerResult.accepting_vacuous`), but not what makes a pass doubtful though enough happened:
-- a fault had an effect and was never undone, so that what was judged as healed was not
-- a fault outlived its own stop, and only the healing after the storm undid it: such a nemesis heals nothing
+A user may accept these (`CheckerResult.accepting_vacuous`). Other reasons make a pass doubtful although enough
+happened: - a fault had an effect and was never undone, so what was judged as healed was not - a fault outlived its own
+stop, and only the healing after the storm undid it, so the nemesis does not heal
 
-It takes any history, and its run where there is one; the storm ends where the final reads began.
+It takes any history, and its run if there is one; the storm ends where the final reads began.
 
 It does not establish that anything was right, and is never INVALID. It kills no mutant; it keeps a run in which nothing
-could be found from being VALID. Cost: of a history without its run, the rows up to the first evidence.
+could be found from being VALID. Cost: for a history without its run, the rows up to the first evidence.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ from harness.record.meaning import Meaning
 
 COLUMNS = ("time", "process", "type", "f")
 QUIET_FACTOR = 3
-"""A required share is a third of the least that healthy storms showed: without any fault that least is demanded."""
+"""The factor by which a required share is raised while there is no fault: it is a third of the least that healthy
+storms showed."""
 QUIET_OPERATIONS = 50
-"""Fewer say nothing of a share."""
+"""The fewest operations of which a share means anything."""
 SHOWN = 5
-"""At most so many faults that were not healed are named."""
+"""The most faults that were not healed that are named."""
 END_OF_TIME_NS = int(np.iinfo(np.int64).max)
 
 
@@ -48,7 +49,7 @@ class Vacuity:
     """The rules against passes that mean nothing."""
 
     subject: str
-    """What the history is said to be one of: `model register`."""
+    """The workload or model that the history is judged by: `model register`."""
     evidence: tuple[Evidence, ...]
     name: str = "vacuity"
     meanings: ClassVar[Mapping[str, Meaning]] = {}
@@ -80,25 +81,25 @@ class Vacuity:
 
 @dataclass(kw_only=True)
 class _Seen:
-    """What clients did, as far as it was read."""
+    """What clients did, as far as the history was read."""
 
     evidence: tuple[Evidence, ...]
     storm_end_ns: int
     rows: int = 0
-    """Of clients and the nemesis."""
+    """How many rows clients and the nemesis have."""
     found: bool = False
     ended: dict[str, dict[str, int]] = field(default_factory=dict)
-    """How many operations of each f ended how; `invoke` is how many began."""
+    """f -> type -> how many operations ended so; `invoke` is how many began."""
     in_storm: dict[str, dict[str, int]] = field(default_factory=dict)
     """The same up to the end of the storm."""
     quiet: Int64 = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
     """Spans without any fault, as (start, end) in ns."""
     in_quiet: dict[str, dict[str, int]] = field(default_factory=dict)
-    """The same of what happened in these."""
+    """The same for operations in these spans."""
     _on_key: list[dict[str | None, int]] = field(default_factory=list)
 
     def read(self, history: Source, *, everything: bool) -> None:
-        """Up to the first evidence, or everything."""
+        """Reads up to the first evidence, or everything."""
         self._on_key = [{} for _ in self.evidence]
         for batch in batches(history, (*COLUMNS, *looked_at(self.evidence))):
             self.rows += batch.num_rows
@@ -157,14 +158,14 @@ def too_little(seen: _Seen, run: RunUnderCheck) -> Iterator[str]:
                 f"too little happened: {ok} of {invoked} {f} succeeded while no fault was active nor had been for "
                 f"{run.recovers_within_s:g} s; {QUIET_FACTOR * share:.0%} are required"
             )
-    # The fault that liveness demands was not asked for.
+    # The fault that liveness needs was not asked for by the scenario.
     if run.faults_asked and all(window.package == QUORUM for window in run.faults.struck):
         yield f"no fault took effect, although these were asked for: {', '.join(sorted(run.faults_asked))}"
 
 
 def quiet_spans(run: RunUnderCheck, storm_end_ns: int) -> Int64:
-    """Where no fault was active, nor had been for as long as the system declares that it needs to recover; also before
-    the first. (start, end) in ns, sorted."""
+    """Sorted spans (start, end), in ns, in which no fault was active, nor had been for as long as the system declares
+    that it needs to recover; also the one before the first fault."""
     if run.recovers_within_s is None or run.facts.storm_from_ns is None:
         return np.empty((0, 2), dtype=np.int64)
     spans, from_ns = [], run.facts.storm_from_ns

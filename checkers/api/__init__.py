@@ -1,1 +1,1 @@
-"""All that the author of a checker needs: what a plan is made of, what it reports, and how the verdict comes of it."""
+"""All that the author of a checker needs: the parts of a plan, what it reports, and how that becomes a verdict."""

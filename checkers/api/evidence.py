@@ -1,11 +1,11 @@
 """Evidence: the operations of a history that could have contradicted what is claimed of it.
 
-A history in which none of them is proves nothing: where every write and every read failed, any register would have
-been right. A model and a workload declare theirs beside their functions; `vacuity` judges it, for every checker.
+A history without any of them proves nothing: if every write and every read failed, any register would have been right.
+A model and a workload declare theirs beside their functions; `vacuity` looks for it, for every checker.
 
-An operation is evidence if its answer says something that might have been wrong: an ok read could have shown another
-value, an ok dequeue an element that was never enqueued. What it could have contradicted need not have happened. An ok
-write alone is none, for no order of writes is wrong by itself; nor is what failed or never completed.
+An operation is evidence if its answer could have been wrong: an ok read could have shown another value, an ok dequeue
+an element that was never enqueued. What it could have contradicted need not have happened. An ok write by itself is not
+evidence, because no order of writes is wrong by itself; nor is an operation that failed or never completed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from checkers.kernels.columns import TYPES, Bool, codes, elements, member, whole
 
 Rows = Callable[[pa.Table], Bool]
-"""Of rows of a history, which ones."""
+"""A function that says which of some rows of a history count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +32,13 @@ class Evidence:
     f: str
     type: str = "ok"
     at_least: int = 1
-    """So many of them, on one key: of locks that were acquired once each, none was ever held twice."""
+    """How many of them there must be on one key: a lock that was acquired only once cannot have been held twice."""
     which: Rows | None = None
-    """Of these operations those that say anything; None for all."""
+    """Which of these operations count; None for all."""
     columns: tuple[str, ...] = ()
-    """What `which` looks at, as `history_batches` names it."""
+    """The columns that `which` looks at, as `history_batches` names them."""
     words: str = ""
-    """What `which` demands, as read behind the name: `that reads`."""
+    """What `which` demands, in words that follow the name: `that reads`."""
 
     def __str__(self) -> str:
         article = ("an" if self.type == "ok" else "a") if self.at_least == 1 else str(self.at_least)
@@ -47,24 +47,24 @@ class Evidence:
         return " ".join(word for word in (article, kind, self.f, self.words, where) if word)
 
     def among(self, rows: pa.Table) -> pa.Table:
-        """Those of some rows of clients that are such an operation."""
+        """The rows of clients that are such an operation."""
         is_one = (codes(rows["f"], (self.f,)) == 0) & (codes(rows["type"], TYPES) == TYPES.index(self.type))
         found = rows.take(pa.array(np.flatnonzero(is_one))) if is_one.any() else rows.slice(0, 0)
         return found if self.which is None else found.take(pa.array(np.flatnonzero(self.which(found))))
 
 
 def any_ok(*names: str) -> tuple[Evidence, ...]:
-    """One ok operation of any of these."""
+    """One ok operation with any of these names."""
     return tuple(Evidence(f=name) for name in names)
 
 
 def shows_a_value(f: str, at_least: int = 1) -> Evidence:
-    """An ok operation that did not answer null, where null says that nothing was seen."""
+    """An ok operation with an answer other than null, for workloads in which null means that nothing was seen."""
     return Evidence(f=f, at_least=at_least, which=_has_value, columns=("value",), words="that shows a value")
 
 
 def shows_members(f: str, name: str, words: str) -> Evidence:
-    """An ok operation whose value has that member, and if it is a list, something in it."""
+    """An ok operation whose value has that member, which is not empty if it is a list."""
     return Evidence(f=f, which=partial(_has_member, name=name), columns=(f"value.{name}",), words=words)
 
 
@@ -75,7 +75,7 @@ def reading(f: str, function: str) -> Evidence:
 
 
 def in_json(f: str, says: Callable[[object], bool], words: str) -> Evidence:
-    """An ok operation whose value, decoded, says so."""
+    """An ok operation for whose decoded value `says` is true."""
     return Evidence(f=f, which=partial(_says, says=says), columns=("value",), words=words)
 
 
@@ -118,7 +118,8 @@ def _valid(column: pa.Array | pa.ChunkedArray) -> Bool:
 
 
 def looked_at(evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """The columns that all of them look at, beside those of any operation; a whole column instead of its members."""
+    """The columns that all of them look at, in addition to those of any operation. A whole column replaces its
+    members."""
     named = dict.fromkeys(name for one in evidence for name in one.columns)
     named |= dict.fromkeys(("key",)) if any(one.at_least > 1 for one in evidence) else {}
     return tuple(name for name in named if "." not in name or name.partition(".")[0] not in named)

@@ -1,4 +1,4 @@
-"""Which findings are legal losses, decided one by one: by when what they are about was written."""
+"""Which findings are legal losses, decided for each by the time at which the thing that it is about was written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ NO_BOUNDS: Int64 = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, kw_only=True)
 class Excuses:
-    """Numbered; small, goes to every kernel. The span of each is one of operations, or of times, ends included."""
+    """Excuses with numbers; small, passed to every kernel. The span of each is one of operations, or of times, with
+    both ends included."""
 
     of: tuple[Excuse, ...] = ()
     first: Int64 = field(default_factory=NO_BOUNDS.copy)
@@ -30,7 +31,7 @@ class Excuses:
 
     @classmethod
     def by_time(cls, of: Sequence[Excuse]) -> Excuses:
-        """Of findings that are placed by their times, in ns."""
+        """The excuses for findings that are placed by their times, in ns."""
         first, last, seen_from = (
             np.array([getattr(one, name) for one in of], dtype=np.int64)
             for name in ("from_ns", "until_ns", "seen_from_ns")
@@ -39,7 +40,7 @@ class Excuses:
 
     @classmethod
     def by_operation(cls, of: Sequence[Excuse], engine: Engine, history: Source) -> Excuses:
-        """Of findings that are placed by the indices of operations."""
+        """The excuses for findings that are placed by the indices of operations."""
         of = [replace(one, anomalies=()) if one.anomalies == (ANY,) else one for one in of]
         if not of:
             return cls()
@@ -53,7 +54,7 @@ class Excuses:
         return cls(of=tuple(of), first=before[::3], last=before[1::3] - 1, seen_from=before[2::3])
 
     def about(self, *anomalies: str) -> bool:
-        """Whether any excuse is of one of these anomalies."""
+        """Whether any excuse is for one of these anomalies."""
         return any(name in one.anomalies for one in self.of for name in anomalies)
 
     def split(
@@ -64,9 +65,9 @@ class Excuses:
         at: Sequence[Collection[str]] | None = None,
         seen: Int64 | None = None,
     ) -> Iterator[tuple[int | None, Int64]]:
-        """Findings, each about what began and ended then, by the number of the first excuse that holds for it: their
-        positions. None: those without. `at`: the nodes at which each shows, where that is known. `seen`: by when each
-        has shown, where that is later than when it ended."""
+        """(number of an excuse, positions of findings for which it is the first that holds); None for findings without
+        one. Each finding is about something that began and ended at these times. `at`: the nodes at which each shows,
+        if they are known. `seen`: when each has shown, if that is later than its end."""
         left = np.arange(len(begun))
         seen = ended if seen is None else seen
         for number, one in enumerate(self.of):

@@ -1,9 +1,9 @@
 """Findings: how kernels report anomalies so that counts are exact and examples few, on any engine.
 
-A kernel that finds a thousand broken promises reports one row with the count and at most EXAMPLES rows
-with the smallest witnesses; merging keeps that shape. Which examples survive depends on the history
-alone, not on how its rows were split. What a kernel counts beside (`checkers.api.tallies`) travels in rows of the same
-table, so that one pass over a history gathers both.
+A kernel that finds a thousand broken promises reports one row with the count and at most EXAMPLES rows with the
+smallest witnesses; merging keeps that shape. Which examples survive depends on the history alone, not on how its rows
+were split. Other counts of a kernel (`checkers.api.tallies`) travel in rows of the same table, so that one pass over a
+history gathers both.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ FINDINGS = pa.schema(
         pa.field("excuse", pa.int32()),
     ]
 )
-"""A row with `because` is an example and counts nothing; one without carries a count and nothing else. `bin`: of a
-tally the bin of its histogram, 0 where it is a single count; null of an anomaly. `excuse`: the number of the one for
-which these are legal losses; null where they are none."""
+"""A row with `because` is an example and counts nothing; one without it has only a count. `bin`: for a tally the bin of
+its histogram, or 0 if it is a single count; null for an anomaly. `excuse`: the number of the excuse by which these are
+legal losses, or null."""
 
 MALFORMED = "malformed"
-"""The tally of what makes a history mean nothing, with operations and reasons as its examples."""
+"""The tally of operations that make a history meaningless; its examples have the reasons."""
 
 NAMES_LIMIT = 1_000
-"""No checker has so many anomalies; more means that a kernel invents names."""
+"""More anomalies than any checker has: if there are more, a kernel makes up names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class Example:
 
 
 def said_of(key: str, sentence: str) -> str:
-    """The sentence with what it is about, unless that has no name."""
+    """The sentence with the key that it is about, if that has a name."""
     return f"{key}: {sentence}" if key else sentence
 
 
@@ -83,17 +83,18 @@ class Findings:
         self._add(name, None, count, examples, excuse)
 
     def tally(self, name: str, count: int, examples: Iterable[Example] = ()) -> None:
-        """Counts what is no anomaly; `examples` as those of anomalies, where some are to be named."""
+        """Counts something that is not an anomaly. `examples` are like those of anomalies, if some are to be named."""
         self._add(name, 0, count, examples)
 
     def tally_by_bin(self, name: str, bins: Int64) -> None:
-        """Counts in the bins of a histogram, of which there is one for each thing that is counted."""
+        """Counts in the bins of a histogram; `bins` has one bin for each thing that is counted."""
         numbers, sizes = np.unique(bins, return_counts=True)
         for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
             self._add(name, number, size, ())
 
     def refuse(self, malformed: Iterable[tuple[int, str]]) -> None:
-        """These operations make it no history of this workload: their indices, and why. The first of them is named."""
+        """Refuses the history because of these operations (index, reason), which do not belong to this workload. The
+        first of them is named."""
         first = min(malformed, default=None)
         if first is not None:
             self.tally(MALFORMED, 1, [Example(key=None, operations=first[:1], because=first[1])])
@@ -148,12 +149,13 @@ class GatheredFindings:
         return self.tallies.get(name, NO_TALLY)
 
     def counts(self, *names: str) -> dict[str, int]:
-        """Of these tallies."""
+        """The counts of these tallies."""
         return {name: self.tally(name).count for name in names}
 
 
 def gathered_findings(engine: Engine, findings: Dataset, excuses: Sequence[Excuse] = ()) -> GatheredFindings:
-    """`excuses` are those that kernels numbered. Raises MalformedHistory where a kernel refused an operation."""
+    """All that kernels found and counted. `excuses` are those that they numbered. Raises MalformedHistory if a kernel
+    refused an operation."""
     merged = engine.grouped(findings, ("name", "bin", "excuse"), merged_findings, FINDINGS)
     counts: dict[str, Counter[int | None]] = {}
     bins: dict[str, Counter[int]] = {}
@@ -195,7 +197,7 @@ def found_in_buckets(request: CheckRequest, engine: Engine, rows: Dataset, kerne
 def summary(
     counts: Mapping[int | None, int], broken: Sequence[Anomaly], legal: Sequence[Anomaly], excuses: Sequence[Excuse]
 ) -> AnomalySummary:
-    """Of one anomaly; `counts` by the number of the excuse."""
+    """The summary of one anomaly; `counts` are by the number of the excuse."""
     numbers = sorted(number for number in counts if number is not None)
     excused = AnomalySummary(
         count=sum(counts[number] for number in numbers),
@@ -214,7 +216,8 @@ def summary_by_span(
     excuses: Excuses,
     at: Sequence[Collection[str]] | None = None,
 ) -> AnomalySummary:
-    """Of anomalies of one name, each about what began and ended then, and shows at these nodes, where that is known."""
+    """The summary of anomalies of one name, each about something that began and ended at these times, and that shows at
+    these nodes, if they are known."""
     found = excuses.split(anomalies[0].name, begun, ended, at)
     placed = {number: places.tolist() for number, places in found if len(places)}
     legal = sorted(place for number, places in placed.items() if number is not None for place in places)
@@ -234,8 +237,9 @@ def judge(
     vacuous: Sequence[str] = (),
     statistics: Mapping[str, Any],
 ) -> CheckerResult:
-    """INVALID if an anomaly is not legal here; else UNKNOWN if something could not be decided, or, which is vacuous, if
-    nothing was there to be decided; else VALID. `legal`: names of those that are so throughout, and why."""
+    """INVALID if an anomaly is not legal here; otherwise UNKNOWN if something could not be decided, or if there was
+    nothing to decide, which is vacuous; otherwise VALID. `legal`: names of anomalies that are legal throughout, and
+    why."""
     reasons = (*undecided, *vacuous)
     summaries = {
         name: replace(summary, legal=summary.legal or legal.get(name, "")) for name, summary in anomalies.items()

@@ -8,7 +8,7 @@
                     if read.value["value"] is None:
                         yield finding("forgotten", write, read, because="it had been written before")
 
-`remembered` is a checker then, which a workload names: it runs in this process and on Spark.
+Then `remembered` is a checker that a workload can name; it runs in this process and on Spark.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class PairedOperation(NamedTuple):
     type: str
     """How it ended: `ok`, `fail` (it certainly did not happen) or `info` (it may have happened, or may yet)."""
     argument: Any
-    """The value of the invocation, as Python has it: of a struct a dict with all its members."""
+    """The value of the invocation as a Python object; a struct is a dict with all its members."""
     value: Any
-    """The value of the completion; that of the invocation where there is none."""
+    """The value of the completion, or that of the invocation if there is none."""
     error: str | None
     start: int
     """The history index of the invocation."""
     end: int | None
-    """That of the completion; None without one."""
+    """The history index of the completion; None without one."""
     start_ns: int
     end_ns: int | None
 
@@ -70,13 +70,13 @@ class PairedOperation(NamedTuple):
         return self.type != "fail"
 
     def precedes(self, other: PairedOperation) -> bool:
-        """Whether it was over before the other one began. One of unknown outcome never is."""
+        """Whether it was over before the other one began. An operation of unknown outcome never is."""
         return self.type != "info" and self.end is not None and self.end < other.start
 
 
 def finding(name: str, *witnesses: PairedOperation, because: str, **details: Any) -> Anomaly:
-    """An anomaly that these operations show. `because`: one sentence with the actual values; `details`: the values, as
-    JSON can have them."""
+    """An anomaly that these operations show. `because`: one sentence with the actual values; `details`: the values in a
+    form that JSON can represent."""
     indices = {index for one in witnesses for index in (one.start, one.end) if index is not None}
     return Anomaly(name=name, operations=tuple(sorted(indices)), because=because, details=details)
 
@@ -90,19 +90,19 @@ def per_key(
     """Makes a checker of a function that is given all operations of clients on one key, by their invocations, and
     yields a `finding` for each anomaly among them.
 
-    `meanings`: of every anomaly that it can yield. `key`: the column whose values are keys, or a member of the value
-    (`value.queue`), as the invocation has it. `name`: that of the checker, if not the function's.
-    `final_on_a_prefix`: anomalies that stand, whatever operations may follow. Where a system may legally lose what was
-    written in some span of time, a finding is excused if the time from its first operation to its last meets that span.
+    `meanings`: for every anomaly that it can yield. `key`: the column whose values are keys, or a member of the value
+    (`value.queue`), as in the invocation. `name`: the checker's name, if it is not the function's. `final_on_a_prefix`:
+    anomalies that remain, whatever operations follow. If a system may legally lose what was written in some span of
+    time, a finding is excused if the time from its first operation to its last meets that span.
 
     The function must depend on its operations alone, and be importable where Spark runs.
 
-    Cost: every operation becomes a Python object; a core makes about 80,000 of them a second, beside what the
-    function itself takes, and all of one key are in memory at once, in about 1 KB each. That is seconds for the history
-    of a run. Write kernels over columns (`checkers.elements.counter` is a short one) where histories have tens of
-    millions of operations, or millions on one key.
+    Cost: every operation becomes a Python object. A core makes about 80,000 of them a second, in addition to the time
+    of the function itself, and all of one key are in memory at once, at about 1 KB each. That is seconds for the
+    history of a run. For histories with tens of millions of operations, or millions on one key, write kernels over
+    columns (`checkers.elements.counter` is a short one).
 
-    Raises ValueError where an anomaly that is declared final has no meaning, or none is declared at all.
+    Raises ValueError if an anomaly that is declared final has no meaning, or if none is declared at all.
     """
     final = tuple(final_on_a_prefix)
     if not meanings:
@@ -124,7 +124,7 @@ def _require_meaning(anomaly: str, meanings: Mapping[str, Meaning], before: str)
 
 @dataclass(frozen=True)
 class PerKey:
-    """Judges the operations on each key by a function; calling it calls that."""
+    """Judges the operations on each key by a function. Calling it calls that function."""
 
     function: Judges
     name: str
@@ -136,7 +136,7 @@ class PerKey:
         return self.function(operations)
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        """The statistics count keys and operations."""
+        """The result; its statistics count keys and operations."""
         columns = tuple(dict.fromkeys((*COLUMNS, self.key.partition(".")[0])))
         schema = engine.history(request.history, columns).schema
         _require_member(schema, self.key)
@@ -150,8 +150,8 @@ class PerKey:
         return judge(found.anomalies, legal=request.legal, undecided=(), statistics=statistics)
 
     def found_of(self, of_key: Sequence[PairedOperation]) -> Iterator[Anomaly]:
-        """What the function yields of the operations on one key. Raises TypeError and ValueError for what is no finding
-        of this checker."""
+        """What the function yields for the operations on one key. Raises TypeError and ValueError for a value that is
+        not a finding of this checker."""
         yielded = self.function(of_key)
         if not isinstance(yielded, Iterable):
             raise TypeError(f"{self.name} returned {yielded!r}, where it has to yield findings")
@@ -165,7 +165,7 @@ class PerKey:
 
 
 def _require_member(schema: pa.Schema, key: str) -> None:
-    """Raises MalformedHistory where values have no such member; that columns are there an engine requires itself."""
+    """Raises MalformedHistory if values have no such member. Missing columns are found by the engine."""
     top, *members = key.split(".")
     of = schema.field(top).type
     for place, name in enumerate(members):

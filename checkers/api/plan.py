@@ -33,17 +33,17 @@ Split = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
 
 @dataclass(frozen=True, kw_only=True)
 class Matching:
-    """How batches are told apart from what has its other end in another one."""
+    """How complete rows of a batch are distinguished from those whose other end is in another batch."""
 
     split: Split
-    """What is complete in a batch, and its other rows, of which there must be few."""
+    """Splits a batch into what is complete in it and its other rows, of which there must be few."""
     schema: pa.Schema
-    """Of what is complete."""
+    """The schema of what is complete."""
     open_schema: pa.Schema
-    """Of the others."""
+    """The schema of the other rows."""
     keys: tuple[str, ...]
     kernel: Kernel
-    """On each group of these that agree on `keys`: what is complete."""
+    """Makes what is complete of each group of other rows that agree on `keys`."""
 
 
 class Dataset(Protocol):
@@ -69,14 +69,14 @@ class Engine(Protocol):
         """Run the kernel on each group of rows that agree on `keys`; rows of a group come in any order."""
 
     def completed(self, source: Dataset, matching: Matching) -> AbstractContextManager[Dataset]:
-        """Of each batch what is complete there, and of all other rows, which are held at once, what completes each
-        other. As with `kept`, datasets made of them are of no use after the `with`."""
+        """What is complete in each batch, and what all other rows, which are held at once, complete together. As with
+        `kept`, datasets made of them cannot be used after the `with`."""
 
     def union(self, left: Dataset, right: Dataset) -> Dataset: ...
 
     def kept(self, source: Dataset) -> AbstractContextManager[Dataset]:
         """The same rows, computed once for all plans that use them inside the `with`, and held where they are.
-        Datasets made of them are of no use after it."""
+        Datasets made of them cannot be used after it."""
 
     def gather(self, source: Dataset, limit: int) -> pa.Table:
         """Bring at most `limit` rows home. Raises ValueError if there are more: the plan forgot to bound itself."""
@@ -84,7 +84,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RunUnderCheck:
-    """What is known of the run that a history comes from, beside the history."""
+    """What is known of the run that a history comes from, in addition to the history."""
 
     facts: RunFacts = field(default_factory=RunFacts)
     faults: FaultLog = field(default_factory=FaultLog)
@@ -115,20 +115,22 @@ class RunUnderCheck:
     """The table of `harness.record.node_events`; None where no node reported any."""
 
     def recovered_by(self, time_ns: int) -> bool:
-        """Whether by then the system had to serve again: everything was healed so long before, and no node dead."""
+        """Whether the system had to serve again by then: everything had been healed that long before, and no node was
+        dead."""
         if self.recovers_within_s is None or self.facts.healed_ns is None:
             return False
         return self._is_healed and time_ns - self.facts.healed_ns >= self.recovers_within_s * 1e9
 
     @property
     def is_settled(self) -> bool:
-        """Whether every replica had to be whole when it was read in the end: the system had served again before."""
+        """Whether every replica had to be whole when it was finally read, because the system had served again
+        before."""
         facts = self.facts
         return self._is_healed and self.recovers_within_s is not None and facts.serves_ns is not None and facts.complete
 
     @property
     def damaged(self) -> frozenset[str]:
-        """The nodes whose disks no healing makes whole."""
+        """The nodes with damage to disks that no healing undoes."""
         return nodes_struck(self.faults.struck, self.lasting_damage)
 
     @property
@@ -138,7 +140,8 @@ class RunUnderCheck:
         return self.damaged <= apart and not is_open
 
     def unexplained_panics(self) -> Iterator[tuple[str, str]]:
-        """(node, its last words) of those that ended by themselves under no fault that may do that."""
+        """(node, its last words) of each node that ended by itself, although no fault that may cause that had
+        struck."""
         everywhere = {kind for window in self.faults.struck for kind in window.kinds}
         if not everywhere.isdisjoint(self.contagious):
             return
@@ -154,13 +157,13 @@ class CheckRequest:
 
     history: Source
     repeats: tuple[CompletionEchoes, ...] = ()
-    """What completions may only repeat of what was asked, or it is no history."""
+    """What completions may only repeat from their invocations; a history in which they differ is malformed."""
     legal: Mapping[str, str] = field(default_factory=dict)
     """anomaly name -> why it is legal here throughout."""
     excuses: tuple[Excuse, ...] = ()
-    """What is legal of what was written in some spans of time."""
+    """Anomalies that are legal for what was written in some spans of time."""
     run: RunUnderCheck | None = None
-    """None for a history that came without its run."""
+    """The run; None for a history without one."""
     searches: Searches = Searches.UNTIL_INVALID
 
 
@@ -172,7 +175,7 @@ class Checker(Protocol):
 
     @property
     def meanings(self) -> Mapping[str, Meaning]:
-        """Of every anomaly that it can report, by name."""
+        """The meaning of every anomaly that it can report, by name."""
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
         """Raises MalformedHistory; any other failure of a checker becomes UNKNOWN with its reason."""

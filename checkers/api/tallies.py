@@ -1,7 +1,7 @@
-"""Tallies: what kernels count beside what they find, for statistics and reasons.
+"""Tallies: other counts of kernels than anomalies, for statistics and reasons.
 
-They travel with findings (`checkers.api.findings`), and are no anomalies. Times are counted in bins of a histogram, at
-most 1/32 wide, so that quantiles are known of any number of them.
+They travel with findings (`checkers.api.findings`). Times are counted in bins of a histogram that are at most 1/32
+wide, so that quantiles are known for any number of them.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ class Tally:
     """What was counted under one name."""
 
     bins: Mapping[int, int] = field(default_factory=dict)
-    """How much there is in each bin of its histogram; a single count is in bin 0."""
+    """The count in each bin of its histogram. A single count is in bin 0."""
     examples: tuple[Anomaly, ...] = ()
-    """The smallest ones, where some are to be named."""
+    """The smallest examples, if some are to be named."""
 
     @property
     def count(self) -> int:
         return sum(self.bins.values())
 
     def quantiles(self, shares: Mapping[str, float]) -> dict[str, int]:
-        """By the names of these shares; each is at most one bin below the exact one. There is at least one number."""
+        """The quantiles by the names of their shares, each at most one bin below the exact one. There must be at least
+        one number."""
         numbers = sorted(self.bins)
         reached = np.cumsum([self.bins[number] for number in numbers])
         return {

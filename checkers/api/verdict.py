@@ -11,7 +11,7 @@ from checkers.api.anomaly import Anomaly
 from harness.record.meaning import Meaning
 
 EXAMPLES = 10
-"""At most so many examples of an anomaly are kept; the count is always exact."""
+"""The most examples of an anomaly that are kept. Counts are always exact."""
 
 
 BETWEEN_REASONS = "; "
@@ -24,15 +24,15 @@ class Verdict(Enum):
 
 
 class Vacuous(Enum):
-    """What a pass is worth that nothing could have contradicted."""
+    """What the verdict is if nothing could have contradicted a pass."""
 
     UNKNOWN = "unknown"
     ACCEPTED = "accepted"
-    """It is VALID, with the reasons that were accepted."""
+    """VALID, with the reasons that were accepted."""
 
 
 def merge(verdicts: Iterable[Verdict]) -> Verdict:
-    """INVALID outranks UNKNOWN outranks VALID; of nothing at all we know nothing."""
+    """INVALID outranks UNKNOWN outranks VALID. Without any verdict it is UNKNOWN."""
     seen = list(verdicts)
     if Verdict.INVALID in seen:
         return Verdict.INVALID
@@ -46,11 +46,11 @@ class AnomalySummary:
     count: int
     examples: tuple[Anomaly, ...] = ()
     legal: str = ""
-    """Why this configuration under these faults may legally do this; empty where it may not."""
+    """Why this configuration may legally do this under these faults; empty if it may not."""
     meaning: Meaning | None = None
-    """None where no checker explains it."""
+    """Its meaning; None if no checker explains it."""
     excused: AnomalySummary | None = None
-    """Of an anomaly that is not legal throughout: the findings that are, which are not counted here."""
+    """The findings that are legal, of an anomaly that is not legal throughout. They are not counted here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,16 +59,16 @@ class CheckerResult:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    """Why it is not VALID, beside the anomalies: what could not be decided, and why."""
+    """Why it is not VALID, apart from anomalies: what could not be decided, and why."""
     vacuous: tuple[str, ...] = ()
-    """Those of the reasons that say that too little happened to contradict anything."""
+    """The reasons that say that too little happened to contradict anything."""
     accepted: tuple[str, ...] = ()
-    """Reasons of that kind that a user has accepted: VALID is possible in spite of them."""
+    """Vacuous reasons that a user has accepted: VALID is possible in spite of them."""
     anomalies: Mapping[str, AnomalySummary] = field(default_factory=dict)
     statistics: Mapping[str, Any] = field(default_factory=dict)
 
     def found(self) -> Iterator[tuple[str, AnomalySummary]]:
-        """What was found, what is legal apart from what is not."""
+        """What was found; legal findings are separate from others."""
         for name, summary in sorted(self.anomalies.items()):
             if summary.count:
                 yield name, summary
@@ -76,7 +76,7 @@ class CheckerResult:
                 yield name, replace(summary.excused, meaning=summary.meaning)
 
     def accepting_vacuous(self) -> CheckerResult:
-        """The same where a pass may be vacuous; other reasons still make it UNKNOWN."""
+        """The same result if a pass may be vacuous. Other reasons still make it UNKNOWN."""
         reasons = tuple(reason for reason in self.reasons if reason not in self.vacuous)
         is_earned = self.verdict is not Verdict.UNKNOWN or not self.vacuous or bool(reasons)
         return replace(
@@ -88,7 +88,7 @@ class CheckerResult:
         )
 
     def with_nothing_promised(self, why: str) -> CheckerResult:
-        """The same where everything that was found is legal."""
+        """The same result if all findings are legal."""
         anomalies = {name: replace(summary, legal=summary.legal or why) for name, summary in self.anomalies.items()}
         if self.verdict is not Verdict.INVALID:
             return replace(self, anomalies=anomalies)
@@ -96,24 +96,24 @@ class CheckerResult:
 
 
 def judged_as(results: Mapping[str, CheckerResult], vacuous: Vacuous) -> Mapping[str, CheckerResult]:
-    """The results, with what is vacuous accepted or not."""
+    """The results with vacuous reasons accepted or not."""
     if vacuous is Vacuous.UNKNOWN:
         return results
     return {name: result.accepting_vacuous() for name, result in results.items()}
 
 
 def with_nothing_promised(results: Mapping[str, CheckerResult], why: str) -> dict[str, CheckerResult]:
-    """The results with all that was found being legal."""
+    """The results with all findings legal."""
     return {name: result.with_nothing_promised(why) for name, result in results.items()}
 
 
 def accepted(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:
-    """What was accepted as vacuous, each reason once."""
+    """The vacuous reasons that were accepted, each once."""
     return tuple(dict.fromkeys(reason for result in results.values() for reason in result.accepted))
 
 
 def in_words(results: Mapping[str, CheckerResult], words: Callable[[Any], Any]) -> dict[str, CheckerResult]:
-    """The results with what is shown of values in other words: a text becomes a text, a mapping a mapping."""
+    """The results with values replaced by other words. A text becomes a text, a mapping a mapping."""
     return {name: _in_words(result, words) for name, result in results.items()}
 
 
@@ -139,7 +139,7 @@ def broken(results: Mapping[str, CheckerResult]) -> dict[str, int]:
 
 
 def found(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:
-    """Every anomaly that was found, in few words: broken promises first, then what is legal here."""
+    """Every anomaly that was found, in a few words: broken promises first, then legal ones."""
     counted = [one for result in results.values() for one in result.found()]
     illegal = [f"{name}: {summary.count} found" for name, summary in counted if not summary.legal]
     legal = [
@@ -149,7 +149,7 @@ def found(results: Mapping[str, CheckerResult]) -> tuple[str, ...]:
 
 
 def excused(results: Mapping[str, CheckerResult]) -> str:
-    """What was found and is legal, in one line with its reasons: `12 lost-write excused: b1 lost power while …`."""
+    """The legal findings in one line with their reasons: `12 lost-write excused: b1 lost power while …`."""
     legal = [(name, summary) for result in results.values() for name, summary in result.found() if summary.legal]
     counted = ", ".join(f"{summary.count} {name}" for name, summary in legal)
     reasons = dict.fromkeys(reason for _, summary in legal for reason in summary.legal.split(BETWEEN_REASONS))

@@ -1,4 +1,4 @@
-"""How long what clients asked for was refused, and how soon it was granted again for good."""
+"""How long clients were refused, and how soon they were served again for good."""
 
 from checkers.availability.checker import Availability
 

@@ -47,7 +47,7 @@ QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
 KINDS_LIMIT = 1_000_000
 """Kinds of operations times faults: properties of the run, not of the history's length."""
 FAULTS_LISTED = 500
-"""At most so many faults are listed one by one."""
+"""The most faults that are listed one by one."""
 
 SUMMARY = pa.schema(
     [pa.field("by", pa.int8()), pa.field("f", pa.string()), pa.field("fault", pa.int32())]
@@ -55,7 +55,7 @@ SUMMARY = pa.schema(
     + [pa.field(name, pa.int64()) for name in ("streams", "watched_ns", "without_ns")]
     + [pa.field("worst", pa.float64())]
 )
-"""Lengths in ns, -1 where there is none."""
+"""Sums over outages. Lengths are in ns, -1 if there is none."""
 
 
 MEANINGS: Mapping[str, Meaning] = {

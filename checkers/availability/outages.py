@@ -1,8 +1,8 @@
 """Outages: from the first failure in a stream to the first success that lasts.
 
-A success lasts if it begins a run of at least so many successes, and nothing fails in the stream within a window from
-it on. So one lucky success ends no outage. An outage begins when its earliest failed operation was called, or when
-the stream's last success before it was recorded, whichever is later. One that no success ended is unfinished.
+A success lasts if it begins a run of enough successes, and nothing in the stream fails for a while after it. So one
+lucky success does not end an outage. An outage begins when its earliest failed operation was called, or when the
+stream's last success before it was recorded, whichever is later. An outage that no success ended is unfinished.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Outages:
     """Which runs are the first of their stream."""
     failed: Int64
     recovered: Int64
-    """UNFINISHED where the stream ended before."""
+    """The run that ended it; UNFINISHED if the stream ended before."""
     began_ns: Int64
     ended_ns: Int64
     """When it ended, or when the stream was last heard of."""

@@ -30,7 +30,7 @@ COLUMNS = ("index", "time", "process", "type", "f")
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
 DENSE = 4
-"""Numbers below so many times as many as there are get a table instead of being sorted."""
+"""How many times greater than their count numbers may be to be looked up in a table and not sorted."""
 
 KINDS_LIMIT = 10_000
 """Pairs of operation and type; more means that `f` is not a name but a value."""
@@ -61,7 +61,7 @@ SUMMARY = pa.schema(
         pa.field("max", pa.int64()),
     ]
 )
-"""Latencies in ns, -1 where none is known."""
+"""Sums over operations. Latencies are in ns, -1 if none is known."""
 
 
 class Statistics:

@@ -6,9 +6,9 @@ A pass is vacuous, and so the verdict UNKNOWN with the reason, if
   of those invoked (`required_share`), or less than three times that share of those invoked while no fault was active
   nor had been for as long as the system declares that it needs to recover
 - faults were asked for, and none had an effect
-A user may accept these (`CheckerResult.accepting_vacuous`). Other reasons make a pass doubtful although enough
-happened: - a fault had an effect and was never undone, so what was judged as healed was not - a fault outlived its own
-stop, and only the healing after the storm undid it, so the nemesis does not heal
+A user may accept these (`CheckerResult.accepting_vacuous`), but not what makes a pass doubtful:
+- a fault had an effect and was never undone, so what was judged as healed was not
+- a fault outlived its own stop, and only the healing after the storm undid it, so the nemesis does not heal
 
 It takes any history, and its run if there is one; the storm ends where the final reads began.
 

@@ -31,7 +31,7 @@ class Case:
     as_expected: bool | None = None
     """Whether it came out as it was expected to; None where nothing was expected."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """Shown with the case whatever the verdict: seed, report, replay line."""
+    """Shown with the case for any verdict: seed, report, replay line."""
 
     @property
     def passes(self) -> bool:

@@ -1,1 +1,1 @@
-"""Causal order seen by clients: causes before effects, and one order of two writes for everybody."""
+"""Causal order seen by clients: causes before effects, and one order of two writes for all readers."""

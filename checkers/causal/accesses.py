@@ -1,4 +1,4 @@
-"""What operations read and wrote of registers, as columns: reads that can be judged, and all writes."""
+"""Reads and writes of registers as columns: reads that can be judged, and all writes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Accesses:
 
     reads: Reads
     label: pa.Array
-    """What to call the register of each read."""
+    """The name of each read's register."""
     intermediate: Bool
-    """Of each read, whether its writer wrote another value behind the one that it shows."""
+    """By read: whether its writer wrote another value after the one that it shows."""
     contrary: Reads
-    """Reads behind a write of their own operation that show another value."""
+    """Reads after a write of their own operation that show another value."""
     contrary_label: pa.Array
     ambiguous: int
     """How many reads are left out, because what they show may have been written more than once."""
@@ -32,7 +32,8 @@ class Accesses:
 
     @classmethod
     def of(cls, table: pa.Table, thing: Int64, session: Int64, is_ok: Bool, initial: int) -> Accesses:
-        """`table`: SPANS, by object and session; by its rows `thing`, the number of the object, and `session`."""
+        """The accesses of SPANS sorted by object and session. `thing`, the number of the object, and `session` are by
+        row."""
         parts = micro_operations(table["txn"])
         names = pc.dictionary_encode(parts.key).indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         node = parts.transaction

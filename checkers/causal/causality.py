@@ -1,4 +1,4 @@
-"""What caused what: operations as nodes of a graph of causes, in which reads are judged.
+"""Causes: operations as nodes of a graph, in which reads are judged.
 
 Nodes are sorted by object, session and place in the session. Sessions and registers have numbers of their own in each
 object, dense and ascending with the objects.
@@ -15,7 +15,7 @@ from checkers.kernels.gap_filling import next_place, require_filled
 from harness.compiled import compiled, inlined
 
 CELLS = 1 << 26
-"""An object with more than so many operations times sessions is not judged; each takes 4 bytes."""
+"""The most operations times sessions of an object that is judged; each takes 4 bytes."""
 
 FINE, NOT_JUDGED = -1, -2
 INITIAL = -1
@@ -23,7 +23,7 @@ INITIAL = -1
 
 
 class Causes(NamedTuple):
-    """The causes of node n next to it are `causes[first[n]:first[n + 1]]`."""
+    """The direct causes of node n are `causes[first[n]:first[n + 1]]`."""
 
     first: Int64
     causes: Int64
@@ -34,9 +34,9 @@ class Operations(NamedTuple):
 
     session: Int64
     place: Int64
-    """In the session."""
+    """The operation's place in its session."""
     start: Int64
-    """History index."""
+    """The history index of its invocation."""
 
 
 class Objects(NamedTuple):
@@ -75,7 +75,7 @@ def causes_of(cause: Int64, effect: Int64, nodes: int) -> Causes:
 
 @compiled
 def causal_order(graph: Causes) -> Int64:
-    """Nodes, each behind all its causes; those in cycles, and their effects, are left out."""
+    """Nodes in an order in which each comes after all its causes; nodes in cycles, and their effects, are left out."""
     first, causes = graph.first, graph.causes
     nodes = len(first) - 1
     effects_first = np.zeros(nodes + 1, dtype=np.int64)
@@ -109,7 +109,8 @@ def causal_order(graph: Causes) -> Int64:
 
 @compiled
 def cycle_before(node: int, ordered: Int64, graph: Causes) -> Int64:
-    """A cycle, each node behind a cause of it, found by going back from a node that has no place in the order."""
+    """A cycle in which each node follows a cause of it, found by going back from a node without a place in the
+    order."""
     first, causes = graph.first, graph.causes
     place = np.full(len(first) - 1, -1, dtype=np.int64)
     path = np.empty(len(first) - 1, dtype=np.int64)
@@ -163,7 +164,7 @@ def culprits(
 
 @inlined
 def _learn(graph: Causes, operations: Operations, clocks: Int32, node: int, low: int, first_session: int) -> None:
-    """A node has all causes of its causes, and these. `low` is the first node of its object."""
+    """Gives a node its causes and all causes of these. `low` is the first node of its object."""
     for i in range(graph.first[node], graph.first[node + 1]):
         cause = graph.causes[i]
         for other in range(clocks.shape[1]):
@@ -182,7 +183,7 @@ def _culprit(
     culprit = FINE
     for run in range(writes.run[register], writes.run[register + 1]):
         seen = clocks[node - low, session[writes.node[writes.first[run]]] - first_session]
-        # The last write of the session that is a cause of the read stands for all before it.
+        # Only the last write of the session that is a cause of the read need be looked at.
         begin, end = writes.first[run], writes.first[run + 1]
         while begin < end:
             middle = (begin + end) // 2

@@ -1,6 +1,6 @@
 """The causal checker: no operation sees an effect without its causes.
 
-Operations on registers of an object, the object being the key; what objects hold has nothing to do with each other.
+Operations on registers of an object, which is the key; objects are independent of each other.
 With a value {value, position, link}, the object is one register:
   write {value}                          ok: it happened
   read, read-init {} -> {value}          ok: what the register held; null or the initial value (option `initial`, 0
@@ -11,20 +11,20 @@ or with a value {txn}, micro-operations on registers by their names:
 client had seen last, or `init`.
 
 An operation is a cause of another one if the same process did it before, if the other read what it wrote, if the other
-was linked to it, or if a cause of the other was caused by it. What breaks the promise (the bad patterns of causal
+was linked to it, or if it is a cause of a cause of the other. What breaks the promise (the bad patterns of causal
 consistency, Bouajjani, Enea, Guerraoui, Hamza, POPL 2017; for transactions Biswas, Enea, OOPSLA 2019):
   cyclic-causality  operations that are causes of each other, counted by objects
-  initial-read      nothing written was read of a register, although one of the causes wrote it, or the reader itself
+  initial-read      a read shows a register as unwritten, although one of its causes, or the reader itself, wrote it
   overwritten-read  a value was read although one of the causes, a consequence of the write of that value, wrote another
-                    one; or its writer itself did, behind it, or the reader, before it read
-  unexpected        a value was read before anybody had tried to write it, or without that
+                    one; or its writer did so afterwards, or the reader before it read
+  unexpected        a value was read before a write of it was invoked, or without one
   aborted-read      a value was read, although its write had certainly failed
   broken-link       the link is no position of an operation on the object, or one that was already behind the last
                     operation that had ended before this one began
 
-Processes of unknown outcome go on under another number, as another process. Reads of values that may have been written
-more than once are not judged, and leave the verdict UNKNOWN, as do objects with too many operations and processes (the
-cost is their product), and histories in which no read showed a write.
+After an operation of unknown outcome a process goes on under another number, as another process. Reads of values that
+may have been written more than once are not judged, and leave the verdict UNKNOWN, as do objects with too many
+operations and processes (the cost is their product), and histories in which no read showed a write.
 
 It does not establish that replicas converge, nor any order of concurrent writes, nor that reads are current.
 """
@@ -209,7 +209,7 @@ class _History:
         )
 
     def judge(self, findings: Findings, initial: int) -> None:
-        """What reads show, and cycles."""
+        """Adds findings about reads and about cycles."""
         if not len(self.thing):
             return
         accesses = Accesses.of(self.table, self.thing, self.session, self.is_ok, initial)
@@ -245,7 +245,7 @@ class _History:
             self._report_reads(findings, name, label.take(pa.array(at)), node[at], writer[at], by[at])
 
     def _causes(self, reads: Reads, shows: Bool) -> Causes:
-        """An operation's next causes: the one before it in its session, what it read, and what it is linked to."""
+        """The direct causes of operations: the one before it in its session, what it read, and what it is linked to."""
         linked = self.linked()
         follows = np.flatnonzero(self.place > 0)
         cause = np.concatenate((follows - 1, reads.writer[shows], linked[linked >= 0]))
@@ -261,7 +261,8 @@ class _History:
         )
 
     def linked(self) -> Int64:
-        """For each operation the first one that had the position it is linked to, if that was over before; else -1."""
+        """For each operation the first one with the position that it is linked to, if that one ended before; else
+        -1."""
         positions, links, place_of = self._places()
         found = np.full(len(self.thing), -1, dtype=np.int64)
         if len(positions):
@@ -273,7 +274,7 @@ class _History:
         return found
 
     def follow_links(self, findings: Findings) -> None:
-        """Links to what is no position, or to one that was no longer the last."""
+        """Adds findings about links to something that is not a position, or to one that was no longer the last."""
         positions, links, place_of = self._places()
         if not len(links):
             return

@@ -1,4 +1,4 @@
-"""Transactions with both ends: what was asked where nothing was answered, and how each ended."""
+"""Transactions with both ends: their answers, or what was asked if there is no answer, and how each ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TXN = TRANSACTION.field("txn")
 NEVER = int(np.iinfo(np.int64).max)
 
 Lists = Callable[[pa.Table], pa.Array]
-"""From a batch to the list of micro-operations of each row."""
+"""A function from a batch to the list of micro-operations of each row."""
 
 
 def rows_schema(beside: Sequence[str]) -> pa.Schema:
@@ -43,10 +43,10 @@ def rows_schema(beside: Sequence[str]) -> pa.Schema:
 
 
 def spans_schema(beside: Sequence[str] = ()) -> pa.Schema:
-    """One row a transaction; `type` is how it ended, INFO if there is no completion; of INFO the `end` is NEVER.
+    """One row for each transaction. `type` is how it ended, INFO if there is no completion; then the `end` is NEVER.
 
-    `key` is that of the operation, of transactions that are independent of those with other keys. `beside` are texts
-    that the completion has.
+    `key` is that of the operation, if transactions are independent of those with other keys. `beside` are texts that
+    the completion has.
     """
     return pa.schema(
         [
@@ -109,8 +109,8 @@ def transaction_rows(
 
 
 def _ends_of(batch: pa.Table, begun: Int64) -> pa.Table:
-    """The rows of transactions that began at these indices, and completions of what began in other batches: they may be
-    theirs. Of a process that is still waiting for a wanted one the next row that is left completes it."""
+    """The rows of transactions that began at these indices, and completions of operations that began in other batches,
+    which may be theirs. If a process still waits for the completion of a wanted one, its next row here is that."""
     invoked = codes(batch["type"], TYPES) == INVOKE
     index, process = (batch[name].to_numpy() for name in ("index", "process"))
     partner = pairs(index, process, invoked)

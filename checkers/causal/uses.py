@@ -1,4 +1,4 @@
-"""Values of registers: who wrote them, who read them, and reads that no write explains."""
+"""Values of registers: their writes, their reads, and reads that no write explains."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from checkers.transactions.history.micro_operations import R, W, micro_operation
 from harness.record.meaning import Meaning
 
 USES = SPANS.set(SPANS.get_field_index("key"), pa.field("key", pa.string()))
-"""One row a write, whatever became of it, and a value that an ok transaction read: `key` is the register, `element` the
-value. Registers may be as many as operations, so that their names are no dictionary on the way."""
+"""One row for each write, whatever its outcome, and for each value that an ok transaction read. `key` is the register,
+`element` the value. There may be as many registers as operations, so their names are not dictionary-encoded."""
 
 OF_READS_WITHOUT_WRITES: Mapping[str, Meaning] = {
     "unexpected": Meaning(
@@ -43,7 +43,7 @@ REWRITTEN = "rewritten"
 def uses_of_registers(spans: pa.Table, *, buckets: int, initial: int = NONE) -> pa.Table:
     """Kernel over transactions: all writes, and what those that were ok read, in buckets of registers.
 
-    That a register is null or `initial` needs no write.
+    No write is needed for a register to be null or `initial`.
     """
     parts = micro_operations(spans["txn"])
     kind = spans["type"].to_numpy()[parts.transaction]
@@ -66,7 +66,7 @@ def uses_of_registers(spans: pa.Table, *, buckets: int, initial: int = NONE) -> 
 
 
 def registers(keys: pa.Array, names: pa.Array) -> pa.Array:
-    """What to call registers: where the operation has a key, that of its own register, if any, comes behind it."""
+    """The names of registers. If the operation has a key, the register's own one, if any, follows it."""
     return pc.coalesce(pc.binary_join_element_wise(keys, names, "/"), names, keys)
 
 
@@ -111,7 +111,7 @@ def _groups(uses: pa.Table) -> ElementGroups:
 
 
 def _rewritten(groups: ElementGroups, possible: Bool) -> tuple[Int64, Int64]:
-    """Of each register that may have been written more than once, its first two writes."""
+    """The first two writes of each register that may have been written more than once."""
     rows = np.flatnonzero(possible)
     rows = rows[np.lexsort((groups.start[rows], groups.key[rows]))]
     second = np.flatnonzero(groups.key[rows[1:]] == groups.key[rows[:-1]]) + 1

@@ -1,10 +1,10 @@
 """The consumption checker: every group gets everything, and nothing is passed over.
 
-A message whose send was acknowledged is given to a member of every group (in a group that does not divide its queues:
+A message whose send was acknowledged is given to a member of every group (in a group that does not divide its queues,
 to every member) until one has consumed it, or until it has failed as often as it may and is a dead letter. It may be
-given again after any failure, but the offset that a group has committed never lies beyond a message that it has not
-finished. In order, nothing is given before what lies before it is done with, and no two members consume from one queue
-at the same time.
+given again after any failure, but a group's committed offset never lies beyond a message that the group has not
+finished. In order, no message is given before those ahead of it are done, and no two members consume from one queue at
+the same time.
 
 What breaks it, by name:
   unconsumed               acked, and a consumer that was drained in the end never was given it, or never finished it
@@ -17,18 +17,18 @@ What breaks it, by name:
                            than the limit
   early-dead-letter        a dead letter that never failed with as many tries as it may
   stuck-consumer           not drained in the end, although the system served again, no node was dead, and all had
-                           been healed before: queues that are nobody's, or a message that never ends to come
-  unexpected-consumption   given, and nobody ever tried to send it
+                           been healed before: queues without a member, or a message that is given without end
+  unexpected-consumption   given, although no send of it was ever invoked
   aborted-consumption      given, although its send had certainly failed
 
 It takes histories of the consumption workload (`workloads/consumption.py`). A message counts as consumed from the call
-of the `finish` on: whether that came through or not, the application had it. Consumption is certain from the completion
-of a `consume` to the call of the `finish`. Where a consumer was not drained to its end (`settled`), or its dead letters
+of the `finish` on, because the application had it even if that call failed. Consumption is certain from the completion
+of a `consume` to the call of the `finish`. If a consumer was not drained to its end (`settled`), or its dead letters
 were not read, what it lacks cannot be decided, and the result is UNKNOWN unless something else is broken.
 
-Where members pop, what one has not acknowledged comes again to any of them, and the committed offset says what was
-given out: `passed-over` and `early-dead-letter` are not looked for, and of counts only that what comes from a
-retry queue came before.
+If members pop, a message that one has not acknowledged is given again to any of them, and the committed offset only
+says what was given out. So `passed-over` and `early-dead-letter` are not looked for, and counts are only checked in one
+way: what comes from a retry queue was given before.
 
 It does not establish that anything arrives in time, or once, or that queues are divided evenly.
 
@@ -72,7 +72,7 @@ class ConsumptionChecker:
     model: Model = Model.CLUSTERING
     mode: Mode = Mode.CONCURRENTLY
     limit: int = 2
-    """How often a message is tried after the first time."""
+    """How many times a message is tried after the first time."""
     name: str = "consumption"
     meanings: ClassVar[Mapping[str, Meaning]] = MEANINGS
     final_on_a_prefix: ClassVar[Finals] = by_their_names("passed-over", "overtaken", "overlap", "wrong-retry-count")

@@ -1,4 +1,4 @@
-"""What the anomalies of consumption mean, for people who have not met them before."""
+"""The meanings of the anomalies of consumption, for readers who do not know them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What became of each message: who was given it, how often, with which outcome, and whether that is all of them."""
+"""The fate of each message: which consumers were given it, how often, with which outcome, and which should have
+been."""
 
 from __future__ import annotations
 
@@ -27,14 +28,14 @@ from checkers.kernels.columns import FAIL, INVOKE, NONE, OK, Bool, Int64, codes,
 from checkers.kernels.hashing import bucket_of, mixed
 
 ASKED, ACKED, REFUSED, GIVEN, CAME_BACK, CONSUMED, FAILED, DEAD = range(8)
-"""Of a message: its send began, succeeded, failed; it was given to a consumer, from a retry queue; it was finished with
-success, or for later; it is a dead letter."""
+"""Kinds of facts about a message: its send began, succeeded, failed; it was given to a consumer, or given from a retry
+queue; it was finished with success, or to come again; it is a dead letter."""
 
 FACTS = pa.schema(
     [pa.field("bucket", pa.int32()), pa.field("kind", pa.int8())]
     + [pa.field(name, pa.int64()) for name in ("message", "consumer", "tries", "index")]
 )
-"""`consumer` is -1 and `tries` NONE where there is none."""
+"""Facts about messages. `consumer` is -1, and `tries` NONE, if there is none."""
 
 COLUMNS = (
     *("index", "process", "type", "f"),
@@ -127,11 +128,11 @@ class _Messages:
         np.minimum.at(first, self.pair[at], self.index[at])
         return first
 
-    # what did not come
+    # Messages that did not come.
 
     def report_missing(self, findings: Findings, excuses: Excuses) -> None:
-        """Acknowledged, and neither consumed by somebody who had to nor a dead letter; of those who were read to the
-        end only."""
+        """Reports messages that were acknowledged, and that a consumer had to consume but did not, and that are not
+        dead letters. Only consumers that were read to the end are looked at."""
         consumers = self.consumers
         is_divided = consumers.model is Model.CLUSTERING
         ends = zip(consumers.settled, consumers.read, strict=True)
@@ -150,7 +151,7 @@ class _Messages:
         ):
             of = message[pairs]
             begun = np.minimum(self.asked[of], self.acked[of])
-            # What was sent back may have been written at any time since.
+            # A message that was sent back may have been written at any time since then.
             ended = self.acked[of] if name == "unconsumed" else np.full(len(of), MAX)
             for excuse, which in excuses.split(name, begun, ended):
                 self._report_pairs(findings, name, pairs[which], failed, excuse)
@@ -179,7 +180,7 @@ class _Messages:
             )
         findings.add(name, len(pairs), examples, excuse)
 
-    # what should not have come
+    # Messages that should not have come.
 
     def report_unsent(self, findings: Findings) -> None:
         given = np.full(len(self.ids), MAX, dtype=np.int64)
@@ -209,11 +210,11 @@ class _Messages:
             ],
         )
 
-    # how often it came
+    # How often messages came.
 
     def report_counts(self, findings: Findings, limit: int, excuses: Excuses) -> None:
-        """What comes again has failed before with one try less. (Where the log was cut, what is sent back by its offset
-        may be another message, at any later time.)"""
+        """Reports messages that came again without having failed before with one try fewer. (If the log was cut, a
+        message that is sent back by its offset may be another one, at any later time.)"""
         at = self._of_kinds(GIVEN, CAME_BACK)
         tries, index = self.tries[at], self.index[at]
         failed_before = self._failed_before(self.pair[at], tries - 1, index)
@@ -222,8 +223,8 @@ class _Messages:
         self._report_counts(findings, at[wrong], limit, excuses)
 
     def report_uncounted(self, findings: Findings, excuses: Excuses) -> None:
-        """What was popped before comes from the retry queue with a count. How high that is nobody knows, for answers
-        are lost; nor whether the group's limit was known to each master."""
+        """Reports messages from the retry queue that were not popped before or have no count. The count itself is not
+        checked, because answers may be lost; nor is the limit, which may not be known to each master."""
         at = self._of_kinds(CAME_BACK)
         self._report_counts(findings, at[self.tries[at] == 0], MAX, excuses)
 
@@ -235,7 +236,7 @@ class _Messages:
             findings.add("wrong-retry-count", len(found), examples, excuse)
 
     def _failed_before(self, pair: Int64, tries: Int64, index: Int64) -> Bool:
-        """Whether the pair failed with so many tries before that operation."""
+        """Whether the pair failed with this number of tries before that operation."""
         failed = self._of_kinds(FAILED)
         width = int(max(self.tries[failed].max(initial=0), tries.max(initial=0))) + 2
         known, first = np.unique(self.pair[failed] * width + self.tries[failed] + 1, return_index=True)

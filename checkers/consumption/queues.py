@@ -1,8 +1,8 @@
-"""What happened in each queue: whether offsets were committed that pass something over, and, where members consume in
-order, whether they did and each queue was one member's at a time.
+"""The events of each queue: whether committed offsets pass a message over, and, if members consume in order, whether
+they did so, and one member at a time.
 
-A queue holds a message at an offset if an acknowledged send says so, or anybody was given one from there. All of a
-queue's rows are in one kernel call.
+A queue holds a message at an offset if an acknowledged send says so, or if a consumer was given one from there. All of
+a queue's rows are in one kernel call.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from checkers.consumption.rows import (
 from checkers.kernels.columns import INVOKE, NONE, OK, Int64, codes, integers, member, witness_order
 
 PLACE, GIVEN, FINISHED, DONE, COMMIT = range(5)
-"""Of a queue: an acknowledged send names an offset; a consumer was given it, finished it in some way or for good; has
-committed all before it."""
+"""Kinds of events of a queue. PLACE: an acknowledged send names an offset. GIVEN, FINISHED, DONE: a consumer was given
+it, finished it in some way, or for good. COMMIT: a consumer has committed all before it."""
 
 EVENTS = pa.schema(
     [pa.field("queue", pa.string()), pa.field("kind", pa.int8())]
     + [pa.field(name, pa.int64()) for name in ("consumer", "process", "offset", "index")]
 )
-"""`consumer` and `process` are -1 where they say nothing."""
+"""Events of queues. `consumer` and `process` are -1 if there is none."""
 
 COLUMNS = (
     *("index", "process", "type", "f", "key"),
@@ -99,7 +99,7 @@ class _Queue:
         self.first_seen = self._first(np.flatnonzero(held))
 
     def _first(self, at: Int64) -> Int64:
-        """Of each place the first index of these events, MAX for none."""
+        """By place: the first index of these events, MAX for none."""
         first = np.full(len(self.places), MAX, dtype=np.int64)
         place = np.searchsorted(self.places, self.offset[at])
         there = place < len(self.places)
@@ -111,7 +111,7 @@ class _Queue:
         return np.flatnonzero((self.consumer == consumer) & np.isin(self.kind, kinds))
 
     def report_passed_over(self, findings: Findings, consumer: int, excuses: Excuses) -> None:
-        """Places before a committed offset that were not finished when it was committed."""
+        """Reports places before a committed offset that were not finished when it was committed."""
         commits = self._events(consumer, COMMIT)
         if not len(commits):
             return
@@ -145,7 +145,7 @@ class _Queue:
         )
 
     def report_overtaken(self, findings: Findings, consumer: int, excuses: Excuses) -> None:
-        """What was given while something before it was not done with."""
+        """Reports messages that were given before one ahead of them was done."""
         given = self._events(consumer, GIVEN)
         done = self._first(self._events(consumer, DONE))
         latest = np.maximum.accumulate(done) if len(done) else done
@@ -172,8 +172,8 @@ class _Queue:
         )
 
     def report_overlaps(self, findings: Findings, consumer: int, excuses: Excuses) -> None:
-        """Times in which a process consumed for certain, from its `consume` to its `finish`, that begin within one of
-        another process."""
+        """Reports times in which a process certainly consumed, from its `consume` to its `finish`, that begin within
+        such a time of another process."""
         spans = self._spans(consumer)
         found: list[tuple[int, int, int, int]] = []
         last: dict[int, tuple[int, int]] = {}

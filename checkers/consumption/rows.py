@@ -1,4 +1,4 @@
-"""The operations of the consumption workload, as columns; and who consumes."""
+"""The operations of the consumption workload as columns, and its consumers."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ CONSUMPTION = pa.struct(
         ("messages", MESSAGES),
     ]
 )
-"""The value of this workload's operations. `queue` and `offset` are where a message was given from, `tries` how often
-it had been tried before."""
+"""The value of this workload's operations. `queue` and `offset` are the place from which a message was given, `tries`
+is how often it had been tried before."""
 
 FUNCTIONS = ("send", "join", "consume", "finish", "committed", "settled", "dead-letters")
 SEND, JOIN, CONSUME, FINISH, COMMITTED, SETTLED, DEAD_LETTERS = range(len(FUNCTIONS))
@@ -48,11 +48,11 @@ EVIDENCE = (
 )
 
 RETRY_PREFIX = "retry/"
-"""Of the names of queues from which messages come again that a group could not consume."""
+"""The prefix of the names of queues from which messages come again that a group could not consume."""
 CONSUMERS_LIMIT = 100_000
 """A property of the clients, not of the history's length."""
 MAX = int(np.iinfo(np.int64).max)
-"""As an index: never."""
+"""An index that stands for never."""
 
 
 class Model(Enum):
@@ -66,12 +66,12 @@ class Mode(Enum):
     CONCURRENTLY = "concurrently"
     ORDERLY = "orderly"
     POPPING = "popping"
-    """As concurrently, but what is not acknowledged in time comes again, also where a member is gone that had it."""
+    """Like concurrently, but a message that is not acknowledged in time comes again, even if its member is gone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """What is looked at of a batch, a row an operation; strings as numbers."""
+    """The columns of a batch that are looked at, with one row for each operation, and numbers for strings."""
 
     f: Int32
     type: Int32
@@ -93,14 +93,14 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Consumers:
-    """Who has to get everything: each group, or each member of each. Small; goes to every kernel."""
+    """The consumers that have to get everything: each group, or each member of each. Small; passed to every kernel."""
 
     names: tuple[str, ...]
-    """Sorted; a position is a consumer's number."""
+    """The names, sorted. A position here is a consumer's number."""
     settled: tuple[bool, ...]
-    """Whether all that its queues held in the end was consumed."""
+    """Whether all that its queues held at the end was consumed."""
     read: tuple[bool, ...]
-    """Whether its dead letters were read in the end."""
+    """Whether its dead letters were read at the end."""
     model: Model
 
     def numbers(self, value: pa.Array) -> Int32:
@@ -161,10 +161,10 @@ def merged(seen: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageRows:
-    """Messages in operations, a row a message."""
+    """Messages in operations, with one row for each message."""
 
     row: Int64
-    """Of the operation in its batch."""
+    """The row of the operation in its batch."""
     message: Int64
     offset: Int64
     tries: Int64

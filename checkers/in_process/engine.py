@@ -1,8 +1,8 @@
 """Runs plans in this process, on Arrow and numpy: for quick loops and small histories.
 
-Claims the same results as `checkers.spark.engine`, from the same kernels. They run on threads, for they leave the
-interpreter alone most of the time; the order of what comes out never depends on which is done first. Rows that are
-grouped are held in memory at once, packed; for histories that do not fit there is Spark.
+It claims the same results as `checkers.spark.engine`, from the same kernels. They run on threads, because they do not
+need the interpreter most of the time; the order of results never depends on which is done first. Rows that are grouped
+are held in memory at once, packed. For histories that do not fit there is Spark.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ROW_GROUPS_A_TASK = 4
 TOO_MANY = "a plan gathers more than the {} rows it allows itself"
 
 AHEAD = 2
-"""Tasks for each thread that may be done before their results are asked for."""
+"""How many tasks each thread may have done before their results are asked for."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,18 @@ class InProcessDataset:
     schema: pa.Schema
     tasks: Callable[[], Iterator[Task]]
     partitions: int
-    """How finely to cut it where it is grouped."""
+    """The number of partitions into which it is cut when it is grouped."""
 
     @property
     def is_small(self) -> bool:
-        """Not cut at all. To pack such rows, or to start threads for them, takes longer than to judge them."""
+        """Whether it is not cut at all. Packing such rows, or starting threads for them, takes longer than judging
+        them."""
         return self.partitions == 1
 
 
 @dataclass(frozen=True)
 class InProcessEngine:
-    """Threads, no Java."""
+    """Runs plans on threads, without Java."""
 
     name: str = "inprocess"
     threads: int = os.cpu_count() or 1
@@ -163,14 +164,14 @@ class InProcessEngine:
         """Their results, in order."""
         begin = list(islice(calls, 2))
         if len(begin) < 2:
-            # To start a thread for a piece that is alone takes longer than to judge a small history.
+            # Starting a thread for a single piece takes longer than judging a small history.
             yield from (call() for call in begin)
             return
         with ThreadPoolExecutor(self.threads) as pool:
             running: deque[Future[T]] = deque()
             try:
                 for call in chain(begin, calls):
-                    # What holds here of searches holds there as well.
+                    # The context of searches is passed on to the thread.
                     running.append(pool.submit(copy_context().run, call))
                     if len(running) > AHEAD * self.threads:
                         yield running.popleft().result()
@@ -214,15 +215,15 @@ def _mapped(task: Task, kernel: Kernel) -> Iterator[pa.Table]:
 
 
 class _Rest(NamedTuple):
-    """What a task leaves to the one behind all of them."""
+    """What a task leaves to the last one, which runs after all of them."""
 
     tables: list[pa.Table]
-    """Packed."""
+    """The tables that are left, packed."""
     is_whole: Event
 
 
 def _completed(task: Task, matching: Matching, rest: _Rest) -> Iterator[pa.Table]:
-    """Runs all of the task at once: one that failed halfway would leave the rest waiting."""
+    """Runs the whole task at once, because one that failed halfway would leave the last task waiting."""
     whole = []
     try:
         for table in task():

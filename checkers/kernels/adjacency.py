@@ -1,4 +1,4 @@
-"""Edges of a graph by where they begin."""
+"""The edges of a graph, grouped by their sources."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from harness.compiled import compiled
 
 
 def followers(source: Int32, target: Int32, size: int) -> tuple[Int64, Int32]:
-    """Targets of node u are the second [first[u]:first[u + 1]], in the order of the edges."""
+    """(first, targets): the targets of node u are targets[first[u]:first[u + 1]], in the order of the edges."""
     first, edges = by_source(source, size)
     return first, target[edges]
 
 
 @compiled
 def by_source(source: Int32, size: int) -> tuple[Int64, Int32]:
-    """Edges from node u are the second [first[u]:first[u + 1]], ascending."""
+    """(first, edges): the edges from node u are edges[first[u]:first[u + 1]], ascending."""
     first = np.zeros(size + 1, dtype=np.int64)
     for u in source:
         first[u + 1] += 1

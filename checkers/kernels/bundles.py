@@ -1,4 +1,4 @@
-"""Several tables as one, so that one pass over a history makes them all: each travels as bytes, under its name."""
+"""Several tables in one, so that one pass over a history makes all of them: each travels as bytes, under its name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def unbundled(bundles: pa.Table, *, name: str, schema: pa.Schema) -> pa.Table:
 
 
 def packed_tables(bundles: pa.Table, name: str) -> Sequence[pa.Table]:
-    """Of BUNDLES the tables of this name, still packed, where their bytes lie."""
+    """The tables of this name in BUNDLES, still packed; their bytes are not copied."""
     if not bundles.num_rows:
         return []
     column = whole(bundles["table"])
@@ -49,7 +49,7 @@ def packed_tables(bundles: pa.Table, name: str) -> Sequence[pa.Table]:
 
 
 def named(bundles: pa.Table, *, name: str) -> pa.Table:
-    """Kernel over BUNDLES: those of this name."""
+    """Kernel over BUNDLES: the bundles of this name."""
     return bundles.filter(pc.equal(bundles["name"], name))
 
 

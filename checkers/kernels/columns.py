@@ -17,14 +17,14 @@ Bool = npt.NDArray[np.bool_]
 NONE = int(np.iinfo(np.int64).min)
 """Stands for null in integer arrays."""
 NO_INDEX = -1
-"""In arrays of indices (of rows, events, versions, edges): there is none."""
+"""Stands for "none" in arrays of indices (of rows, events, versions, edges)."""
 
 TYPES = ("invoke", "ok", "fail", "info")
 INVOKE, OK, FAIL, INFO = range(4)
 
 
 def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column as one array, which is copied only where it is in pieces: Arrow's `combine_chunks` always copies."""
+    """The column as one array, copied only if it is in pieces; Arrow's `combine_chunks` always copies."""
     if isinstance(column, pa.Array):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
@@ -37,7 +37,8 @@ def codes(column: pa.Array | pa.ChunkedArray, vocabulary: Sequence[str]) -> Int3
 
 
 def translated(column: pa.Array | pa.ChunkedArray, numbers: Mapping[str, int]) -> Int32:
-    """The number of each string; -1 for nulls and for strings without a number. Cost: one look-up a distinct string."""
+    """The number of each string; -1 for nulls and for strings without one. Cost: one look-up for each distinct
+    string."""
     column = whole(column)
     if pa.types.is_null(column.type):
         return np.full(len(column), -1, dtype=np.int32)
@@ -69,7 +70,7 @@ def member(struct: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
 
 
 def elements(lists: pa.Array) -> tuple[Int64, pa.Array]:
-    """Of all lists, one behind the other: (position of its list, value) of each element. Null lists have none."""
+    """(position of its list, value) of each element of all lists, one after the other. Null lists have none."""
     if not pa.types.is_list(lists.type):
         return pc.list_parent_indices(lists).to_numpy().astype(np.int64), pc.list_flatten(lists)
     sizes, values = sized_elements(lists)
@@ -80,13 +81,13 @@ def sized_elements(lists: pa.Array) -> tuple[Int64, pa.Array]:
     """(size of each list, all elements one behind the other). Null lists have none."""
     sizes = integers(pc.fill_null(pc.list_value_length(lists), 0))
     first, last = (lists.offsets[i].as_py() for i in (0, len(lists)))
-    # Flattening gathers the pieces between nulls, which takes longer than all that is done with them.
+    # Flattening gathers the pieces between nulls, which takes longer than all later work on them.
     whole_piece = last - first == sizes.sum()
     return sizes, lists.values.slice(first, last - first) if whole_piece else pc.list_flatten(lists)
 
 
 def compact(values: Int64) -> Int64:
-    """Numbers in the same order, from 0 up to a few times as many as there are."""
+    """Numbers in the same order, from 0 up to a few times the number of values."""
     if len(values) == 0:
         return values
     least, greatest = int(values.min()), int(values.max())

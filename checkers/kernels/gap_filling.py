@@ -1,11 +1,11 @@
-"""Groups that one pass counts and another one fills: each takes the places that were counted for it, and no others.
+"""Groups that one pass counts and another one fills: each takes exactly the places that were counted for it.
 
     first   0 2 3      two elements of group 0, one of group 1: what the first pass counted
     filled  0 2        where the next one of each group goes, in the second pass
 
-Machine code writes wherever it is told to. Where the passes disagree on what belongs to a group, by a mistake in
-either, an element more would overwrite a stranger's memory, and one less would leave a place with what was there
-before; so kernels ask for each place, and in the end whether all were taken.
+Machine code does not check where it writes. If the passes disagreed on what belongs to a group, by a mistake in either,
+one element too many would overwrite other memory, and one too few would leave a place with whatever was there before.
+So kernels ask for each place, and at the end whether all were taken.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.compiled import inlined
 
 @inlined
 def next_place(filled: Int64, first: Int64, group: int) -> int:
-    """Of the next element of a group. Raises RuntimeError if no more were counted."""
+    """The place of the next element of a group. Raises RuntimeError if no more were counted."""
     at = filled[group]
     if at >= first[group + 1]:
         raise RuntimeError("two passes of a kernel disagree: a group has more elements than were counted")

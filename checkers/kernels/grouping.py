@@ -27,9 +27,9 @@ class Cut:
 
     rows: pa.Table
     numbers: Sequence[int]
-    """Ascending; those that any row has."""
+    """The numbers that rows have, ascending."""
     bounds: Sequence[int]
-    """Where the rows of each begin, and behind the last one where they end."""
+    """Where the rows of each number begin, and, in the last place, where they end."""
 
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
         """The rows of each number."""
@@ -69,7 +69,7 @@ def undivided(table: pa.Table, schema: pa.Schema) -> Cut:
 
 
 def _cut(table: pa.Table, number: npt.NDArray[np.integer]) -> Cut:
-    """By the number of each row, of which there is one at least."""
+    """Cuts by the number of each row; there must be at least one row."""
     highest = int(number.max())
     if int(number.min()) == highest:
         return Cut(table, (highest,), (0, table.num_rows))

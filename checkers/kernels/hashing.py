@@ -1,4 +1,4 @@
-"""Which bucket a row belongs to: the same on every machine, in every process, under every hash seed."""
+"""The bucket of each row, which is the same on every machine, in every process, under every hash seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def mixed(values: npt.NDArray[np.integer], seed: UInt64 | int = 0) -> UInt64:
 
 @compiled
 def _mixed(values: Int64, seeds: UInt64) -> UInt64:
-    """`seeds`: one for each value, or one for all. Of arrays as a whole: only these overflow in silence everywhere."""
+    """`seeds`: one for each value, or one for all. It works on whole arrays, because only these overflow silently
+    everywhere."""
     z = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15) + seeds
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -32,7 +33,7 @@ def _mixed(values: Int64, seeds: UInt64) -> UInt64:
 
 @modular
 def place_of(first: int, second: int, size: int) -> int:
-    """Where a hash table with so many places, a power of 2, is searched first for these two numbers."""
+    """The place at which a hash table of this size, a power of 2, is searched first for these two numbers."""
     z = np.uint64(np.int64(first)) * np.uint64(0x9E3779B97F4A7C15)
     z += np.uint64(np.int64(second)) * np.uint64(0xC2B2AE3D27D4EB4F)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -60,7 +61,7 @@ def bucket_of(hashes: UInt64, buckets: int) -> npt.NDArray[np.int32]:
 def partition_of(table: pa.Table, keys: Sequence[str], partitions: int) -> npt.NDArray[np.int32]:
     """A partition for each row; rows that agree on `keys` get the same one."""
     if len(keys) == 1 and pa.types.is_integer(table.schema.field(keys[0]).type):
-        # Buckets are dense: dealing them round spreads them evenly, which hashing them again would not.
+        # Buckets are dense: assigning them in turn spreads them evenly, which hashing them again would not.
         number = pc.fill_null(whole(table[keys[0]]), -1).to_numpy()
         dealt = number if number.min() >= 0 and number.max() < partitions else number.astype(np.int64) % partitions
         return np.asarray(dealt, dtype=np.int32)

@@ -1,8 +1,8 @@
 """Tables in few bytes, for the way from one kernel to the next.
 
-Most columns of a batch are numbers that lie close together, or the same number in every row. A packed table keeps how
-far each is above the lowest one, in as many bytes as that takes, and none at all where it is always the same; what
-is held in memory or shuffled is a third of what kernels see.
+Most columns of a batch have numbers that are close to each other, or the same number in every row. A packed table keeps
+the distance of each from the lowest one, in as few bytes as possible, and nothing if all are the same. What is held in
+memory or shuffled is a third of what kernels see.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import pyarrow as pa
 from checkers.kernels.columns import whole
 
 LOWEST = b"lowest"
-"""In the metadata of a packed column: the number to add to each of its values. Where they are all null, it is all."""
+"""The key in the metadata of a packed column for the number to add to each of its values. If they are all null, each of
+them is that number."""
 
 
 def packed(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -36,7 +37,7 @@ def joined(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
 
 
 def joined_column(parts: Sequence[pa.Table], field: pa.Field) -> pa.Array:
-    """One column of these tables, packed or not; `field` is what it was before. For kernels that need few at a time."""
+    """One column of these tables, packed or not, for kernels that need few at a time; `field` is what it was before."""
     parts = [part for part in parts if part.num_rows]
     if not parts:
         return pa.array([], field.type)

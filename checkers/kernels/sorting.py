@@ -10,8 +10,8 @@ from harness.compiled import compiled
 
 @compiled
 def ascending(keys: Int64) -> Int64:
-    """Positions in ascending order of their keys; ties keep their order. Merges runs, as far as they overlap: what is
-    sorted costs one pass, and what is nearly so little more."""
+    """Positions in ascending order of their keys; ties keep their order. It merges runs where they overlap, so sorted
+    keys cost one pass, and nearly sorted ones little more."""
     order = np.empty(len(keys), dtype=np.int64)
     for i in range(len(keys)):
         order[i] = i

@@ -1,7 +1,7 @@
 """Sums of integers of 64 bits that need more than 64 bits themselves.
 
-A number is high · 2^32 + low, with low from 0 to 2^32 - 1 where it is in its form; up to 2^31 of them add up, half by
-half, before a half is full.
+A number is high · 2^32 + low, with low from 0 to 2^32 - 1 in normal form. Up to 2^31 of them can be added, each half by
+itself, before a half overflows.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Wide(NamedTuple):
 
 
 def cumulated(values: Int64) -> Wide:
-    """Of each position, and of the end, the sum of all values before it."""
+    """By position, with one more for the end: the sum of all values before it."""
     of = Wide.of(values)
     high, low = (np.append(0, np.cumsum(half)) for half in of)
     return Wide(high + (low >> HALF), low & LOW)
 
 
 def summed(values: Int64, group: Int64, groups: int) -> Wide:
-    """Of each group, by its number, the sum of its values."""
+    """By number of a group: the sum of its values."""
     high, low = np.zeros((2, groups), dtype=np.int64)
     of = Wide.of(values)
     np.add.at(high, group, of.high)

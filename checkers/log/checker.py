@@ -1,16 +1,16 @@
 """The log checker: what was acked is kept.
 
-A message whose send was acknowledged stays in its queue at the offset that the acknowledgement named, once, for
-ever, and the same for everybody: every later reader of the queue finds it there, in order, without holes, and none
-finds what was not committed.
+A message whose send was acknowledged stays in its queue at the offset that the acknowledgement named, once, for ever,
+and the same for all readers: every later reader of the queue finds it there, in order, without holes, and none finds a
+message that was not committed.
 
 What breaks it, by name:
-  lost-write             known to be written (acked, or read by somebody), and not in the final log, although that
-                         log goes on behind it, or somebody had read it before
-  unseen                 acked, behind the end of all final reads, and never read by anybody
+  lost-write             known to be written (acked or read), and not in the final log, although that log goes on behind
+                         it, or it had been read before
+  unseen                 acked, behind the end of all final reads, and never read
   dirty-read             read during the run, and not in the final log: it was shown before it was safe for ever
   aborted-read           read, although its send had certainly failed
-  unexpected-read        read, although nobody ever tried to send it
+  unexpected-read        read, although no send of it was ever invoked
   duplicate              one message in two places
   inconsistent-offsets   one place (queue and offset) with two messages; acks name places as polls do
   diverging-replicas     final reads of two replicas find different messages in one place
@@ -72,7 +72,7 @@ from checkers.log.transaction_cycles import transaction_cycles
 
 LOST = frozenset({"lost-write", "unseen"})
 REASONS = 10
-"""At most so many queues are named whose final reads are incomplete."""
+"""The most queues with incomplete final reads that are named."""
 
 
 class LogChecker:
@@ -117,7 +117,7 @@ class LogChecker:
             anomalies = {**anomalies, **_stuck(final, request.run.damaged)}
         unfinished = final.unfinished
         if self._writes is Writes.INTERLEAVED and not found.tally(UNREAD).count:
-            # A consumer has got all that was acknowledged: that is all that is promised where nobody reads logs again.
+            # A consumer has got all that was acknowledged. If no logs are read again, no more is promised.
             unfinished = tuple(sentence for sentence in unfinished if sentence not in final.unasked)
         undecided = list(unfinished[:REASONS])
         if final.transactions:
@@ -136,7 +136,7 @@ class LogChecker:
 
 
 def _stuck(final: FinalReads, damaged: frozenset[str]) -> dict[str, AnomalySummary]:
-    """One finding a replica, but for those whose disks are damaged for good."""
+    """One finding for each stuck replica, except those with permanently damaged disks."""
     nodes = sorted({node for _, node in final.behind} - damaged)
     found = [
         Anomaly(

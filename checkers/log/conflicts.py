@@ -27,7 +27,8 @@ class Conflicts:
         self.final = final
 
     def report(self, findings: Findings, excuses: Excuses) -> None:
-        """Of each place the earliest fact and the earliest that contradicts it; the same of final reads alone."""
+        """Reports for each place the earliest fact and the earliest that contradicts it, and the same for final
+        reads."""
         every = np.arange(len(self.column["kind"]))
         place, head = self._heads(every)
         other = self._first(place, self._differs("message", every, head))
@@ -42,8 +43,8 @@ class Conflicts:
         by_message, by_node = self._first(place, other_message), self._first(place, other_node)
         by_both = self._first(place, other_message & other_node)
         diverging = (by_message >= 0) & (by_node >= 0)
-        # Without a row that differs in both, the first that differs in one and the first that differs in the
-        # other contradict each other: the one agrees with the head in its replica, the other in its message.
+        # If no row differs in both, the first that differs in one and the first that differs in the other contradict
+        # each other: the one agrees with the head in its replica, the other in its message.
         one = np.where(by_both >= 0, np.flatnonzero(run_starts(place)), by_message)[diverging]
         two = np.where(by_both >= 0, by_both, by_node)[diverging]
         one, two = finals[one], finals[two]

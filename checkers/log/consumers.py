@@ -1,10 +1,10 @@
-"""The steps of consumers and producers: who went where, from one read (or ack) to the next.
+"""The steps of consumers and producers, from one read (or ack) to the next.
 
 A process's polls of one queue are one consumer, whether they are single ones or parts of transactions. (Single final
-polls are not: one process reads many replicas, piece by piece.) What it has read last, and an invocation that asks for
-an offset at or below that (a seek, after which it may start anywhere), is all that the next step needs. So a stretch of
-the history folds into one segment per consumer, segments fold into longer ones, and the rows of a batch, which follow
-one another, shrink to their consumers before anything is shuffled.
+polls are not: one process reads many replicas, piece by piece.) The next step only depends on what was read last, and
+on an invocation that asks for an offset at or below that (a seek, after which the consumer may start anywhere). So a
+stretch of the history folds into one segment for each consumer, segments fold into longer ones, and the rows of a
+batch, which are consecutive, shrink to their consumers before anything is shuffled.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ STEPPED = (
     *("index", "process", "type", "f", "key", "value.offset", "value.messages.offset"),
     *(f"value.txn.{name}" for name in ("f", "key", "offset", "messages.offset", "from_offset", "repositioned")),
 )
-"""What of a history is looked at here."""
+"""The columns of a history that are looked at here."""
 
 PLACE_BITS = 20
-"""Of the place of a part in its transaction."""
+"""How many bits the place of a part in its transaction has."""
 
 NEVER = int(np.iinfo(np.int64).max)
-"""The lowest offset asked for, where none was."""
+"""The lowest offset that was asked for, if none was."""
 
 STEPS = pa.schema(
     [
@@ -120,7 +120,7 @@ def consumer_steps(batch: pa.Table, *, final: FinalReads, buckets: int) -> pa.Ta
 
 
 def _order(index: Int64, alone: int) -> Int64:
-    """In which order rows happened, of which the parts of transactions are those from `alone` on."""
+    """The order in which rows happened; those from `alone` on are parts of transactions."""
     place = np.zeros(len(index), dtype=np.int64)
     starts = np.flatnonzero(run_starts(index[alone:]))
     sizes = np.diff(np.append(starts, len(index) - alone))
@@ -138,7 +138,7 @@ def consumer_jumps(steps: pa.Table, *, buckets: int) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Segments:
-    """Stretches of the history as one consumer or producer lived them; arrays of equal length."""
+    """Stretches of the history of one consumer or producer each; arrays of equal length."""
 
     role: Int64
     process: Int64

@@ -1,4 +1,4 @@
-"""The checker of what a log offers beside its queues: batches, filters and keys.
+"""The checker of what a log offers in addition to its queues: batches, filters and keys.
 
 A batch of messages is in the final log as a whole or not at all. A poll by tag, which says from where it read and where
 the next one is to begin, was given every message of that tag in between, and no other. A replica that is asked for the
@@ -13,10 +13,10 @@ What breaks it, by name:
 
 It takes histories of the log workload with `send-batch`, `filtered-poll`, `final-filtered-poll` and `final-look-up`;
 the tag of message m is m modulo the number of tags. Only queues that were read to their end at every replica are
-judged. Of polls by tag in the storm a skip is one only where nothing may legally have been lost: otherwise the log may
-have been another at that time. What nodes say whose disks were damaged for good proves nothing, nor what any node says
-after damage that spreads: entries of queues and of indexes have no checksums. Where messages expire while the final
-reads go on, or earlier at one replica than at another, an excuse names what is seen of that, for the whole run.
+judged. A skip of a poll by tag in the storm only counts if nothing may legally have been lost; otherwise the log may
+have been another one at that time. Answers of nodes with permanently damaged disks prove nothing, nor do those of any
+node after damage that spreads, because entries of queues and of indexes have no checksums. If messages expire during
+the final reads, or earlier at one replica than at another, an excuse for the whole run names what can be seen of that.
 
 Mutants it kills: torn-batch, filter-skips-one, index-not-durable.
 """
@@ -80,13 +80,13 @@ FACTS = pa.schema(
         pa.field("offsets", pa.list_(pa.int64())),
     ]
 )
-"""An operation each, of the queue `key`. `asked` is a tag, or the message whose key was looked up; what a filtered poll
-passed is [first, next)."""
+"""One row for each operation on the queue `key`. `asked` is a tag, or the message whose key was looked up. A filtered
+poll passed [first, next)."""
 
 
 @dataclass(frozen=True)
 class FeaturesChecker:
-    """`tags` is how many there are; 0: none, and there are batches at most."""
+    """Judges batches, filters and keys. `tags` is how many tags there are; if it is 0, only batches are judged."""
 
     tags: int
     name = "log-features"
@@ -116,7 +116,7 @@ def _doubted(run: RunUnderCheck | None, nodes: tuple[str, ...]) -> frozenset[str
 
 
 def facts_of(batch: pa.Table) -> pa.Table:
-    """Kernel: FACTS of one batch. A batch of messages is known by its invocation, all else by what came of it."""
+    """Kernel: FACTS of one batch. A batch of messages is taken from its invocation, all others from completions."""
     kinds, is_ok, is_invoke = (
         codes(batch["f"], FUNCTIONS),
         codes(batch["type"], ("ok",)) == 0,

@@ -1,11 +1,11 @@
-"""How far the final reads of each queue got: what may be concluded from the absence of a message.
+"""How far the final reads of each queue got, which decides what the absence of a message means.
 
 The final log of a queue is the union of what the final polls read from all replicas that were read to their
 end (`caught-up`). A message that is not in it is lost if the log goes on behind the message's offset; at the
 log's tail it is lost only if every replica that was asked was read to its end, because an unread one might hold it.
 
-Final polls that are parts of transactions come from consumers that were put to the beginning and read on from there. So
-what they have passed they would have shown, and they were at the end if nobody knows of a message behind.
+Final polls that are parts of transactions come from consumers that were set to the beginning and read on from there. So
+they would have shown what they passed, and they were at the end if no message is known behind.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TALLIED = (
     *(f"value.txn.{name}" for name in ("f", "key", "offset", "messages.offset")),
     "node",
 )
-"""What of a history is looked at here."""
+"""The columns of a history that are looked at here."""
 
 REPLICAS_LIMIT = 100_000
 """Queues times replicas: a property of the cluster, not of the history's length."""
@@ -53,7 +53,7 @@ TALLIES = (
 )
 
 COUNTED = TALLIES[:5]
-"""What goes into the result's statistics: sends by outcome, messages read."""
+"""The tallies in the result's statistics: sends by outcome, messages read."""
 
 Row = dict[str, Any]
 
@@ -76,22 +76,23 @@ class FinalReads:
     queues: tuple[str, ...]
     nodes: tuple[str, ...]
     caught_up: Bool
-    """(queue, node): was this replica read to its end?"""
+    """(queue, node): whether this replica was read to its end."""
     highest: Int64
-    """Highest offset in the final log, -1 if it is empty."""
+    """The highest offset in the final log, -1 if it is empty."""
     some: Bool
-    """At least one replica was read to its end."""
+    """Whether at least one replica was read to its end."""
     every: Bool
-    """So was every replica that was asked."""
+    """Whether every replica that was asked was read to its end."""
     counts: dict[str, int]
     transactions: bool
-    """Some operations are transactions."""
+    """Whether some operations are transactions."""
     behind: tuple[tuple[str, str], ...]
-    """(queue, replica): asked, and not read to its end."""
+    """(queue, replica) of each replica that was asked and not read to its end."""
     unfinished: tuple[str, ...]
     """One sentence for each queue in use whose final reads leave something open."""
     unasked: tuple[str, ...]
-    """Those of them that nobody tried to read as a whole: what is open is whether what was read is still there."""
+    """Those of these sentences that are about queues that no client tried to read as a whole. What is open is whether
+    messages that were read are still there."""
 
     def queue_numbers(self, keys: pa.ChunkedArray) -> Int32:
         """The position of each row's queue in `queues`; a row without a key belongs to the queue ""."""
@@ -217,7 +218,7 @@ def summed(tallies: pa.Table) -> FinalReads:
 
 
 def _short_scan(rows: Sequence[Row], highest: int) -> str:
-    """Where nobody said that an end was reached: what the final polls of a queue may not have got to, in words."""
+    """What the final polls of a queue may not have reached, in words, if none reported that it reached the end."""
     if any(row["caught_up"] for row in rows) or not any(row["scanned"] for row in rows):
         return ""
     reached, unplaced = max(row["reached"] for row in rows), sum(row["unplaced"] for row in rows)

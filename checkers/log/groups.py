@@ -1,8 +1,8 @@
-"""What consumer groups were made to pass over: they resumed beyond messages that none of their polls had returned.
+"""Messages that consumer groups skipped because they resumed beyond messages that none of their polls had returned.
 
-A consumer that begins asks where its group has got to, and its first poll of a queue has the answer (`resumed`). All
-before that belongs to what the group has got, from where the group first began on. Only the final log counts, so what
-was lost is no skip; and a poll of unknown outcome got nothing, so a client must not commit what it may not have shown.
+A consumer that begins asks for its group's committed offset, and its first poll of a queue has the answer (`resumed`).
+The group must have got all before that, from where it first began. Only the final log counts, so a lost message is not
+skipped; and a poll of unknown outcome got nothing, so a client must not commit what it may not have shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from checkers.log.final_reads import FinalReads
 from checkers.log.rows import COLUMNS, FINAL_POLL, POLL, is_ok_poll, operation_codes, reads
 
 RESUMED = ("index", "type", "f", "key", "value.group", "value.resumed")
-"""The columns of a history that show who resumed where."""
+"""The columns of a history that show where groups resumed."""
 
 GROUPS_LIMIT = 1_000_000
 """Consumer groups times queues: a property of the clients, not of the history's length."""
@@ -49,7 +49,7 @@ SKIP = "consumer-offset-skip"
 
 @dataclass(frozen=True, kw_only=True)
 class Resumes:
-    """Groups that went on somewhere; one position a group and queue. Small; goes to every kernel."""
+    """Groups that resumed somewhere, one position for each group and queue. Small; passed to every kernel."""
 
     names: tuple[str, ...]
     group: Int64
@@ -63,7 +63,7 @@ class Resumes:
 def consumer_groups(
     engine: Engine, history: Source, *, final: FinalReads, buckets: int, excuses: Excuses
 ) -> Dataset | None:
-    """The findings on groups; None where nobody resumed anywhere but where the group had begun."""
+    """The findings on groups; None if no consumer resumed anywhere but where its group had begun."""
     found = engine.mapped(engine.history(history, RESUMED), resumes_of, RESUMES)
     gathered = engine.gather(engine.grouped(found, ("group", "key"), merged_resumes, RESUMES), GROUPS_LIMIT)
     resumes = _resumes(gathered.to_pylist(), final.queues)

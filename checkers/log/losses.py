@@ -18,7 +18,7 @@ from checkers.log.rows import COLUMNS
 TIMED_FACTS = FACTS.append(pa.field("time", pa.int64()))
 
 LOSSES = pa.schema([pa.field("fault", pa.int32())] + [pa.field(name, pa.int64()) for name in ("lost", "first", "last")])
-"""So many messages, acknowledged between the times `first` and `last`, were taken by this fault."""
+"""How many messages, acknowledged between the times `first` and `last`, were lost by this fault."""
 
 FAULTS_LIMIT = 1_000_000
 

@@ -1,4 +1,4 @@
-"""What the anomalies of a log say."""
+"""The meanings of the anomalies of a log."""
 
 from __future__ import annotations
 
@@ -81,5 +81,5 @@ FINAL_ON_A_PREFIX: Finals = by_their_names(
     *("aborted-read", "duplicate", "inconsistent-offsets", "diverging-replicas"),
     *("nonmonotonic-poll", "nonmonotonic-send", "poll-skip", "internal-skip", "internal-nonmonotonic"),
 )
-"""What single operations show of each other. Not what the final log decides; nor that nobody has tried to send a
-message, for it may be sent later; nor cycles, which rest on where messages are known to stand."""
+"""Anomalies that single operations show. Not among them are those that the final log decides, reads of messages that
+were not sent, because they may be sent later, and cycles, which rest on known places of messages."""

@@ -1,4 +1,4 @@
-"""What became of each message: lost, unseen, duplicated, read although it failed, read although it is gone."""
+"""The fate of each message: lost, unseen, duplicated, read although it failed, read although it is gone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNREAD = "unread"
 """A count that travels with the findings: acknowledged messages that no poll showed."""
 
 LOSSES = ("lost-write", "unseen", "dirty-read")
-"""What becomes of a message that is lost."""
+"""The anomalies of a message that is lost."""
 
 UNKNOWN_OFFSET = int(np.iinfo(np.int64).max)
 """Stands for an ack's offset that the client did not learn: behind everything that was read."""
@@ -114,13 +114,13 @@ class Fates:
         self.passed = final.some[self.known_queue] & (self.known_offset <= final.highest[self.known_queue])
         gone = self.absent & (self.passed | final.every[self.known_queue])
         self.gone = gone
-        """Absent from the final log, for certain."""
+        """Whether each message is certainly absent from the final log."""
         self.lost = gone & ~self.failed & (self.passed | (self.acked & self.read))
         self.unseen = gone & self.acked & ~self.read & ~self.passed
 
     @property
     def unread(self) -> int:
-        """How many messages were acknowledged and read by nobody."""
+        """How many messages were acknowledged and never read."""
         return int((self.acked & ~self.read & (self.first[FINAL] < 0)).sum())
 
     def _first(self, kind: int) -> Int64:
@@ -156,7 +156,8 @@ class Fates:
         *witnesses: Int64,
         excuse: int | None = None,
     ) -> None:
-        """Of the messages `affected`; `witnesses` are positions of facts, the sentence is about the last."""
+        """Adds an anomaly for each message in `affected`. `witnesses` are positions of facts; the sentence is about the
+        last one."""
         if len(affected) == 0:
             return
         operations = (self.index[witness[affected]] for witness in witnesses)

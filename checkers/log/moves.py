@@ -1,17 +1,17 @@
 """The checker of queues that move from servers to servers: each stays one queue, with offsets that go on.
 
-A queue consists of segments, of which each begins behind the end of the one before. What the final reads find of it
-fills each segment from its beginning without a hole, so offsets have gaps only where one segment ends and the next one
-begins.
+A queue consists of segments, each of which begins behind the end of the one before it. The messages that the final
+reads find fill each segment from its beginning without a hole, so offsets have gaps only where one segment ends and the
+next one begins.
 
 What breaks it, by name:
   offset-gap         the final reads lack an offset within a segment, and go on behind it
   stray-offset       the final reads find a message at an offset that no segment has
   segment-overlap    a segment begins before the end of the one before
 
-It takes histories of the log workload with `move` and `final-segments`. That nothing is lost, that no offset is used
-twice and that nobody passes anything over is the log checker's business, whatever moves. A history without a move that
-is known to have been carried out proves nothing of all this, nor does one whose segments nobody has read.
+It takes histories of the log workload with `move` and `final-segments`. The log checker judges whether messages are
+lost, offsets are used twice, or consumers skip messages. A history proves nothing if no move is known to have been
+carried out, or if its segments were not read.
 
 Mutants it kills: logic-offset-overlap.
 """
@@ -51,7 +51,7 @@ COLUMNS = ("index", "type", "f", "key", "value.messages")
 FUNCTIONS = ("move", "final-segments", "final-poll")
 MOVE, SEGMENTS, FINAL_POLL = range(3)
 OPEN = -1
-"""The end of a segment that has none."""
+"""The end of a segment that is still open."""
 MAX_QUEUES = 100_000
 
 FACTS = pa.schema(
@@ -63,8 +63,8 @@ FACTS = pa.schema(
         pa.field("second", pa.int64()),
     ]
 )
-"""Of a queue: a move that was carried out; a segment, with its beginning and its end; a place that a final read shows,
-with the message there."""
+"""Facts about a queue: a move that was carried out; a segment with its beginning and its end; a place that a final read
+shows, with the message there."""
 SEEN = pa.schema([pa.field("key", pa.string()), pa.field("moves", pa.int64()), pa.field("segments", pa.int64())])
 
 
@@ -175,7 +175,8 @@ def _strays(segments: Segments, offsets: Int64, reader_of: Mapping[int, int]) ->
 
 
 def _gaps(segments: Segments, offsets: Int64, reader_of: Mapping[int, int]) -> Sentences:
-    """Where the next offset that was found neither follows nor begins a segment; before the first one, too."""
+    """The gaps: where the next offset that was found neither follows the one before it nor begins a segment. There may
+    be one before the first offset, too."""
     begins = {begin for begin, _, _ in segments}
     before = np.concatenate((np.full(min(len(offsets), 1), -1, dtype=np.int64), offsets[:-1]))
     at = np.flatnonzero(offsets - before > 1).tolist()

@@ -1,4 +1,4 @@
-"""What each place (queue and offset) holds, and which places are known.
+"""The messages at each place (queue and offset), and which places are known.
 
     send m1 acked at 0 · poll: m1 at 0, m2 at 1 · poll from 1: m3 at 1 · poll: m1 at 0, m9 at 70,000
 
@@ -55,7 +55,7 @@ class Places:
     index: Int64
     level: int = 0
     block: Int64 | None = None
-    """Decides the bucket; None: the offset's, at the level."""
+    """The block, which decides the bucket; None: that of the offset at the level."""
     message: int | Int64 = NONE
     node: int | Int64 = -1
     end: int | Int64 = NONE

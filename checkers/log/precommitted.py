@@ -1,7 +1,7 @@
 """Transactions that were given what they sent themselves, before it was committed.
 
-Only where sends of several transactions may lie between each other is that wrong: there a message has no place in the
-log's order, and nobody may be given it, before the transaction that sent it has ended.
+This is only wrong if sends of several transactions may be interleaved: then a message has no place in the log's order,
+and must not be given to any client, before the transaction that sent it has ended.
 """
 
 from __future__ import annotations

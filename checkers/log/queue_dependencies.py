@@ -42,17 +42,18 @@ from checkers.transactions.elle.reasons import positions_of, reasons_table
 
 
 class Writes(Enum):
-    """What lies between the sends of one transaction to a queue."""
+    """What may come between the sends of one transaction to a queue."""
 
     ISOLATED = "isolated"
-    """Nothing of other transactions."""
+    """No sends of other transactions."""
     INTERLEAVED = "interleaved"
-    """Sends of any others."""
+    """Sends of any other transactions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Dependencies:
-    """Of one queue. `source` and `target` are rows of EVENTS; of WW and RW, `next_message` is what the target sent."""
+    """The dependencies of one queue. `source` and `target` are rows of EVENTS; for WW and RW `next_message` is what the
+    target sent."""
 
     kind: Int8
     source: Int64
@@ -132,7 +133,7 @@ def _versions(start: Int64, event: Int8, message: Int64, offset: Int64, kind: In
 
 
 def _alone(values: Int64) -> Bool:
-    """Of each value whether there is no equal one."""
+    """Which values have no equal one."""
     _, position, count = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray(count[position.reshape(-1)] == 1)
 

@@ -1,4 +1,4 @@
-"""What a batch of a log workload's history says: sends, messages read, and consumers' steps, as flat arrays."""
+"""The content of a batch of a log workload's history as flat arrays: sends, messages read, and consumers' steps."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ EVIDENCE = (
     reading("txn", "final-poll"),
     Evidence(f="send", at_least=2),
 )
-"""A poll could show what nobody sent. Acks name places, and two of them could name the same one."""
+"""The evidence: a poll could show a message that was never sent, and two acks could name the same place."""
 
 REPEATS = (
     members("send", of=("message",)),
@@ -64,7 +64,7 @@ REPEATS = (
     members("filtered-poll", "final-filtered-poll", of=("tag",)),
     members("final-look-up", of=("message",)),
 )
-"""Polls name in their answers what they were given, of whichever queues, and where that was."""
+"""What completions repeat. Polls have in their answers what they were given, from any queue, and its places."""
 
 OPERATIONS = ("send", "poll", "final-poll", "caught-up")
 SEND, POLL, FINAL_POLL, CAUGHT_UP = range(4)
@@ -75,23 +75,23 @@ class Sends:
     """Send rows of any type."""
 
     row: Int64
-    """Position in the batch."""
+    """The position in the batch."""
     type: Int32
     message: Int64
     offset: Int64
-    """NONE unless ok."""
+    """The offset that the ack names; NONE unless ok."""
 
 
 @dataclass(frozen=True)
 class Reads:
-    """Messages of ok polls, one an element, in the order read; `row` is the poll's position in the batch."""
+    """Messages of ok polls, one for each element, in the order read. `row` is the poll's position in the batch."""
 
     row: Int64
     message: Int64
     offset: Int64
 
     def of(self, rows: Bool) -> Reads:
-        """Those of these rows of the batch."""
+        """The messages of these rows of the batch."""
         kept = rows[self.row]
         if kept.all():
             return self
@@ -128,17 +128,17 @@ def is_consumer_poll_invocation(f: Int32, types: Int32) -> Bool:
 
 
 PLAIN_MEMBERS = ("message", "offset", "messages")
-"""What parts have in common with single operations."""
+"""The members that parts of transactions have in common with single operations."""
 
 
 def count_alone(batch: pa.Table) -> int:
-    """How many rows are no transactions: the parts of these come behind so many."""
+    """How many rows are not transactions. The parts of transactions come behind them."""
     return int(np.count_nonzero(member(batch["value"], "txn").is_null()))
 
 
 def with_parts(batch: pa.Table, wanted: tuple[str, ...] = PLAIN_MEMBERS) -> pa.Table:
-    """The batch with a row for each part of a transaction, behind all others, instead of the transaction's own; of its
-    value these members."""
+    """The batch with a row for each part of a transaction, behind all others, in place of the transaction's own row. Of
+    values only these members are kept."""
     lists = member(batch["value"], "txn")
     if not pa.types.is_list(lists.type) or lists.null_count == len(lists):
         return batch

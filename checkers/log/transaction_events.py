@@ -23,7 +23,8 @@ from harness.record.history import NO_PARTNER, pairs
 
 
 class EventKind(IntEnum):
-    """ITSELF: there is this operation. SENT: a message. GIVEN: one of a poll. END: nothing was behind `offset`."""
+    """ITSELF: the operation exists. SENT: it sent a message. GIVEN: a poll of it was given a message. END: a poll found
+    nothing behind `offset`."""
 
     ITSELF = 0
     SENT = 1
@@ -43,12 +44,12 @@ STEPS = pa.schema(
         pa.field("offset", pa.int64()),
     ]
 )
-"""What a row of the history shows, in order; buckets are of processes."""
+"""The events that a row of the history shows, in order. Buckets are of processes."""
 
 EVENTS = pa.schema(
     [*NODES, *(STEPS.field(name) for name in ("queue", "event", "message", "offset")), pa.field("place", pa.int32())]
 )
-"""The same of operations with both ends; `place` counts the events of one."""
+"""The events of operations with both ends. `place` counts the events of each."""
 
 
 def steps_of(batch: pa.Table, *, buckets: int) -> pa.Table:
@@ -114,7 +115,8 @@ def _events_of_parts(row: Int64, parts: pa.Array) -> list[tuple[EventKind, Int64
 
 
 def events_of(steps: pa.Table) -> pa.Table:
-    """Kernel over all STEPS of a bucket of processes. Of what did not end with ok only attempts to send are kept."""
+    """Kernel over all STEPS of a bucket of processes: EVENTS. If an operation did not end with ok, only its attempts to
+    send are kept."""
     at = np.lexsort(tuple(steps[name].to_numpy() for name in ("offset", "message", "event", "index")))
     steps = steps.take(pa.array(at))
     event = steps["event"].to_numpy()
@@ -126,7 +128,7 @@ def events_of(steps: pa.Table) -> pa.Table:
     other = np.where(partner == NO_PARTNER, 0, partner)
     ended = invoked & (partner != NO_PARTNER)
     shows = (kind == OK) & (np.bincount(of_row, minlength=len(index)) > 1)
-    # The events are the completion's if that is ok and shows anything, else the invocation's.
+    # The events are those of the completion if that is ok and shows anything; otherwise those of the invocation.
     chosen = np.where(invoked, ~(ended & shows[other]), shows & (partner != NO_PARTNER))
     start = np.where(invoked, index, index[other])
     end = np.where(invoked, np.where(ended, index[other], NEVER), index)

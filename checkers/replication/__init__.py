@@ -1,4 +1,4 @@
-"""What nodes report of themselves, held against what replication promises."""
+"""Compares what nodes report of themselves with what replication promises."""
 
 from checkers.replication.checker import ReplicationChecker
 

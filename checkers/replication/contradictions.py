@@ -1,4 +1,4 @@
-"""What the reports of a system's nodes contradict in each other."""
+"""Contradictions between the reports of a system's nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from checkers.replication.reports import CONFIRMED_BELOW, ELECTION, HOLDS, LEADS
 
 Report = dict[str, Any]
 Contradiction = tuple[str, Example]
-"""Its name, and the reports in words."""
+"""The name of a contradiction, and the reports in words."""
 
 
 def contradictions(reports: pa.Table, *, excuses: Excuses, damaged: frozenset[str]) -> pa.Table:
@@ -47,7 +47,7 @@ def contradictions(reports: pa.Table, *, excuses: Excuses, damaged: frozenset[st
 
 
 def _add(findings: Findings, name: str, examples: Sequence[Example], excuses: Excuses) -> None:
-    """Each is placed by its earlier report, and shows with its later one."""
+    """Adds contradictions. Each is placed by its earlier report, and shows with its later one."""
     earlier, later = (
         np.array([of(example.details["times_ns"]) for example in examples], dtype=np.int64) for of in (min, max)
     )
@@ -67,7 +67,7 @@ def _elected(report: Report) -> str:
 def _one_at_a_time(
     name: str, reports: Iterable[Report], who: Callable[[Report], str], did: str
 ) -> Iterator[Contradiction]:
-    """Under one epoch there is one."""
+    """Two masters or leaders under one epoch, of which there may be one."""
     ordered = sorted(reports, key=lambda report: (report["epoch"], report["time"], report["node"]))
     for epoch, rows in groupby(ordered, key=lambda report: report["epoch"]):
         first, *others = rows
@@ -84,7 +84,7 @@ def _one_at_a_time(
 
 
 def _overtaken(safe: Iterable[Report], writers: Iterable[Report]) -> Iterator[Contradiction]:
-    """What was confirmed under an epoch is in the log with which every later one begins."""
+    """Logs with which an epoch begins although they lack what was confirmed under an earlier one."""
     begun = sorted((w for w in writers if w["start"] is not None), key=lambda w: (w["epoch"], w["time"], w["node"]))
     ordered = sorted(safe, key=lambda report: (report["epoch"], -report["end"], report["time"], report["node"]))
     for epoch, rows in groupby(ordered, key=lambda report: report["epoch"]):
@@ -104,7 +104,7 @@ def _overtaken(safe: Iterable[Report], writers: Iterable[Report]) -> Iterator[Co
 
 
 def _report_pieces(reports: pa.Table, findings: Findings, excuses: Excuses) -> None:
-    """Confirmed bytes are the same on every replica, and stay what they are."""
+    """Reports confirmed bytes that differ between replicas, or that changed."""
     order = [("group", "ascending"), ("start", "ascending"), ("time", "ascending"), ("node", "ascending")]
     reports = reports.sort_by(order)
     groups = pc.rank(reports["group"], tiebreaker="dense").to_numpy()
@@ -122,7 +122,8 @@ def _report_pieces(reports: pa.Table, findings: Findings, excuses: Excuses) -> N
 
 
 def _conflicts(groups: Int64, start: Int64, checksum: Int64, rows: Int64) -> list[tuple[int, int]]:
-    """Of these rows, sorted by place, the first of each place, and the first that differs from it, where one does."""
+    """(the first of these rows at a place, the first that differs from it) for each place where one does. Rows are
+    sorted by place."""
     place = np.cumsum(run_starts(groups[rows], start[rows])) - 1
     head = rows[np.searchsorted(place, place)]
     differs: Bool = checksum[rows] != checksum[head]
@@ -143,7 +144,7 @@ def _piece(name: str, one: Report, other: Report) -> Example:
 
 
 def _of(report: Report) -> str:
-    """Its group, unless that has no name."""
+    """The report's group in words; empty if it has no name."""
     return f" of {report['group']}" if report["group"] else ""
 
 

@@ -1,8 +1,9 @@
-"""One node's events, in its own order: what it reports that others may contradict, and what is wrong with it already.
+"""One node's events, in its own order: reports that others may contradict, and findings on the node alone.
 
 A node may hold several logs. Each is a stack of pieces: it grows at its end and is cut there. A piece is confirmed once
-the node reports that all before the piece's end is; it stands until the log is cut below that. What has expired at the
-log's beginning still stands, until the log is cut at that beginning: who has nothing left may begin another log there.
+the node reports that everything before the piece's end is; it stands until the log is cut below that. Pieces that have
+expired at the log's beginning still stand until the log is cut at that beginning, because a node with nothing left may
+begin another log there.
 """
 
 from __future__ import annotations
@@ -76,9 +77,10 @@ class _NodeLog:
     table: pa.Table
     node: str
     group: pa.Array
-    """Of each event; where it names none, the node's first, or empty. A log of an empty name is compared with none."""
+    """By event: its group. If it names none, it is the node's first, or empty. A log of an empty name is compared with
+    none."""
     group_number: Int32
-    """Of each event: equal where the group is."""
+    """By event: a number for its group."""
     in_entries: tuple[str, ...]
     """Names of logs that are not counted in bytes."""
     event: Int32
@@ -115,7 +117,7 @@ class _NodeLog:
 
     @property
     def is_named(self) -> Bool:
-        """Of each event, whether its group has a name."""
+        """By event: whether its group has a name."""
         is_named: Bool = pc.not_equal(self.group, "").to_numpy(zero_copy_only=False)
         return is_named
 
@@ -128,7 +130,8 @@ class _NodeLog:
 
 
 def _report_epochs(log: _NodeLog, findings: Findings, excuses: Excuses) -> None:
-    """Epochs and terms that a node acted under in a group never go back, not even over its restarts."""
+    """Reports epochs and terms that went back, of those that a node acted under in a group; they must not even do so at
+    a restart."""
     back: list[tuple[int, int]] = []
     for rows in (*_acted(log, (ROLE,)), *_acted(log, (LEADER, FOLLOWER))):
         highest = np.maximum.accumulate(log.epoch[rows])
@@ -159,7 +162,8 @@ def _acted(log: _NodeLog, kinds: tuple[int, ...]) -> Iterator[Int64]:
 
 
 def _report_elections(log: _NodeLog, findings: Findings) -> None:
-    """Who is elected was in sync, unless unclean elections are allowed; before the first one nobody is."""
+    """Reports elections of members that were not in sync, unless unclean elections are allowed. Before the first
+    election no member is in sync."""
     rows = np.flatnonzero((log.event == ELECTED) & (log.member != NONE))
     columns = (of.take(pa.array(rows)).to_pylist() for of in (log.table["members"], log.table["allowed"], log.group))
     outside = [
@@ -194,7 +198,7 @@ def _reports(log: _NodeLog, buckets: int) -> pa.Table:
     row = np.concatenate(list(rows.values()))
     kind = np.repeat(list(rows), [len(of_kind) for of_kind in rows.values()]).astype(np.int8)
     group = log.group.take(pa.array(row))
-    # Of a group there are few reports, but for what it holds.
+    # A group has few reports, except about what it holds.
     place = np.where(kind == HOLDS, log.start[row], -1)
     column = {
         "bucket": bucket_of(mixed_column(group, mixed(place)), buckets),
@@ -221,14 +225,14 @@ def _reports(log: _NodeLog, buckets: int) -> pa.Table:
 
 
 def _highest_confirmed(log: _NodeLog) -> Int64:
-    """Of each epoch in each log the first event with the highest confirmed offset."""
+    """The first event with the highest confirmed offset of each epoch in each log."""
     rows = np.flatnonzero((log.event == CONFIRMED) & (log.epoch != NONE) & (log.end != NONE) & log.is_named)
     order = rows[np.lexsort((rows, -log.end[rows], log.epoch[rows], log.group_number[rows]))]
     return order[run_starts(log.group_number[order], log.epoch[order])]
 
 
 def _confirmed_pieces_of_each_log(log: _NodeLog) -> tuple[Int64, Bool]:
-    """As `confirmed_pieces`, of one log after the other."""
+    """As `confirmed_pieces`, for one log after the other."""
     rows = np.flatnonzero(np.isin(log.event, OF_A_LOG) & log.is_named)
     rows = rows[np.argsort(log.group_number[rows], kind="stable")]
     found = [
@@ -242,10 +246,10 @@ def _confirmed_pieces_of_each_log(log: _NodeLog) -> tuple[Int64, Bool]:
 
 @compiled
 def confirmed_pieces(event: Int32, end: Int64) -> tuple[Int64, Bool]:
-    """The events of pieces that were confirmed, in the order of that; and which of them stand until the end.
+    """(the events of pieces that were confirmed, in the order in which they were; which of them stand until the end).
 
-    Pieces above a confirmed offset wait for the next; a cut takes all that end beyond it, and all there are if it
-    leaves no more than was deleted.
+    Pieces above a confirmed offset wait for the next one. A cut removes all pieces that end beyond it, and all pieces
+    if it leaves no more than was deleted.
 
         written 0 to 4096 · confirmed 4096 · truncated to 0 · written 0 to 4096
 
@@ -263,7 +267,7 @@ def confirmed_pieces(event: Int32, end: Int64) -> tuple[Int64, Bool]:
         if event[i] == DELETED:
             begin = end[i]
         elif event[i] == TRUNCATED or event[i] == RECOVERED or event[i] == WRITTEN:
-            # Where a piece is written, nothing was: a log that began anew may not have reported that it was emptied.
+            # A piece is written where nothing was. A log that began anew may not have reported that it was emptied.
             kept = end[i] - 1 if event[i] == WRITTEN else end[i]
             if event[i] == TRUNCATED and kept <= begin:
                 kept = begin = 0

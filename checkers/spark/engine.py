@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROW_GROUPS_A_TASK = 32
-"""At most so many, where there are enough of them to keep every core busy."""
+"""The most row groups of a task, if there are enough of them to keep every core busy."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class SparkDataset:
     schema: pa.Schema
     branches: tuple[Branch, ...]
     partitions: int
-    """How finely to cut it where it is shuffled."""
+    """The number of partitions into which it is cut when it is shuffled."""
 
 
 class SparkEngine:
@@ -110,7 +110,7 @@ class SparkEngine:
     def completed(self, source: Dataset, matching: Matching) -> Iterator[Dataset]:
         complete = self.mapped(source, partial(part_of_split, split=matching.split, part=0), matching.schema)
         others = self.mapped(source, partial(part_of_split, split=matching.split, part=1), matching.open_schema)
-        # What is complete is made anew each time, for it could only be held on disk.
+        # What is complete is computed anew each time, because it could only be held on disk.
         with self.kept(self.grouped(others, matching.keys, matching.kernel, matching.schema)) as few:
             yield self.union(complete, few)
 
@@ -148,7 +148,7 @@ class SparkEngine:
 
 
 def _sent(of: SparkDataset, before: Callable[..., Iterator[pa.RecordBatch]], payloads: Payloads) -> DataFrame:
-    """All its rows, as payloads; `before`: what is left to do to the tables of each branch."""
+    """All its rows as payloads. `before`: what is still to be done to the tables of each branch."""
     frames = [
         branch.frame.mapInArrow(partial(before, stage=branch.stage, payloads=payloads), payloads.ddl)
         for branch in of.branches

@@ -1,9 +1,9 @@
 """Spark's JVM, started here and not by PySpark, so that it ends with this process, whatever ends that.
 
-PySpark starts it in the middle of a function that an interrupt leaves without a trace of it: the JVM then waits for
-ever for a file that is gone, and holds whatever pipe it was given. Here it is under a supervisor from the first moment
-(`harness.lifetime.supervisor`), in a session of its own together with all Python workers, writes nothing but into a
-directory of this process, and PySpark is given the port on which it listens.
+PySpark starts it within a function that loses track of it if it is interrupted: then the JVM waits for ever for a file
+that is gone, and holds any pipe that it was given. Here it is under a supervisor from the first moment
+(`harness.lifetime.supervisor`), in a session of its own together with all Python workers, and only writes into a
+directory of this process. PySpark gets the port on which it listens.
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ class Gateway:
     port: int
     secret: str
     log: Path
-    """What it, its workers and those on its cluster say."""
+    """The output of the JVM, its workers and those on its cluster."""
     guarded: Guarded
 
 
 _started: list[Gateway] = []
-"""That of this process, once there is one."""
+"""The gateway of this process, once there is one."""
 
 
 def of_this_process(settings: Mapping[str, str], *, is_local: bool) -> Gateway:
-    """The one that listens, for PySpark keeps to the first; otherwise one with these settings. Raises SparkFailed."""
+    """The gateway that listens already, because PySpark stays with the first one; otherwise a new one with these
+    settings. Raises SparkFailed."""
     if not _started:
         _started.append(_start(settings, is_local=is_local))
     return _started[0]
@@ -60,7 +61,7 @@ def place() -> Path | None:
 
 
 def wait_for_end(longest_s: float) -> None:
-    """Of the JVM, which was asked to end. Raises subprocess.TimeoutExpired."""
+    """Waits for the end of the JVM, which was asked to end. Raises subprocess.TimeoutExpired."""
     for gateway in _started:
         gateway.guarded.process.wait(longest_s)
 

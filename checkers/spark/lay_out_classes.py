@@ -24,7 +24,7 @@ from harness.errors import HarnessError
 from harness.record.history import history_schema
 
 LONGEST_S = 300.0
-"""The JVM writes it in 15 s of processor time."""
+"""The longest time for the JVM to write the archive, which takes it 15 s of processor time."""
 
 
 def make() -> Path:

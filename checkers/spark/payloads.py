@@ -22,10 +22,10 @@ import pyarrow as pa
 from checkers.kernels.grouping import Cut
 
 ALIGNED_BYTES = 64
-"""Arrow wants its buffers where a multiple of that begins."""
+"""Arrow's buffers begin at multiples of this."""
 
 TASKS_A_CORE = 4
-"""So many are enough for cores to end at about the same time."""
+"""How many tasks a core gets, which are enough for cores to end at about the same time."""
 PARTITIONS_A_TASK = 16
 
 
@@ -41,21 +41,21 @@ class Payloads(Protocol):
         """Columns of Spark's rows. `task` is one of them: the number of the task that receives it."""
 
     def dealt(self, partitions: int, cores: int) -> tuple[Payloads, int]:
-        """These for tables that are cut into so many partitions, and how many tasks receive them."""
+        """(payloads for tables that are cut into so many partitions, how many tasks receive them)."""
 
     def sent(self, tables: Iterator[Cut]) -> Iterator[pa.RecordBatch]:
         """Rows that carry all parts of packed tables to their partitions."""
 
     def received(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Iterator[pa.Table]]:
-        """Of one partition after the other, the tables that they carry, still packed."""
+        """The tables that they carry, still packed, one partition after the other."""
 
     def forgotten(self) -> None:
-        """Once no row will be received any more."""
+        """Frees what is held once no row will be received any more."""
 
 
 @dataclass(frozen=True)
 class InRows:
-    """Each part is bytes in a row."""
+    """Payloads in which each part is bytes in a row."""
 
     ddl: str = "task int, payload binary"
 
@@ -65,7 +65,7 @@ class InRows:
 
     def sent(self, tables: Iterator[Cut]) -> Iterator[pa.RecordBatch]:
         for table in filter(_has_rows, tables):
-            # All in one batch: the JVM takes its time for each.
+            # All are in one batch, because the JVM is slow with each.
             sink = pa.BufferOutputStream()
             ends = [0]
             for _, part in table.parts():
@@ -84,7 +84,8 @@ class InRows:
 
 @dataclass(frozen=True)
 class InFiles:
-    """Each task writes a file of its own into a folder of this machine; a row names some rows of a table in it."""
+    """Payloads for which each task writes a file of its own into a folder of this machine; a row names some rows of a
+    table in it."""
 
     folder: Path
     partitions_a_task: int = 1

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PAYLOADS_AT_ONCE = 16
-"""Rows that the JVM hands to a worker at once; a row is a packed table of up to a few megabytes."""
+"""How many rows the JVM hands to a worker at once; a row is a packed table of up to a few megabytes."""
 NAMES_AT_ONCE = 10_000
-"""The same where a row only names a table."""
+"""The same number if a row only names a table."""
 
 JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
@@ -45,7 +45,7 @@ SHIPPED = ("checkers", "harness", "nemesis", "results", "stormproof", "system_un
 
 _METADATA = "Metadata-Version: 2.1\nName: stormproof\nVersion: {version}\n"
 SHIPPED_KERNELS_BYTES = 64 * 2**20
-"""All kernels of one version take a quarter of that."""
+"""The most bytes of kernels that are shipped. All kernels of one version take a quarter of that."""
 
 
 def spark_session(master: str = "local[*]") -> SparkSession:
@@ -54,7 +54,7 @@ def spark_session(master: str = "local[*]") -> SparkSession:
     Raises JavaMissing, SparkFailed.
     """
     require_java()
-    # Before PySpark is imported, for it reads them then.
+    # This comes before PySpark is imported, because it reads them then.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
@@ -87,12 +87,12 @@ def shared_folder(session: SparkSession) -> Path | None:
 
 
 def _say_nothing(request: Any, client_address: Any) -> None:
-    """Of a connection to the JVM that broke."""
+    """Reports nothing of a connection to the JVM that broke."""
 
 
 def _make_context(settings: Mapping[str, str]) -> None:
-    """Not in the main thread, for there PySpark makes Ctrl-C its own, and takes it from the caller that runs a
-    storm."""
+    """Makes the context, but not in the main thread: there PySpark would handle Ctrl-C itself, and take it from the
+    caller that runs a storm."""
     from pyspark import SparkConf, SparkContext
 
     failures: list[BaseException] = []
@@ -100,7 +100,7 @@ def _make_context(settings: Mapping[str, str]) -> None:
     def make() -> None:
         try:
             context = SparkContext(conf=SparkConf().setAll(list(settings.items())))
-            # When the JVM is gone, which is so at the end of a command, a thread of PySpark has nothing to say of it.
+            # The JVM is gone at the end of a command; PySpark's thread need not report that.
             context._accumulatorServer.handle_error = _say_nothing  # type: ignore[method-assign]
         except BaseException as error:  # noqa: BLE001  # raised where it is waited for
             failures.append(error)
@@ -113,7 +113,7 @@ def _make_context(settings: Mapping[str, str]) -> None:
 
 
 def _is_local(master: str) -> bool:
-    """Are workers children of this process? Those of local-cluster[…] are not."""
+    """Whether workers are children of this process. Those of local-cluster[…] are not."""
     return re.match(r"local(\[|$)", master) is not None
 
 
@@ -138,7 +138,7 @@ def _settings(master: str) -> dict[str, str]:
             "spark.driver.memory": "1g",
             "spark.python.daemon.module": "checkers.spark.daemon",
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(NAMES_AT_ONCE),
-            # Otherwise a task makes a file for each other one, which takes longer than to sort the few rows it has.
+            # Otherwise a task makes a file for each other one, which takes longer than sorting its few rows.
             "spark.shuffle.sort.bypassMergeThreshold": "1",
             "spark.driver.extraJavaOptions": " ".join(options_with_archive(JAVA_OPTIONS)),
             "spark.executorEnv.PYTHONPATH": os.pathsep.join(_python_path()),

@@ -21,13 +21,13 @@ from checkers.kernels.packing import joined
 from checkers.spark.payloads import Payloads
 
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Table]]
-"""From what Spark hands to a worker to tables."""
+"""A function from what Spark hands to a worker to tables."""
 
 
 PART_ROWS = 4_096
-"""What goes to a partition at once, where there is so much."""
+"""How many rows go to a partition at once, if there are so many."""
 ROWS_AT_ONCE = 1_000_000
-"""At most so many rows, and those of one batch, wait on a worker to be cut."""
+"""How many rows, besides those of one batch, wait on a worker at most to be cut."""
 
 
 def read_tasks(
@@ -88,7 +88,7 @@ def before_shuffle(
 
 
 def _together(tables: Iterator[pa.Table], rows: int, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Their rows, in tables of about so many where they are smaller: each part of each takes its time."""
+    """The same rows in tables of at least about `rows` rows each, because each part of each table takes time."""
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table)
@@ -122,7 +122,7 @@ def before_gather(
 
 
 def _first(tables: Iterator[pa.Table], limit: int) -> Iterator[pa.Table]:
-    """At most so many of their rows; all tables are asked for."""
+    """At most `limit` of their rows; all tables are asked for."""
     for table in tables:
         table = table.slice(0, limit)
         limit -= table.num_rows

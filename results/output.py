@@ -30,7 +30,7 @@ from harness.lifetime.resources import holding
 STANDARD_OUTPUT = Path("-")
 
 MOST_LINKS = 40
-"""Symbolic links that are followed, as the kernel does."""
+"""The most symbolic links that are followed, as in the kernel."""
 
 _AS_TEXT: Any = {"encoding": "utf-8", "errors": "backslashreplace", "newline": "\n"}
 
@@ -67,7 +67,7 @@ def writing(path: Path) -> Iterator[TextIO]:
 
 
 def require_writable(path: Path) -> None:
-    """Raises OSError where it can be known before the work that `path` cannot be written; changes nothing."""
+    """Raises OSError if it is known before the work that `path` cannot be written. Changes nothing."""
     descriptor = _own_descriptor(path)
     if path == STANDARD_OUTPUT:
         return

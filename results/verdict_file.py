@@ -57,7 +57,7 @@ class Checking:
     engine_because: str = ""
     """Why this engine and no other."""
     command: str
-    """Checks it again."""
+    """The command that checks it again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class VerdictFile:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    """Beside the anomalies, which are with the checkers."""
+    """The reasons, apart from anomalies, which are with the checkers."""
     checkers: Mapping[str, CheckerResult] = field(default_factory=dict)
     passed_over: tuple[str, ...] = ()
     """What the history holds that was not judged, in words."""
@@ -118,7 +118,7 @@ class VerdictFile:
 
 
 def as_accepted(reason: str) -> str:
-    """A reason that stands in the way of nothing any more, in words."""
+    """A reason that was accepted as vacuous, in words."""
     return f"accepted as vacuous: {reason}"
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PRIMARY = Role("primary")
 """The node that serves writes now, in systems that call this role so."""
 ACTIVE_CONTROLLER = Role("active-controller")
-"""Of RocketMQ: the leader of the controllers."""
+"""The role of RocketMQ's controller that leads the others."""
 IT = Role("it")
 """The node that reached the point: `every(10, kill(IT), heal_after_s=5, trigger=when("became-master"))`."""
 

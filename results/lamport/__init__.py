@@ -1,1 +1,1 @@
-"""A storm on a page: who sent what to whom, who believed what, and what was done to them, on one axis of time."""
+"""A storm on a page: messages between nodes and clients, what nodes believed, and the faults, on one axis of time."""

@@ -1,7 +1,7 @@
 """A Lamport diagram as SVG: a line for each node and client from top to bottom, time running down.
 
-The axis keeps the order of all that happens, but not its proportions: an instant takes a row, and a long quiet is only
-a little longer than a short one, or everything would lie on one spot. The times stand at the left.
+The axis keeps the order of all events, but not their distances: an instant takes a row, and a long quiet is only a
+little longer than a short one, because otherwise all events would be in one spot. The times are at the left.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TIMES_PX, COLUMN_PX, TOP_PX, FOOT_PX = 84, 168, 34, 18
 ROW_PX, BELOW_PX, QUIET_PX = 22, 15, 7
 BAND_PX = 12
 LONGEST_LABEL = 25
-"""Characters; the whole is shown on pointing at it."""
+"""The most characters of a label. The whole is shown as a tooltip."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class _Axes:
     x: dict[str, float]
     y: dict[int, float]
     moments: dict[int, float]
-    """Place of a moment among the things -> its y: two at one instant on one line stand below each other."""
+    """Place of a moment among the things -> its y. Two at one instant on one line are below each other."""
     height: float
     width: float
 
 
 def diagram(things: Sequence[Thing], lines: Sequence[str], *, named: str) -> str:
-    """`named`: what it shows, for those who do not see it."""
+    """The diagram as SVG. `named`: what it shows, for readers who do not see it."""
     axes = _axes(things, lines)
     parts = [_frame(axes, lines)]
     parts += [_band(thing, axes) for thing in things if isinstance(thing, Band)]
@@ -64,7 +64,7 @@ def _axes(things: Sequence[Thing], lines: Sequence[str]) -> _Axes:
 
 
 def _below(things: Sequence[Thing]) -> dict[int, int]:
-    """Place of a moment -> how many labels stand on its line at its instant before it."""
+    """Place of a moment -> how many labels are on its line at its instant before it."""
     taken: Counter[tuple[str, int]] = Counter((one.line, one.time_ns) for one in things if isinstance(one, Band))
     below = {}
     for place, thing in enumerate(things):
@@ -113,7 +113,7 @@ def _message(message: Message, axes: _Axes) -> str:
 
 
 def _head(x1: float, y1: float, x2: float, y2: float, lost: bool) -> str:
-    """An arrow's, or a cross."""
+    """The head of an arrow, or a cross."""
     if lost:
         return f'<path d="M{x2 - 4:g} {y2 - 4:g}l8 8m0 -8l-8 8"/>'
     angle = math.atan2(y2 - y1, x2 - x1)

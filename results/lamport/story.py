@@ -1,4 +1,4 @@
-"""What happened in a storm, as data: things on lines, a line for each node and client, from which few are chosen."""
+"""The events of a storm as data: things on lines, a line for each node and client, from which a few are chosen."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_SHOWN: Final = 30
-"""Things that are shown at once."""
+"""The most things that are shown at once."""
 MOST_KEPT: Final = 600
-"""Things that are on the page at all."""
+"""The most things that are on the page."""
 TELLING: Final = 2
-"""What weighs less is not shown at once, however little else there is."""
+"""The least weight of things that are shown at once, even if there is little else."""
 NEEDED: Final = 100
-"""Of this weight and more is what nobody could follow the story without."""
+"""The least weight of things that are needed to follow the story."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Moment:
     time_ns: int
     label: str
     sentence: str = ""
-    """To follow on the line's name in the narrative; none where the narrative leaves it out."""
+    """A text that follows the line's name in the narrative; empty if the narrative leaves it out."""
     weight: int
 
     @property
@@ -92,15 +92,15 @@ class Story:
     because: tuple[str, ...]
     """Why the promise is broken, a sentence each."""
     command: str
-    """That replays it."""
+    """The command that replays it."""
     schedule: tuple[str, ...]
     lines: tuple[str, ...]
-    """All of them, from left to right."""
+    """All lines, from left to right."""
     things: tuple[Thing, ...]
 
 
 def chosen(things: Iterable[Thing], most: int, *, least: int) -> tuple[Thing, ...]:
-    """Those of this weight and more that matter most, in order of time; of equal weight the earliest."""
+    """The most important things of at least this weight, in order of time; of equal weight the earliest."""
     ranked = sorted(
         (thing for thing in things if thing.weight >= least), key=lambda thing: (-thing.weight, thing.time_ns)
     )

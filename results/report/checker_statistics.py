@@ -13,7 +13,7 @@ from results.report.table import duration_words, table
 
 STATISTICS_SHOWN = 60
 ITEMS_SHOWN = 30
-"""Of a list among the statistics."""
+"""The most items of a list among the statistics that are shown."""
 
 LATENCIES_OF_OK = "Latencies are those of ok operations; failed ones and those of unknown outcome are not among them."
 

@@ -13,7 +13,7 @@ from typing import Any
 from results.report.escaped import escape
 
 DRAWN = 24
-"""Transactions; of longer cycles there is no drawing."""
+"""The most transactions of a cycle that is drawn."""
 LETTERS = 46
 LABEL_LETTERS = 20
 KINDS = ("ww", "wr", "rw", "process", "realtime")
@@ -21,7 +21,7 @@ KINDS = ("ww", "wr", "rw", "process", "realtime")
 _BOX, _BETWEEN, _MARGIN = 380, 240, 10
 _LINE, _HEAD, _ROWS_APART, _PADDING = 18, 22, 56, 10
 _APART = 18
-"""Of two arrows between the same two boxes."""
+"""The distance of two arrows between the same two boxes."""
 _ARROW = 9
 
 Point = tuple[float, float]
@@ -42,7 +42,7 @@ class _Box:
 
 
 def cycle_drawing(details: Mapping[str, Any]) -> str:
-    """Nothing if these are no details of a cycle that can be drawn."""
+    """The drawing; empty if these are not the details of a cycle that can be drawn."""
     edges, transactions = details.get("edges"), details.get("transactions")
     if not isinstance(edges, list) or not isinstance(transactions, list) or not 2 <= len(edges) <= DRAWN:
         return ""
@@ -75,7 +75,7 @@ def _content(name: str, transaction: Mapping[str, Any]) -> tuple[str, str, tuple
 
 
 def _short(line: str, letters: int) -> str:
-    """The ends, for of a list the last elements matter, and of a key often what it ends in."""
+    """The ends of a line, because the last elements of a list matter, and often the end of a key."""
     return line if len(line) <= letters else f"{line[: letters // 2 - 1]} … {line[-(letters // 2 - 2) :]}"
 
 

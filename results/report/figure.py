@@ -18,15 +18,15 @@ from results.report.run_files import RoleSpan
 
 SHADED_FAULTS = 150
 FEW = 200
-"""Points that are drawn larger."""
+"""The most points that are drawn larger."""
 ROOM_BELOW = 0.1
-"""Decades, so that what lies on the lowest line is seen."""
+"""How many decades there are below the lowest point, so that it can be seen."""
 BARS = 2000
 
 LEADING = ("master", "leader", "primary")
 BY_ORDER = "order of events: times are absent or all the same"
 _KINDS = ("partition", "links", "kill", "pause", "clock", "power", "disk")
-"""Of faults with a colour of their own, from top to bottom."""
+"""The kinds of faults with a colour of their own, from top to bottom."""
 _ALIKE = {
     **dict.fromkeys(("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"), "links"),
     **dict.fromkeys(("restart-loop", "rolling-restart", "upgrade", "kill-process", "scarce-memory"), "kill"),
@@ -294,7 +294,7 @@ def _label(panel: _Panel) -> dict[str, Any]:
 
 
 def fault_colour(kind: str) -> str:
-    """Of faults at one moment (`kill+partition`), the first one's."""
+    """The colour of a kind of fault; for faults at one moment (`kill+partition`) that of the first one."""
     first = kind.partition("+")[0]
     alike = _ALIKE.get(first, first)
     return f"--{alike}" if alike in _KINDS else "--other"

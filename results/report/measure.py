@@ -1,7 +1,7 @@
 """What a history says about latency and throughput, in one pass and bounded memory, however long it is.
 
-Of a history without times (absent or all the same) it says where in it operations began and ended: places in it take
-the part of seconds, and the number of events from begin to end the part of milliseconds.
+For a history without times (absent or all the same) it gives the places at which operations began and ended: places
+replace seconds, and the number of events from begin to end replaces milliseconds.
 
 Latencies go into a histogram on a logarithmic scale (twenty bins a decade, so quantiles are right to about
 6 %, the worst is exact). Points for the scatter plot are thinned by a hash of their index, so that the same
@@ -45,9 +45,9 @@ class Points:
     """A bounded sample of operations with one outcome."""
 
     index: Integers
-    """Of the completion."""
+    """The index of the completion."""
     start_s: Floats
-    """Of the invocation; its index where there are no times."""
+    """The time of the invocation, or its index if there are no times."""
     latency_ms: Floats
     """The number of rows from the invocation to the completion where there are no times."""
     f: tuple[str, ...]
@@ -55,7 +55,7 @@ class Points:
 
 @dataclass(frozen=True, kw_only=True)
 class Latency:
-    """Of the ok operations of one kind, in ms."""
+    """The latency of the ok operations of one kind, in ms."""
 
     median: float
     p99: float
@@ -77,7 +77,7 @@ class Measurements:
     rates: dict[str, Floats]
     """outcome -> completions a second in each bucket."""
     median_ms: Floats
-    """Of the ok operations begun in each bucket; NaN where there were none."""
+    """The median latency of the ok operations begun in each bucket; NaN if there were none."""
     p99_ms: Floats
     latencies: dict[str, Latency]
     points: dict[str, Points]
@@ -273,7 +273,7 @@ def _bin(latency_ms: Floats) -> Integers:
 
 
 def _quantile(histogram: Integers, q: float) -> Floats:
-    """Of each row, in ms: the middle, on the logarithmic scale, of the bin that holds it."""
+    """The quantile of each row, in ms: the middle, on the logarithmic scale, of the bin that holds it."""
     sums = histogram.cumsum(axis=1)
     total = sums[:, -1]
     wanted = np.maximum(np.ceil(total * q), 1)

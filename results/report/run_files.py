@@ -16,7 +16,7 @@ from harness.record.run_record import RunRecord, read_run_record
 from results.verdict_file import VerdictFile, read_verdict
 
 MOST_EVENTS = 200_000
-"""Of one node, that are looked at."""
+"""The most events of one node that are looked at."""
 
 PARTS = ("master", "slave", "leader", "follower", "candidate")
 """Events that name a part by themselves; any other part comes with an event `role`, in its field `role`."""
@@ -39,9 +39,9 @@ class RoleSpan:
 class RunFiles:
     directory: Path
     record: RunRecord | None
-    """None where there is none that can be read: of a checked history."""
+    """The run record; None if there is none that can be read, as for a checked history."""
     verdict: VerdictFile | None
-    """None where no verdict was reached."""
+    """The verdict; None if none was reached."""
     history: Path | None
     nodes: tuple[str, ...]
     faults: tuple[FaultWindow, ...]
@@ -73,7 +73,7 @@ def read_run(directory: Path, end_s: float, history: Path | None) -> RunFiles:
 def role_spans(
     node: str, events: Iterable[Mapping[str, Any]], faults: tuple[FaultWindow, ...], end_s: float
 ) -> list[RoleSpan]:
-    """Which part a node played when, from its own events; a kill ends a part, for a dead process reports nothing."""
+    """The parts that a node played, from its own events. A kill ends a part, because a dead process reports nothing."""
     changes: list[tuple[float, str, int | None]] = []
     for event in events:
         role = event.get("role") if event.get("event") == "role" else event.get("event")

@@ -13,7 +13,7 @@ PREFIXES_SHOWN = 3
 UNBROKEN = 40
 """Longer words go over several lines."""
 OPERATIONS_SHOWN = 60
-"""In one table; checkers give fewer."""
+"""The most operations in one table. Checkers give fewer."""
 
 Reported = Mapping[str, Any]
 Rows = Mapping[int, Mapping[str, Any]]
@@ -33,7 +33,7 @@ def rows_wanted(details: Mapping[str, Any]) -> Iterator[int]:
 
 
 def surroundings(details: Mapping[str, Any], rows: Rows, *, timed: bool, opened: bool) -> str:
-    """Nothing if the anomaly is of another kind."""
+    """The section; empty if the anomaly is of another kind."""
     failing = details.get("failing")
     if not isinstance(failing, Mapping):
         return ""

@@ -55,7 +55,7 @@ def _words(item: Any, about: frozenset[int], completed: bool) -> str:
         if set(item) == {"offset", "message"}:
             return f"{item['offset']}: {item['message']}"
         return json.dumps(item, ensure_ascii=False, default=str)
-    # A string stands for itself unless it could not be seen or would be taken for something else.
+    # A string is shown as it is unless it would be invisible.
     return json.dumps(item, ensure_ascii=False) if isinstance(item, str) and not item.strip() else str(item)
 
 

@@ -130,7 +130,7 @@ def _ensure_ahead(module: str, kept: Path, stamp: str, *, doing: str, failed: st
 
 
 def _content() -> str:
-    """Of all sources that may hold kernels, and of what was installed to compile them."""
+    """A digest of all sources that may have kernels, and of what was installed to compile them."""
     digest = hashlib.sha256(STAMP.read_bytes())
     for source in sorted(path for folder in KERNELS for path in (CHECKOUT / folder).rglob("*.py")):
         digest.update(source.read_bytes())

@@ -23,7 +23,7 @@ Source = Callable[[click.Context], Iterable[str]]
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
 MOST_RUNS = 100
-"""The newest of so many are offered."""
+"""How many runs are offered at most, the newest ones."""
 
 
 def one_of(source: Source) -> Complete:
@@ -81,7 +81,7 @@ def _next_words(context: click.Context, sentence: str) -> Iterable[str]:
 
 
 def mutants(context: click.Context) -> Iterable[str]:
-    """Of the system that was typed, otherwise of all."""
+    """The mutants of the system that was typed, otherwise of all systems."""
     return (*(mutant for system in _systems(context) for mutant in registry.system(system).mutants), NONE)
 
 

@@ -62,9 +62,9 @@ class PathOutcome:
     directory: Path | None = None
     """Where the report is, if there is one."""
     engine: str = ""
-    """On which engine, and why; empty where nothing was checked."""
+    """The engine that checked it, and why; empty if nothing was checked."""
     standing: Mapping[str, Any] | None = None
-    """Of transactions: the models ruled out, and the strongest that remain."""
+    """For transactions: the models ruled out, and the strongest that remain."""
     judged_as: str = ""
     """What the history showed itself to be one of, as options; empty where that was said."""
     jepsen: Mapping[str, Any] | None = None
@@ -234,7 +234,7 @@ class _PathCheck:
             return _failed(ExitCode.HARNESS_FAILED, error)
 
     def _early_findings(self, path: Path) -> EarlyFindings | None:
-        """Of a history that comes through a pipe: reports what is certain before its end; None where nothing is."""
+        """Reports what is certain of a history in a pipe before its end; None if nothing is to be reported."""
         if self.console.watching is Watching.NO or not self.asked.subject() or self.asked.order is not None:
             return None
         return EarlyFindings(

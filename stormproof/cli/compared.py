@@ -21,7 +21,7 @@ NULL_READ = "read that returned null "
 OF_NULL_READS = "a read of null is empty here and says nothing to Knossos"
 OF_VACUOUS_PASSES = "what nothing contradicts is valid to Jepsen, and here only if something could have"
 KEYS_SHOWN = 10
-"""Of those on which verdicts differ, or which a checker rejects."""
+"""The most keys that are shown on which verdicts differ, or which a checker rejects."""
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
@@ -119,8 +119,8 @@ def _why(verdict: Verdict, theirs: Verdict, results: Mapping[str, CheckerResult]
 def _keys_that_differ(
     judging: Sequence[JepsenVerdict], results: Mapping[str, CheckerResult]
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Of histories whose keys Jepsen judged one by one: where we found something and it did not, or the other way; and
-    keys of which nothing can be said, because they were not searched here."""
+    """For histories whose keys Jepsen judged one by one: (sentences on keys with which only one of the two found fault,
+    keys on which nothing can be said because they were not searched here)."""
     by_key: dict[str, list[JepsenVerdict]] = {}
     for one in judging:
         if one.key is not None:

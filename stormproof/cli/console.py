@@ -37,7 +37,7 @@ class Watching(Enum):
 
     YES = "yes"
     AT_INTERVALS = "at intervals"
-    """Of what takes long, how far it is, every few seconds."""
+    """The progress of long work is printed every few seconds."""
     NO = "no"
 
     @classmethod

@@ -13,7 +13,8 @@ class ExitCode(IntEnum):
     INVALID = 1
     UNKNOWN = 2
     REFUTED = 3
-    """Of a certificate, which says nothing about the system. Not 1: with that Python ends where it cannot start."""
+    """A certificate is refuted, which says nothing about the system. It is not 1, with which Python ends if it cannot
+    start."""
     WRONG_USAGE = 254
     HARNESS_FAILED = 255
 

@@ -74,7 +74,7 @@ def _dropped(history: History) -> str:
 
 
 def history_in(path: Path) -> Path:
-    """Of a run that was killed the stream, though `check` has closed what is whole of it."""
+    """The history at a path. For a run that was killed it is the stream, even if `check` has closed its whole part."""
     is_directory = is_there(path) and path.is_dir()
     candidates = [path]
     if is_directory:

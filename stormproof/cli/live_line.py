@@ -24,15 +24,15 @@ REDRAWN_EVERY_S = 0.25
 SAID_EVERY_S = 10.0
 """Where there is no terminal to redraw a line on."""
 MEASURED_OVER_S = 3.0
-"""Rates are those of so many last seconds, or of what was reported between two drawings."""
+"""How many of the last seconds rates are measured over, or else the time between two drawings."""
 FALLBACK_COLUMNS = 80
 
 ERASE = "\r\x1b[K"
 
 
 class LiveLine:
-    """Draws on `stream`; in place if that is a terminal that can be erased. `clock` gives seconds of the watcher,
-    who has been waiting since `started`."""
+    """Draws on `stream`, in place if that is a terminal that can be erased. `clock` gives seconds for the watcher, who
+    has been waiting since `started`."""
 
     def __init__(
         self, stream: TextIO, *, in_place: bool, started: float, clock: Callable[[], float] = time.monotonic

@@ -92,7 +92,7 @@ def say_verdict(decision: Decision, console: Console) -> None:
 
 
 def tone_of(code: int) -> Tone | None:
-    """Of a failure of the harness none: it says nothing about the system."""
+    """The tone of an outcome; None for a failure of the harness, which says nothing about the system."""
     return {ExitCode.VALID: Tone.GOOD, ExitCode.INVALID: Tone.BAD, ExitCode.UNKNOWN: Tone.DOUBT}.get(ExitCode(code))
 
 

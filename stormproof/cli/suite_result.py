@@ -17,7 +17,7 @@ from stormproof.session.outcome import Outcome, replay_line, scenario_name, vacu
 from stormproof.session.suite_file import Row
 
 LINES_SHOWN = 5
-"""Of a finding; the report has all."""
+"""The most lines of a finding that are shown; the report has all."""
 AS_EXPECTED, NOT_AS_EXPECTED = "as expected", "not as expected"
 
 
@@ -25,7 +25,7 @@ AS_EXPECTED, NOT_AS_EXPECTED = "as expected", "not as expected"
 class Result:
     row: Row
     verdict: Verdict | None
-    """None where the harness failed before one was reached."""
+    """The verdict; None if the harness failed before one was reached."""
     words: str
     """Printable, but for its line breaks."""
     directory: Path | None
@@ -54,7 +54,7 @@ class Result:
 
     @property
     def as_expected(self) -> bool | None:
-        """None where nothing was expected, and where no verdict was reached."""
+        """Whether the result is the expected one; None if nothing was expected or no verdict was reached."""
         if self.row.expected is None or self.verdict is None:
             return None
         return self.row.expected.met_by(self.verdict, self.found)
@@ -78,7 +78,7 @@ class Result:
 
     @property
     def kind(self) -> str:
-        """By what results are counted: a verdict, and whether it was expected where that is not plain."""
+        """The name by which results are counted: a verdict, and whether it was expected if that is not obvious."""
         if self.as_expected is None or (self.as_expected and self.verdict is Verdict.VALID):
             return self.name
         return f"{self.name} {AS_EXPECTED if self.as_expected else NOT_AS_EXPECTED}"

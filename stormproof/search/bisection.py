@@ -24,7 +24,7 @@ from stormproof.search.storm_file import StormFile, storm_text
 from stormproof.session.registry import Parts
 
 LONGEST_S = 600.0
-"""Of one storm."""
+"""The longest time for one storm."""
 RUNNERS = ("stormproof.search.revision_runner", "harness.explore.at_revision")
 """What carries a storm out at a revision: today's module, and where older revisions have it."""
 NODES = "system_under_test"
@@ -33,10 +33,10 @@ NODES = "system_under_test"
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """Of a commit."""
+    """The result at a commit."""
 
     fails: bool | None
-    """None where neither can be said."""
+    """Whether the storm fails there; None if that is unknown."""
     why: str = ""
     """Neither can be said."""
 

@@ -41,11 +41,11 @@ class Chase:
     storms: int
     """Up to and with the catch; all that were tried where there is none."""
     processor_s: float
-    """Of these."""
+    """The processor seconds of these storms."""
     states: tuple[int, ...]
     """Distinct ones by the measure that the guide does not use, after each round."""
     number: int | None = None
-    """Of the storm that is the catch."""
+    """The number of the storm that is the catch."""
     also_without: tuple[int, ...] = ()
     """Numbers of storms that break a promise without the bug as well: findings of another kind."""
     anomalies: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Chase:
 
 
 def chased(search: Search, most_processor_s: float | None) -> Chase:
-    """Search until the first catch, for so many processor seconds, or its numbers."""
+    """Search until the first catch, until these processor seconds are used, or until its numbers are."""
     trier = _UntilCaught(most_processor_s)
     states = [
         len(tally.guide.unguided) for tally, _ in searched(search, None, trier, goes_on=lambda tally: not trier.is_over)
@@ -183,7 +183,7 @@ def compared(
     each: Each,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Compared:
-    """Each search has so many processor seconds, or its numbers."""
+    """The comparison. Each search ends after these processor seconds, or after its numbers."""
     subject = search.space.mutant or search.space.system
     chases = []
     for row in each(partial(chased_row, most_processor_s), both_ways(search, roots)):

@@ -28,7 +28,7 @@ from stormproof.session import registry
 SHRUNK_OF_ONE = 3
 """Storms that are shrunk of those that show the same anomalies."""
 MOST_SECONDS = 120.0
-"""Of processor time, for each."""
+"""The most seconds of processor time for each of them."""
 FOUND = "found"
 
 SHRUNK = pa.schema(
@@ -101,7 +101,7 @@ def shrunk_row(finding: Finding, most_seconds: float = MOST_SECONDS) -> dict[str
 
 
 def causes_of(rows: Iterable[Mapping[str, Any]]) -> list[Cause]:
-    """Of rows of SHRUNK, the smallest of each cause first."""
+    """The causes in rows of SHRUNK, each with its smallest storm first."""
     groups: dict[tuple[str, tuple[str, ...]], list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["anomaly"], _faults(scenario_of(row))), []).append(row)

@@ -1,8 +1,8 @@
-"""Which storms are tried next: random ones, and changes of those that led to something new.
+"""Decides which storms are tried next: random ones, and changes of those that led to something new.
 
-Rounds have a fixed size, and a guide learns from whole rounds, in their order, by the numbers of their storms. When it
-proposes one it knows all rounds before it but the last LAG: what it proposes follows from the search and the rows that
-it knows, in whatever order and on whatever machine they were tried.
+Rounds have a fixed size, and a guide learns from whole rounds, in the order of their storms' numbers. When it proposes
+a round, it knows all rounds before it but the last LAG. So what it proposes follows from the search and the rows that
+it knows, and not from the order in which storms ended, or the machines that carried them out.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from stormproof.search.space import Space
 from stormproof.search.trial import GUIDED, RANDOM, Task
 
 ROUND = 16
-"""Storms that the guide proposes, and learns of, together."""
+"""How many storms the guide proposes, and learns of, together."""
 LAG = 1
-"""Rounds of which the guide knows nothing yet when it proposes the next: they are under way, and the next one's storms
-take the processors that they leave free."""
+"""How many rounds are under way, and unknown to the guide, when it proposes the next one. The next one's storms take
+the processors that they leave free."""
 RANDOM_SHARE = 0.2
-"""Of a guided search, as a control."""
+"""The share of random storms in a guided search, as a control."""
 
 
 @dataclass
@@ -86,8 +86,8 @@ class Guide:
     def learns(self, rows: Iterable[Mapping[str, Any]]) -> int:
         """Take in what a round led to; returns how many features were new.
 
-        What a storm led to whose verdict is UNKNOWN stays new: nothing was proved there, and its children would prove
-        as little.
+        Features of a storm whose verdict is UNKNOWN stay new: it proved nothing, and its children would prove as
+        little.
         """
         before = len(self.seen)
         for row in sorted(rows, key=lambda row: int(row["number"])):

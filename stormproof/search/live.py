@@ -36,7 +36,7 @@ from stormproof.session.outcome import replay_line
 PROGRAM = (sys.executable, "-m")
 OPTIONS = ("--engine", engines.IN_PROCESS, "--json", "--progress")
 MOST_FAILURES = 3
-"""In a row: what keeps so many storms from being carried out will keep the next one as well."""
+"""How many storms in a row may fail to be carried out before the search ends: the next one would fail, too."""
 TIDIED_WITHIN_S = 120.0
 """How long a storm that is cut off may take to remove its nodes."""
 LOOKED_EVERY_S = 0.2
@@ -102,7 +102,7 @@ class _Storms:
         return storm.row
 
     def _let_go_of_ended(self) -> None:
-        """Of the pipe that each holds to its guard."""
+        """Closes the pipes that ended storms hold to their guards."""
         for storm in [storm for storm in self.under_way if storm.has_ended]:
             storm.guarded.end()
             self.under_way.remove(storm)
@@ -115,7 +115,7 @@ class _Storms:
 
 
 def _command(task: Task, base: Path) -> list[str]:
-    """Of the command line that blows it. Raises UsageError, HarnessError."""
+    """The words of the command line that carries out the storm. Raises UsageError, HarnessError."""
     scenario = task.scenario
     parts = registry.resolve(scenario)
     registry.environment_of(scenario, parts)

@@ -73,23 +73,23 @@ class PointClock:
 
 
 def seconds_in(rows: Iterable[Mapping[str, Any]]) -> Seconds:
-    """Of what a row of a search keeps; see `stormproof.search.trial.ROWS`."""
+    """The seconds in rows that a search keeps; see `stormproof.search.trial.ROWS`."""
     return {row["point"]: tuple(row["times"]) for row in rows}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Points:
-    """What is known of the points of a system where a storm is changed."""
+    """What is known of a system's points when a storm is changed."""
 
     seconds: Seconds = field(default_factory=dict)
-    """Of the storm that is changed."""
+    """The seconds at which points were reached in the storm that is changed."""
     storms: Mapping[str, int] = field(default_factory=dict)
     """Point -> in how many storms of the search it was reached."""
     strikes: Mapping[str, int] = field(default_factory=dict)
     """Strike -> how many storms of the search had it."""
 
     def times_from(self, point: str, at_s: float) -> int:
-        """How often it was reached from the first whole second on that lies behind."""
+        """How often it was reached from the first whole second after this time on."""
         return sum(self.seconds.get(point, ())[math.ceil(at_s) :])
 
     def comes(self, trigger: Trigger, at_s: float) -> bool:
@@ -97,7 +97,7 @@ class Points:
         return self.times_from(trigger.point, at_s) >= trigger.nth
 
     def trigger(self, points: Sequence[str], package: str, at_s: float, draw: random.Random) -> Trigger:
-        """One of these points, for a fault of this package that is armed then."""
+        """A trigger at one of these points, for a fault of this package that is armed at this time."""
         known = [] if draw.random() < BLIND_SHARE else [p for p in points if self.times_from(p, at_s)]
         if not known:
             first = draw.random() < BLIND_FIRST_TIME_SHARE

@@ -189,7 +189,7 @@ def with_trigger(entry: Entry, trigger: Trigger, draw: random.Random) -> Entry:
 
 
 def fault_length_s(draw: random.Random, left_s: float) -> float:
-    """Of any order of magnitude, long ones likelier than short ones; or all that is left."""
+    """The length of a fault: of any order of magnitude, long ones being more likely, or all the time that is left."""
     if draw.random() < HELD_SHARE:
         return left_s
     orders = math.log(LONGEST_FAULT_S / SHORTEST_FAULT_S)

@@ -31,7 +31,7 @@ class Search:
     space: Space
     root: int
     numbers: range | None = None
-    """Of the storms; None: from 0 on, without an end."""
+    """The numbers of the storms; None: from 0 on, without an end."""
     is_guided: bool = True
 
     def to_json(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Search:
 
     @property
     def name(self) -> str:
-        """Of its directory: of searches that differ in settings or packages of faults alone it is the same."""
+        """The name of its directory. Searches that only differ in settings or packages of faults have the same."""
         space = self.space
         kind = "" if space.is_simulated else space.environment
         how = "" if self.is_guided or kind else "random"
@@ -117,7 +117,7 @@ class Tally:
         return first
 
     def never_reached(self) -> tuple[str, ...]:
-        """The points of the system that no storm led to; none where nobody sees them."""
+        """The points of the system that no storm led to; none if the environment does not see points."""
         if not self.guide.space.is_simulated:
             return ()
         system, settings = registry.configured_system(self.guide.space.system, self.guide.space.settings)
@@ -204,6 +204,7 @@ def _kept(store: Store | None, place: int, round_under_way: Future[pa.Table]) ->
 
 
 def bounded(seconds: float | None, *, first: bool = False) -> Callable[[Tally], bool]:
-    """Goes on until so many seconds of real time are over, if any; with `first`, until something is found."""
+    """A function that says whether to go on: until these seconds of real time are over, if there are any, and with
+    `first` only until something is found."""
     until = None if seconds is None else time.monotonic() + seconds
     return lambda tally: (until is None or time.monotonic() < until) and not (first and tally.causes)

@@ -1,12 +1,12 @@
 """A storm that shows an anomaly, made as small and as plain as it can be while it shows the same anomaly.
 
-Passes take away, in this order: the demand for progress, whatever is unusual about the world, what comes behind the
-violation, kinds of faults, faults, operations, nodes, clients, keys, unusual settings; then they make plain what is
-left: one thing at a time instead of several, weaker, sooner, at round times. They go on in turns until none of them
-finds anything more. Nothing but the anomaly decides: it must be found again, and not be legal. What was tried is
-remembered, so no storm is carried out twice.
+Passes remove, in this order: the demand for progress, everything unusual about the world, what comes after the
+violation, kinds of faults, faults, operations, nodes, clients, keys, unusual settings. Then they simplify what is left:
+one thing at a time and not several, weaker, sooner, at round times. They are repeated in turn until none of them finds
+anything more. Only the anomaly decides: it must be found again, and not be legal. Storms that were tried are
+remembered, so none is carried out twice.
 
-Equal storms are shrunk to equal ones, unless `most_seconds` ends it.
+Equal storms are shrunk to equal ones, unless `most_seconds` ends the search.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ MOST_STORMS = 500
 MOST_TURNS = 4
 SECOND_NS = 1_000_000_000
 ROUND_NS = (SECOND_NS, SECOND_NS // 10, SECOND_NS // 1000)
-"""What times are rounded to: the coarsest that will do."""
+"""The units to which times are rounded, coarsest first: the first one with which the anomaly still shows is taken."""
 FEW_CLIENTS = (1, 2, 3, 5)
 FEW_OPERATIONS = 20
 STEPS = (64, 16, 4)
-"""Every 64th operation may be enough, or every 16th, or every 4th."""
+"""The steps in which operations are guessed: every 64th may be enough, or every 16th, or every 4th."""
 OTHER_SEEDS = 12
 COARSE = 16
-"""At first operations are left out in 16 interleaved parts."""
+"""The number of interleaved parts in which operations are left out at first."""
 MOST_HALVINGS = 12
-"""Of one amount in one turn."""
+"""How many times an amount is halved at most in one turn."""
 SHORT_CALM_S = 3.0
-"""Of storms while they are shrunk, where it is enough: the calm is most of what a short storm costs."""
+"""The calm of storms while they are shrunk, if it is enough: the calm is most of the cost of a short storm."""
 LEAD_S = 1.0
-"""Of quiet before the first thing that matters."""
+"""How much quiet is left before the first event that matters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +72,12 @@ class Shrunk:
 
     @property
     def faults(self) -> int:
-        """Of the schedule."""
+        """How many faults its schedule has."""
         return len(self.scenario.schedule)
 
     @property
     def operations(self) -> int:
-        """Those of clients, before the final reads."""
+        """How many operations of clients it has before the final reads."""
         return len(storm_operations(self.outcome))
 
 
@@ -89,7 +89,7 @@ def shrunk(
     most_storms: int = MOST_STORMS,
     most_seconds: float | None = None,
 ) -> Shrunk:
-    """`most_seconds`: of processor time. Raises UsageError where the storm does not show the anomaly."""
+    """The storm, shrunk. `most_seconds`: of processor time. Raises UsageError if it does not show the anomaly."""
     trials = Trials(anomaly=anomaly, progress=progress, most_storms=most_storms, most_seconds=most_seconds)
     if not trials.shows(scheduled(scenario)):
         raise UsageError(f"the storm of seed {scenario.seed} does not show {anomaly}; there is nothing to shrink")
@@ -154,7 +154,7 @@ class Trials:
         return self._best[1]
 
     def shows(self, candidate: Scenario) -> bool:
-        """Whether it shows the anomaly; then it is the best."""
+        """Whether the candidate shows the anomaly. If so, it is the best one from now on."""
         if self._best is not None and candidate == self.best:
             return True
         key = json.dumps(candidate.to_json(), sort_keys=True)
@@ -170,7 +170,7 @@ class Trials:
         return True
 
     def changes(self, **changed: Any) -> bool:
-        """Whether the best storm still shows the anomaly with these fields changed. No for what is refused."""
+        """Whether the best storm still shows the anomaly with these fields changed; False if that is refused."""
         try:
             candidate = replace(self.best, **changed)
             return self.shows(with_entries(candidate, entries_in(candidate)) if candidate.schedule else candidate)
@@ -178,7 +178,7 @@ class Trials:
             return False
 
     def _judge(self, candidate: Scenario) -> StormOutcome | None:
-        """None for what cannot be run."""
+        """The outcome of a candidate; None if it cannot be run."""
         began = time.process_time()
         try:
             parts = registry.resolve(candidate)
@@ -227,7 +227,7 @@ def moments_ns(outcome: StormOutcome, anomaly: str) -> tuple[int, ...]:
     return tuple(sorted(times_ns | {one["time_ns"] for one in details if "time_ns" in one}))
 
 
-# What is taken away -------------------------------------------------------------------------------------------------
+# What is removed ------------------------------------------------------------------------------------------------------
 
 
 def without_liveness(trials: Trials) -> None:
@@ -244,7 +244,7 @@ def calm(trials: Trials) -> None:
 
 
 def cut_behind(trials: Trials) -> None:
-    """The storm as short as it can be, in whole seconds; at first up to when the anomaly showed."""
+    """Makes the storm as short as possible, in whole seconds; first it is cut at the moment when the anomaly showed."""
     liveness_s = trials.best.liveness_s
     from_ns = trials.outcome.blown.facts.storm_from_ns or 0
     for moment_ns in moments_ns(trials.outcome, trials.anomaly)[:1]:
@@ -277,7 +277,7 @@ def fewer_operations(trials: Trials) -> None:
     numbers = _numbers(scenario, count)
 
     def shows(kept: tuple[int, ...]) -> bool:
-        # Without any, the clients carry out all: a scenario's operations are never empty.
+        # A scenario without picked operations carries out all of them, so they are never empty.
         return bool(kept) and trials.shows(replace(scenario, operations=picked_text(kept)))
 
     for guess in _guesses(trials, numbers):
@@ -287,13 +287,13 @@ def fewer_operations(trials: Trials) -> None:
     if len(numbers) > FEW_OPERATIONS:
         numbers = _of_another_seed(trials, numbers)
         scenario = trials.best
-    # One by one only when all else is small already: a storm is cheaper then.
+    # They are only left out one by one when all else is small already, because storms are cheaper then.
     fewest(numbers, shows, 1 if trials.turn else max(1, len(numbers) // COARSE))
 
 
 def _of_another_seed(trials: Trials, numbers: tuple[int, ...]) -> tuple[int, ...]:
-    """Few operations rarely show the anomaly under the same seed, since any change shifts all that follows. Other seeds
-    may show it with as few."""
+    """Operations of a storm with another seed. A few operations rarely show the anomaly under the same seed, because
+    any change shifts all that follows; another seed may show it with as few."""
     best = trials.best
     for step in STEPS:
         kept = numbers[::step]
@@ -304,14 +304,14 @@ def _of_another_seed(trials: Trials, numbers: tuple[int, ...]) -> tuple[int, ...
 
 
 def _numbers(scenario: Scenario, count: int) -> tuple[int, ...]:
-    """Of the operations that were carried out."""
+    """The numbers of the operations that are carried out."""
     picked = sorted(picked_numbers(scenario.operations)) if scenario.operations else range(count)
     return tuple(picked)[:count]
 
 
 def _guesses(trials: Trials, numbers: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Few operations that may be enough: the witnesses and those begun last before what nodes reported, with more and
-    more of those around them; then every few."""
+    """Guesses of a few operations that may be enough: the witnesses and those that began last before nodes reported it,
+    with more and more of their neighbours; then every 64th, 16th or 4th operation."""
     invoked = storm_operations(trials.outcome)
     named = set(witnesses(trials.outcome, trials.anomaly))
     open_: dict[int, int] = {}
@@ -335,7 +335,7 @@ def _guesses(trials: Trials, numbers: tuple[int, ...]) -> Iterator[tuple[int, ..
 
 
 def fewer_nodes(trials: Trials) -> None:
-    """Settings that are named as a group of nodes say how many it has."""
+    """Lowers the settings that have the name of a group of nodes, and say how many nodes it has."""
     system, settings = registry.configured_system(trials.best.system, trials.best.settings)
     _smaller(trials, settings, system.cluster(settings).groups)
 
@@ -347,7 +347,7 @@ def fewer_clients(trials: Trials) -> None:
 
 
 def fewer_keys(trials: Trials) -> None:
-    """Whole numbers among the workload's settings: keys, queues, accounts."""
+    """Lowers the whole numbers among the workload's settings: keys, queues, accounts."""
     type_ = registry.workload(trials.best.workload).settings_type
     _smaller(trials, registry.typed_settings(type_, trials.best.settings), tuple(f.name for f in fields(type_)))
 
@@ -364,7 +364,7 @@ def _smaller(trials: Trials, settings: Any, names: tuple[str, ...]) -> None:
 
 
 def usual_settings(trials: Trials) -> None:
-    """Back to their defaults, all at once or one by one. How many nodes or queues there are is left as it is."""
+    """Sets settings back to their defaults, all at once or one by one. The numbers of nodes and queues stay."""
     system, settings = registry.configured_system(trials.best.system, trials.best.settings)
     workload = registry.workload(trials.best.workload)
     counts = {*system.cluster(settings).groups, *(one.name for one in fields(workload.settings_type))}
@@ -375,11 +375,11 @@ def usual_settings(trials: Trials) -> None:
             trials.changes(settings={key: value for key, value in trials.best.settings.items() if key != name})
 
 
-# What is made plain -------------------------------------------------------------------------------------------------
+# What is simplified ---------------------------------------------------------------------------------------------------
 
 
 def one_thing_at_a_time(trials: Trials) -> None:
-    """Of shapes that strike together, as few as will do."""
+    """Leaves as few as possible of the shapes that strike together."""
     for place, entry in enumerate(entries_in(trials.best)):
         if isinstance(entry.shape, Together):
 
@@ -391,7 +391,7 @@ def one_thing_at_a_time(trials: Trials) -> None:
 
 
 def plain_times(trials: Trials) -> None:
-    """Faults strike at the times at which they struck, instead of waiting for a point to be reached."""
+    """Lets faults strike at the times at which they struck, so that they need not wait for a point."""
     for place, entry in enumerate(entries_in(trials.best)):
         window = None if entry.trigger is None else _window_of(trials, entry)
         if window is not None:
@@ -399,7 +399,7 @@ def plain_times(trials: Trials) -> None:
 
 
 def _window_of(trials: Trials, entry: Entry) -> FaultWindow | None:
-    """How it struck in the best storm."""
+    """The window of this entry's fault in the best storm."""
     windows = (
         one for one in trials.outcome.blown.faults.struck if (one.package, one.shape) == (entry.package, entry.what)
     )
@@ -407,7 +407,7 @@ def _window_of(trials: Trials, entry: Entry) -> FaultWindow | None:
 
 
 def _struck_at(trials: Trials, window: FaultWindow, entry: Entry) -> Entry:
-    """At the nodes that it struck, where it was aimed at the node that reached the point."""
+    """The entry aimed at the nodes that it struck, if it was aimed at the node that reached the point."""
     from_ns = trials.outcome.blown.facts.storm_from_ns or 0
     nodes = "+".join(window.aimed_at)
     words = tuple(nodes if word == IT else word for word in str(entry.shape).split())
@@ -419,7 +419,7 @@ def _struck_at(trials: Trials, window: FaultWindow, entry: Entry) -> Entry:
 
 
 def smaller_amounts(trials: Trials) -> None:
-    """Impairments say how badly they strike, in numbers as small as will do, and of one digit where that is enough."""
+    """Makes the amounts of impairments explicit, as small as possible, and with one digit if that is enough."""
     for place, entry in enumerate(entries_in(trials.best)):
         _says_its_amounts(trials, place, entry)
         shape = entries_in(trials.best)[place].shape
@@ -429,7 +429,7 @@ def smaller_amounts(trials: Trials) -> None:
 
 
 def _says_its_amounts(trials: Trials, place: int, entry: Entry) -> None:
-    """Those that were drawn when it struck, where its text does not say any."""
+    """Writes the amounts that were drawn when the fault struck, if its text has none."""
     window = _window_of(trials, entry)
     if window is None or window.fault is None:
         return
@@ -466,7 +466,7 @@ def _with_amount(entry: Entry, number: int, value: float) -> Entry:
 
 
 def sooner(trials: Trials) -> None:
-    """No long quiet before the first thing that matters."""
+    """Removes a long quiet before the first event that matters."""
     scenario, entries = trials.best, entries_in(trials.best)
     from_ns = trials.outcome.blown.facts.storm_from_ns
     if not entries or from_ns is None or not scenario.operations or not scenario.rate:
@@ -490,7 +490,7 @@ def sooner(trials: Trials) -> None:
 
 
 def round_times(trials: Trials) -> None:
-    """All at once, then each by itself."""
+    """Rounds times, all at once, then each by itself."""
     for unit_ns in ROUND_NS:
         entries = tuple(_rounded(entry, unit_ns=unit_ns) for entry in entries_in(trials.best))
         if _fits(trials, entries) and trials.shows(with_entries(trials.best, entries)):
@@ -525,7 +525,7 @@ def _fits(trials: Trials, entries: Any) -> bool:
 
 
 def plain_streams(trials: Trials) -> None:
-    """Random streams with short names."""
+    """Gives random streams short names."""
     entries = (replace(entry, package=_stream(entry), number=n) for n, entry in enumerate(entries_in(trials.best)))
     trials.shows(with_entries(trials.best, tuple(entries)))
 

@@ -50,7 +50,7 @@ FEWEST_OPERATIONS = 200
 CONCURRENCIES = (2, 5, 10, 20)
 CROWDS = (100, 300)
 CROWD_SHARE = 0.02
-"""How often so many clients share the storm's operations."""
+"""The share of storms whose operations are shared by a crowd of clients."""
 SELDOM_SHARE = 0.1
 """How often a storm has settings that are drawn seldom."""
 CALM_S, NEAR_CALM_S = 20.0, 4.0
@@ -81,9 +81,9 @@ BUSY = Tempo(shortest_s=5.0, longest_s=24.0, motifs_a_second=0.8)
 QUIET = Tempo(shortest_s=20.0, longest_s=50.0, motifs_a_second=0.1)
 """What takes time without faults to show, as they excuse nearly every delay."""
 LIVE = Tempo(shortest_s=45.0, longest_s=90.0, motifs_a_second=0.12)
-"""In real time, where a cluster takes its time to start, to notice that a node is away, and to agree on another."""
+"""The tempo in real time: a cluster needs time to start, to notice that a node is away, and to agree on another."""
 UNHURRIED = Tempo(shortest_s=30.0, longest_s=90.0, motifs_a_second=0.15, at_own_pace=True)
-"""What a system shows only while its periods have their own proportion to links and disks."""
+"""The tempo for what a system shows only while its periods have their own proportion to links and disks."""
 QUIET_SHARE = 0.12
 UNHURRIED_SHARE = 0.2
 
@@ -163,8 +163,8 @@ class Space:
         return bool(self._declaration({}).own_pace)
 
     def _drawn_workload(self, draw: random.Random) -> str:
-        """The more groups of nodes serve it the likelier, for the more can go wrong; what is served by the same groups
-        shares that."""
+        """A workload. One that is served by more groups of nodes is more likely, because more can go wrong. Workloads
+        served by the same groups share that probability."""
         declared = self._declaration({})
         kinds: dict[tuple[str, ...], list[str]] = {}
         for workload in self._served():
@@ -177,12 +177,12 @@ class Space:
         return draw.choices([*weights], weights=[*weights.values()])[0]
 
     def _served(self) -> tuple[str, ...]:
-        """The system's workloads that can be run with what is given."""
+        """The system's workloads that can be run with the given settings."""
         unserved = self._declaration({}).unserved
         return tuple(workload for workload in registry.system(self.system).workloads if workload not in unserved)
 
     def _declaration(self, settings: Mapping[str, SettingValue]) -> Declaration:
-        """Of the cluster with these settings and what is given."""
+        """The declaration of the cluster with these settings and the given ones."""
         system, typed = registry.configured_system(self.system, {**settings, **self.settings})
         declared: Declaration = system.cluster(typed)
         return declared
@@ -266,7 +266,7 @@ def drawn_rate(storm_s: float, draw: random.Random) -> float:
 
 
 def _shares(count: int) -> list[float]:
-    """Of so many workloads, in the order in which a system lists them."""
+    """The shares of this number of workloads, in the order in which a system lists them."""
     weights = [place**-LATER_WORKLOADS for place in range(1, count + 1)]
     return [weight / sum(weights) for weight in weights]
 

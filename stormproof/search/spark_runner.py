@@ -27,8 +27,8 @@ TEXTS = pa.schema([pa.field("text", pa.string(), nullable=False)])
 
 @dataclass(frozen=True)
 class OnSpark:
-    """Storms tried, and findings shrunk, on a session's workers: one a task, for each takes from tenths of a second to
-    minutes."""
+    """Tries storms, and shrinks findings, on a session's workers, each in a task of its own, because each takes from
+    tenths of a second to minutes."""
 
     session: SparkSession
 

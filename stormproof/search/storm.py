@@ -65,7 +65,7 @@ class StormOutcome:
     results: Mapping[str, CheckerResult] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     processor_s: float = 0.0
-    """Of the storm and its judgement."""
+    """The processor seconds of the storm and its judgement."""
 
     def words(self) -> str:
         return "; ".join((*found(self.results), *self.reasons))

@@ -27,7 +27,7 @@ from stormproof.search.storm_file import StormFile
 from stormproof.session.registry import Parts
 
 SENTENCES = 6
-"""Of why promises are broken."""
+"""The most sentences that say why promises are broken."""
 WITNESSES = 6
 """Operations that are shown as such."""
 MOST_COMPANIONS = 8

@@ -113,7 +113,7 @@ def failed(error: Exception, processor_s: float) -> dict[str, Any]:
 
 
 def untold(processor_s: float) -> dict[str, Any]:
-    """Of a storm of which nothing but its verdict is known, that verdict left out."""
+    """The row of a storm of which only the verdict is known, without the verdict."""
     lists = ("anomalies", "faults", "strikes", "reached", "points", "features", "unguided")
     nothing: dict[str, Any] = {name: [] for name in lists}
     return nothing | {

@@ -74,25 +74,25 @@ class CheckSpec:
     """For a history whose values are not of that shape."""
     null_reads: NullReads = NullReads.EMPTY
     value_type: pa.StructType | None = None
-    """Of the values of a table; None: whatever JSON has."""
+    """The type of a table's values; None: any values of JSON."""
     certifier: Certifier | None = None
     certificate: Path | None = None
     """Where its orders are written, if they are asked for."""
 
     def read_as(self, functions: Mapping[str, str], *, by_time: bool = False) -> CheckSpec:
-        """The same of a history whose clients call these functions otherwise; with `by_time` its rows are put in the
-        order of their times."""
+        """The same for a history whose clients use other names for these functions. With `by_time` its rows are put in
+        the order of their times."""
         shape = dataclasses.replace(self.shape, renamed=tuple(functions.items()), by_time=by_time)
         otherwise = None if self.otherwise is None else self.otherwise.read_as(functions, by_time=by_time)
         return dataclasses.replace(self, shape=shape, otherwise=otherwise)
 
     def without_null_reads(self) -> CheckSpec:
-        """The same of a history whose reads of null say nothing; it is not certified."""
+        """The same for a history whose reads of null show nothing. It is not certified."""
         otherwise = None if self.otherwise is None else self.otherwise.without_null_reads()
         return dataclasses.replace(self, null_reads=NullReads.UNKNOWN, certificate=None, otherwise=otherwise)
 
     def require_values(self, history: Source) -> None:
-        """Of a table that was not read by `shape`. Raises MalformedHistory where its values are of other types."""
+        """Raises MalformedHistory if values of a table that was not read by `shape` are of other types."""
         came = batch_schema(history, ("value",)).field("value").type
         path = history if isinstance(history, Path) else None
         if self.value_type is None:
@@ -188,8 +188,8 @@ def of_workload(name: str, settings: Sequence[str], certificate: Path | None = N
 
 
 def shape_of(workload: Workload) -> Shape:
-    """Of a history of it that others recorded."""
-    # A position or a link beside an answer makes no question of it.
+    """The shape of a history of this workload that others recorded."""
+    # A position or a link beside an answer does not make it a question.
     asked_for = [one for one in workload.repeats if set(one.columns) != {"value.link"}]
     repeated = {f for one in asked_for for f in one.functions}
     in_parts = {f for one in workload.repeats if any(".txn." in name for name in one.columns) for f in one.functions}
@@ -295,5 +295,5 @@ def _no_json(constant: str) -> None:
 
 
 def _is_integer_or_null(value: Any) -> bool:
-    """Of 64 bits; the least of them stands for null."""
+    """Whether it is null or an integer of 64 bits, but not the least one, which stands for null."""
     return value is None or (type(value) is int and NONE < value <= -(NONE + 1))

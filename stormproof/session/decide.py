@@ -31,11 +31,11 @@ class CheckOutcome:
     """What came of a check."""
 
     results: Mapping[str, CheckerResult] = field(default_factory=dict)
-    """By checker."""
+    """The result of each checker."""
     doubts: tuple[str, ...] = ()
-    """Reasons beside the checkers' for which a verdict of VALID could not be trusted."""
+    """Further reasons, not the checkers', why a verdict of VALID could not be trusted."""
     chosen: Chosen | None = None
-    """None where there was nothing to check."""
+    """The choice of the engine; None if there was nothing to check."""
     engine: Engine | None = None
     """The one chosen."""
 

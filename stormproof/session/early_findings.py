@@ -43,7 +43,7 @@ PAUSE_SHARE = 2.0
 SEARCHED_S = 5.0
 """How long searches go on in one look."""
 MOST_BYTES = 1 << 29
-"""Of a longer history nothing more is reported before its end."""
+"""The most bytes of a history. Of a longer one nothing more is reported before its end."""
 
 
 @dataclass
@@ -113,10 +113,10 @@ def _prefix(file: Path, path: Path, scratch: Path) -> HistoryFile | None:
 
 @dataclass
 class Reported:
-    """Which findings were reported, so that none is twice, though its witnesses may change while more comes."""
+    """The findings that were reported, so that none is twice, even if its witnesses change while more comes."""
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Of each checker and name."""
+    """The count that was reported for each checker and name."""
     keys: set[tuple[str, str, str | None]] = field(default_factory=set)
     examples: set[tuple[str, str, str | None, tuple[int, ...]]] = field(default_factory=set)
 

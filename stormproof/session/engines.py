@@ -37,7 +37,7 @@ BYTES_A_ROW: Mapping[str, int] = {"log": 200, "list-append": 500, "rw-register":
 OTHERWISE_BYTES = 600
 BASE_BYTES = 400 * 2**20
 SHARE_OF_MEMORY = 0.5
-"""Of what is free now this process may take so much."""
+"""The share of the memory that is free now that this process may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,8 @@ def make_engine(chosen: Chosen, progress: Progress = unwatched) -> Engine:
 
 
 def free_memory_bytes(root: Path = Path("/")) -> int | None:
-    """Of this machine, or of the control group that this process is confined to; None where neither can be read."""
+    """The free memory of this machine, or of the control group that this process is confined to; None if neither can be
+    read."""
     known = []
     available = re.search(r"MemAvailable:\s+(\d+) kB", _text(root / "proc/meminfo"))
     if available:

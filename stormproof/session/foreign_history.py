@@ -53,7 +53,7 @@ class HistoryFile:
     """A regular file with what it holds."""
     form: Form
     notation: str = ""
-    """Of a history of sessions without times, whose notation it has."""
+    """The notation of a history of sessions without times."""
 
     @property
     def name(self) -> str:

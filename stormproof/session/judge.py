@@ -62,7 +62,7 @@ class RecordedRun:
     faults: FaultLog
     node_events: Source | None
     history: Source | None
-    """None where nothing was recorded."""
+    """The history; None if nothing was recorded."""
     doubts: tuple[str, ...] = ()
     """Why a verdict of VALID could not be trusted."""
 
@@ -210,8 +210,8 @@ def _decided(
 
 
 def _demanded(run: RecordedRun) -> tuple[SteadySpan, ...]:
-    """In which the system has to serve although faults last. Where something was not healed, or a node ended by itself,
-    nobody knows who was healthy."""
+    """The spans in which the system has to serve although faults last. There are none if something was not healed or a
+    node ended by itself, because then it is unknown which nodes were healthy."""
     parts, facts, faults = run.parts, run.facts, run.faults
     within_s, system = parts.declaration.serves_within_s, parts.system
     if within_s is None or not isinstance(system, Quorate) or facts.storm_from_ns is None or facts.healed_ns is None:

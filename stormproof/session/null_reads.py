@@ -44,7 +44,7 @@ def _batch(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _is_null(values: pa.StructArray) -> pa.BooleanArray:
-    """Of integers, and of values as JSON."""
+    """Which values are null, for integers as well as for values as JSON."""
     names = [field.name for field in values.type]
     shown = pc.struct_field(values, "json" if "json" in names else "value")
     if pa.types.is_dictionary(shown.type):

@@ -40,14 +40,14 @@ class Outcome:
     points: Mapping[str, Any] = field(default_factory=dict)
     """As `points_of` gives them."""
     usage: Mapping[str, Quarters] = field(default_factory=dict)
-    """Of each node, where it was measured."""
+    """The usage of each node, if it was measured."""
     regime: Mapping[str, float] = field(default_factory=dict)
     """The kind of world that the simulator drew from the seed."""
     checked: str = ""
-    """By which engine, and why; empty where there was nothing to check."""
+    """The engine that checked it, and why; empty if there was nothing to check."""
     seconds: float = 0.0
     problems: tuple[str, ...] = ()
-    """What went wrong beside the verdict and does not touch it: a file that could not be written."""
+    """What went wrong without affecting the verdict: a file that could not be written."""
 
     @property
     def accepted(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ SIDE_BY_SIDE = "+"
 USUAL = "log"
 """The workload of a run that names none, of systems that serve it."""
 LEAST_CLIENTS = 2
-"""Of a workload that runs beside others: one that writes and one that reads."""
+"""The fewest clients of a workload that runs beside others: one that writes and one that reads."""
 _SINGULAR: Mapping[Kind, str] = {
     "systems": "system",
     "workloads": "workload",
@@ -46,7 +46,8 @@ _SINGULAR: Mapping[Kind, str] = {
 
 @cache
 def _points(kind: Kind) -> Mapping[str, EntryPoint]:
-    """What is installed does not change while a process lives; to look takes milliseconds."""
+    """The entry points of a kind. They are cached, because what is installed does not change while a process lives, and
+    looking takes milliseconds."""
     return {point.name: point for point in reversed(tuple(entry_points(group=f"stormproof.{kind}")))}
 
 
@@ -105,7 +106,7 @@ def configured_system(name: str, pairs: Mapping[str, SettingValue]) -> tuple[Sys
 
 
 def usual_workload(name: str) -> str:
-    """What a system is put on trial with where nobody says otherwise. Raises UsageError as `system` does."""
+    """The workload of a run that names none. Raises UsageError as `system` does."""
     chosen = system(name)
     return chosen.usual_workload if isinstance(chosen, Preferring) else chosen.workloads[0]
 
@@ -120,7 +121,7 @@ def _package_of(system: str) -> str:
 
 
 def workload(name: str) -> Workload:
-    """By its name, or of several side by side by theirs: `log+pop`. Raises UsageError."""
+    """The workload of this name, or several side by side: `log+pop`. Raises UsageError."""
     if SIDE_BY_SIDE not in name:
         found: Workload = find("workloads", name)
         return found
@@ -287,7 +288,7 @@ class Parts:
     workload_settings: object
     packages: tuple[Package | Beat | Written, ...]
     nemesis_settings: tuple[Any, ...]
-    """Of each package."""
+    """The settings of each package."""
 
 
 def resolve(scenario: Scenario) -> Parts:

@@ -80,7 +80,7 @@ class VerdictFile:
     """Node -> {"samples", "memory_bytes": [first, last], "handles": [first, last]}, medians of quarters."""
     versions: Mapping[str, Any] = field(default_factory=dict)
     checking: Checking | None = None
-    """None where it is not known."""
+    """Where the verdict comes from; None if that is not known."""
 
     def to_json(self) -> dict[str, Any]:
         return {

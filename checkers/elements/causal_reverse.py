@@ -1,4 +1,4 @@
-"""The causal-reverse checker: who sees a write sees all that were over before it began.
+"""The causal-reverse checker: a read that sees a write sees all writes that were over before it began.
 
 Operations, with the table as key and a value {value, values}:
   write {value}         ok: the table has this row
@@ -7,7 +7,7 @@ Operations, with the table as key and a value {value, values}:
 Serializability allows that a transaction is seen without one that was over before it began, strict serializability does
 not. What breaks the promise:
   causal-reverse  a read that shows a write, and not an acked one that ended before that began; counted by reads
-  unexpected      read before anybody had tried to write it, or without that
+  unexpected      read before a write of it was invoked, or without one
   aborted-read    read, although all its writes had certainly failed
 
 A value that may have been written more than once is taken to have been written by the first of these writes. It does

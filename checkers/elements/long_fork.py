@@ -1,4 +1,4 @@
-"""The long-fork checker: two writes are seen in one order by everybody, or in none.
+"""The long-fork checker: all readers see two writes in the same order, or in none.
 
 Operations with a transaction as value, whose micro-operations are reads and writes of registers:
   write [w x 1]                 ok: it happened; no register is written twice
@@ -7,7 +7,7 @@ Operations with a transaction as value, whose micro-operations are reads and wri
 Parallel snapshot isolation allows what snapshot isolation does not: two writes that one read sees in one order and
 another one in the other. What breaks the promise:
   long-fork     one read shows x and not y, another one y and not x: counted by pairs of registers
-  unexpected    a value was read before anybody had tried to write it, or without that
+  unexpected    a value was read before a write of it was invoked, or without one
   aborted-read  a value was read, although its write had certainly failed
 
 Reads are all those of any ok transaction, of registers that it does not write itself. Where a register may have been

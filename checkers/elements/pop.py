@@ -115,9 +115,9 @@ COUNTED = ("sent", "acked", "delivered", "redelivered", "acknowledged", "dead le
 UNDRAINED, CROWDED = "undrained", "crowded"
 """Tallies, as those of COUNTED are; the statistics do not have them."""
 MOST_AT_ONCE = 8
-"""Deliveries of one message that overlap, of which all orders are tried."""
+"""The most deliveries of one message that overlap and of which all orders are tried."""
 WITNESSES = 8
-"""At most so many operations on a message are shown."""
+"""The most operations on a message that are shown."""
 
 MEANINGS: Mapping[str, Meaning] = {
     "lost": Meaning(

@@ -179,7 +179,7 @@ class _Queue:
             findings.add("overtaken", len(which), examples, excuse)
 
     def _first_missing(self, waiting: int, end: int, ahead: set[int]) -> int:
-        """The lowest place that nobody may have acknowledged by then, and that the answer has not shown yet."""
+        """The lowest place that cannot have been acknowledged by then, and that the answer has not shown yet."""
         while waiting < len(self.places):
             place = int(self.places[waiting])
             if self.asked[waiting] >= end and place not in ahead:

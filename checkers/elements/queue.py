@@ -6,14 +6,14 @@ Operations, with the queue as key and a value {value, values}:
   ack {value}              ok: the queue will not deliver it again
   withdraw {value}         (as a workload may call it) unless it certainly failed: it need not come out
   drain {} -> {values}     ok: delivered all that was left when it began
-What an indefinite dequeue or drain shows all the same (a drain that was cut off, and tells what it took) came out, and
-so is not lost. Nothing else is concluded from it.
+What an indefinite dequeue or drain still shows (a drain that was cut off, and reports what it took) came out, and so is
+not lost. Nothing else is concluded from it.
 
 Elements are counted as multisets, by queue. The promises, and what breaks them:
   lost                  acked when it was enqueued, delivered less often than that, although a drain that began after
                         the ack went to the end (at-least-once, exactly-once)
   duplicated            delivered more often than anybody may have enqueued it (at-most-once, exactly-once)
-  unexpected            delivered before anybody had tried to enqueue it, or without that
+  unexpected            delivered before an enqueue of it was invoked, or without one
   aborted-read          delivered, although all its enqueues had certainly failed
   redelivered-after-ack delivered by an operation that began after its ack had completed
   out-of-order          first delivered after an element that was enqueued after it (where order is promised:
@@ -180,7 +180,7 @@ class QueueChecker:
 
 
 def _taken(operations: Dataset, excuses: Excuses, request: CheckRequest, engine: Engine) -> Mapping[str, int]:
-    """What operations of unknown outcome may have taken without telling: counts by the names in TAKEN."""
+    """What operations of unknown outcome may have taken without a report of it: counts by the names in TAKEN."""
     of_queues = engine.grouped(operations, ("bucket",), partial(queue_counts, excuses=excuses), QUEUE_COUNTS)
     return gathered_findings(engine, engine.grouped(of_queues, ("queue",), taken_tallies, FINDINGS)).counts(*TAKEN)
 

@@ -260,7 +260,7 @@ class ElementGroups:
 
 
 WITNESSES = 8
-"""At most so many operations on an element are shown."""
+"""The most operations on an element that are shown."""
 
 
 def element_groups(table: pa.Table) -> ElementGroups:

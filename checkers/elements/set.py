@@ -10,7 +10,7 @@ read that began later says of it is judged. What breaks the promise:
   stale        known, missing from a read that began later, and there again in a still later one
                (where the reads are promised to be current)
   duplicated   more than once in one read
-  unexpected   read before anybody had tried to add it, or without that
+  unexpected   read before an add of it was invoked, or without one
   aborted-read read, although all its adds had certainly failed
 
 An element that was acked, and that no read which began later looked for, is never-read: UNKNOWN. A lost one is excused

@@ -28,11 +28,11 @@ PART = pa.struct(
         pa.field("repositioned", pa.bool_()),
     ]
 )
-"""Of a transaction: a `send` of a message to the queue `key`, which the completion says is at `offset`; or a `poll` of
-it, of what is at `from_offset` and behind, if that was said, which gave these messages. `end` says that the poll is
-known to have reached the end of the queue: had it held more behind, the answer would have shown it. `repositioned` says
-that its consumer need not have gone on where it was: in between it was, or may have been, assigned other queues. A
-`final-poll` is a poll of a consumer that was put to the beginning of the queue and has read on from there."""
+"""A part of a transaction: a `send` of a message to the queue `key`, which is at `offset` by the completion; or a
+`poll` of that queue, from `from_offset` on if that is set, which gave these messages. `end` says that the poll is known
+to have reached the end of the queue: if there had been more, the answer would have shown it. `repositioned` says that
+its consumer need not have gone on where it was, because it was, or may have been, assigned other queues in between. A
+`final-poll` is a poll of a consumer that was set to the beginning of the queue and has read on from there."""
 
 LOG_MESSAGES = pa.struct(
     [

@@ -20,7 +20,7 @@ class Sent:
     sent_ns: int
     length: int
     received_ns: int | None = None
-    """None where they never arrived."""
+    """When they arrived; None if they never did."""
 
 
 @dataclass(frozen=True, kw_only=True)

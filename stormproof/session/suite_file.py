@@ -63,7 +63,7 @@ class Row:
 
     scenario: Scenario
     expected: Expectation | None = None
-    """None: that it is valid, as of every scenario of which nothing is said."""
+    """The expected verdict; None: valid, as for every scenario without one."""
 
 
 @dataclass(frozen=True, kw_only=True)

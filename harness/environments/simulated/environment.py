@@ -117,6 +117,8 @@ class _Node:
     log: NodeLog
     ended_by_disk: bool = False
     """Its process ended because its disk failed, and nothing has struck or booted it since."""
+    life_mended_in: int = 0
+    """The number of its life in which a fault on its disk ended last."""
 
     def is_running(self) -> bool:
         return self.machine.process is not None and self.machine.process.alive
@@ -481,12 +483,12 @@ class SimulatedEnvironment:
         """What a node does whose disk a fault lets fail is no panic: it was struck.
 
         The end of the fault boots it. One that was paused may hear of a failed call only after that end: as nothing
-        else would boot it, it is booted at once.
+        else would boot it, it is booted at once. Damage found at a start would be found again: such a node stays down.
         """
         self._event(node, "stopped")
         self._end(node.machine, f"its disk made an end of it:\n{words}", "disk failed")
         node.ended_by_disk = True
-        if not node.machine.disk.troubles:
+        if not node.machine.disk.troubles and node.life_mended_in == node.machine.lives:
             self._loop.call_soon(self._boot_after_disk, node, context=self._kernel.copy())
 
     def _boot_after_disk(self, node: _Node) -> None:

@@ -34,6 +34,7 @@ class Node(Protocol):
     """What is done to a node, by the environment."""
 
     machine: Machine
+    life_mended_in: int
 
     def is_running(self) -> bool: ...
 
@@ -130,6 +131,7 @@ class _DiskTrouble:
         for node in self._nodes:
             trouble = node.machine.disk.troubles.take(self._impairment)
             said = node.machine.name + (trouble.words() if trouble else "")
+            node.life_mended_in = node.machine.lives
             if node.is_down_for_its_disk():
                 self._world.boot(node)
                 said += ", booted"

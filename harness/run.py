@@ -44,7 +44,7 @@ from harness.record.usage_log import UsageRow
 from harness.reporting import Reporting, write_events
 from harness.seed import Seed
 from harness.strand_client import StrandClient, strand_of
-from harness.system import NodeSpec, System
+from harness.system import Declaration, NodeSpec, System
 from harness.watch import Watch
 from harness.workload import Workload
 
@@ -165,8 +165,9 @@ class _Course:
         nodes = plan.system.nodes(plan.system_settings, scenario.mutant)
         own_host: Any = None
         watch = plan.watch or watch_of(plan.system, plan.system_settings)
+        declared = plan.system.cluster(plan.system_settings)
         if environment.moments is not None:
-            self._keep_watch(environment.moments, watch)
+            self._keep_watch(environment.moments, watch, declared)
         self.reported.begin(f"starting {len(nodes)} nodes ({environment.name})")
         try:
             await environment.start(nodes, self.recorder.nodes)
@@ -189,7 +190,6 @@ class _Course:
             self.progress(CALM)
             self.reported.begin(f"calm of {scenario.recovery_s:g} s")
             await environment.timeline.sleep(scenario.recovery_s)
-            declared = plan.system.cluster(plan.system_settings)
             try:
                 timeout_s = max(RECOVERY_TIMEOUT_S, (declared.recovers_within_s or 0.0) - scenario.recovery_s)
                 await self._until_ready(own_host, AFTER_THE_STORM, timeout_s)
@@ -268,10 +268,9 @@ class _Course:
                     self.recorder.usage(row)
             await timeline.sleep(USAGE_EVERY_S)
 
-    def _keep_watch(self, moments: Moments, watch: Watch) -> None:
-        system, settings = self.plan.system, self.plan.system_settings
-        breaches = Breaches(self.environment.timeline.now_ns, system.cluster(settings).invariants)
-        invariants = invariants_of(system, settings, breaches)
+    def _keep_watch(self, moments: Moments, watch: Watch, declared: Declaration) -> None:
+        breaches = Breaches(self.environment.timeline.now_ns, declared.invariants)
+        invariants = invariants_of(self.plan.system, self.plan.system_settings, breaches)
         if invariants is None:
             moments.watch = watch.saw
             return

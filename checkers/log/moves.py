@@ -10,8 +10,8 @@ What breaks it, by name:
   segment-overlap    a segment begins before the end of the one before
 
 It takes histories of the log workload with `move` and `final-segments`. The log checker judges whether messages are
-lost, offsets are used twice, or consumers skip messages. A history proves nothing if no move is known to have been
-carried out, or if its segments were not read.
+lost, offsets are used twice, or consumers skip messages. A history proves nothing if no move is known to have
+succeeded, or if its segments were not read.
 
 Mutants it kills: logic-offset-overlap.
 """
@@ -63,7 +63,7 @@ FACTS = pa.schema(
         pa.field("second", pa.int64()),
     ]
 )
-"""Facts about a queue: a move that was carried out; a segment with its beginning and its end; a place that a final read
+"""Facts about a queue: a move that succeeded; a segment with its beginning and its end; a place that a final read
 shows, with the message there."""
 SEEN = pa.schema([pa.field("key", pa.string()), pa.field("moves", pa.int64()), pa.field("segments", pa.int64())])
 

@@ -2,7 +2,7 @@
 
 Rounds have a fixed size, and a guide learns from whole rounds, in the order of their storms' numbers. When it proposes
 a round, it knows all rounds before it but the last LAG. So what it proposes follows from the search and the rows that
-it knows, and not from the order in which storms ended, or the machines that carried them out.
+it knows, and not from the order in which storms ended, or the machines that ran them.
 """
 
 from __future__ import annotations

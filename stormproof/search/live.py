@@ -36,7 +36,7 @@ from stormproof.session.outcome import replay_line
 PROGRAM = (sys.executable, "-m")
 OPTIONS = ("--engine", engines.IN_PROCESS, "--json", "--progress")
 MOST_FAILURES = 3
-"""How many storms in a row may fail to be carried out before the search ends: the next one would fail, too."""
+"""How many storms in a row may fail to run before the search ends: the next one would fail, too."""
 TIDIED_WITHIN_S = 120.0
 """How long a storm that is cut off may take to remove its nodes."""
 LOOKED_EVERY_S = 0.2

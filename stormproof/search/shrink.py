@@ -4,7 +4,7 @@ Passes remove, in this order: the demand for progress, everything unusual about 
 violation, kinds of faults, faults, operations, nodes, clients, keys, unusual settings. Then they simplify what is left:
 one thing at a time and not several, weaker, sooner, at round times. They are repeated in turn until none of them finds
 anything more. Only the anomaly decides: it must be found again, and not be legal. Storms that were tried are
-remembered, so none is carried out twice.
+remembered, so none is run twice.
 
 Equal storms are shrunk to equal ones, unless `most_seconds` ends the search.
 """
@@ -304,7 +304,7 @@ def _of_another_seed(trials: Trials, numbers: tuple[int, ...]) -> tuple[int, ...
 
 
 def _numbers(scenario: Scenario, count: int) -> tuple[int, ...]:
-    """The numbers of the operations that are carried out."""
+    """The numbers of the operations that clients invoke."""
     picked = sorted(picked_numbers(scenario.operations)) if scenario.operations else range(count)
     return tuple(picked)[:count]
 

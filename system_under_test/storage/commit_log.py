@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -398,7 +399,8 @@ class CommitLog:
 
     def _end_of_unharmed(self, start: int) -> int:
         end = start
-        try:
+        # What is not a record was not written to its end; everything flushed lies before it.
+        with suppress(StorageCorrupt, RecordInvalid):
             for data, position, offset, size in self._walk(start, self.max_offset):
                 if data:
                     self._format.check(data, position, offset)
@@ -406,6 +408,4 @@ class CommitLog:
                     break
                 if not (data and self._format.goes_on(data, position)):
                     end = offset + size
-        except (StorageCorrupt, RecordInvalid):
-            pass  # What is not a record was not written to its end; everything flushed lies before it.
         return end

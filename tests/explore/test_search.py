@@ -167,7 +167,7 @@ def test_what_led_to_no_verdict_has_no_children_and_makes_nothing_old() -> None:
     assert parents == {None, ROUND}
 
 
-def test_a_row_tells_in_which_second_of_the_storm_points_were_reached() -> None:
+def short_storm(*schedule: str, concurrency: int, rate: float) -> Task:
     scenario = Scenario(
         system="rocketmq",
         workload="log",
@@ -175,11 +175,15 @@ def test_a_row_tells_in_which_second_of_the_storm_points_were_reached() -> None:
         time_limit_s=8,
         recovery_s=4,
         seed=3,
-        schedule=("3 for 1 kill primary [kill 0]",),
-        concurrency=2,
-        rate=20,
+        schedule=schedule,
+        concurrency=concurrency,
+        rate=rate,
     )
-    row = tried(Task(number=0, origin=RANDOM, scenario=scenario))
+    return Task(number=0, origin=RANDOM, scenario=scenario)
+
+
+def test_a_row_tells_in_which_second_of_the_storm_points_were_reached() -> None:
+    row = tried(short_storm("3 for 1 kill primary [kill 0]", concurrency=2, rate=20))
     seconds = seconds_in(row["points"])
     elections = [second for second, times in enumerate(seconds["elected-master"]) if times]
     assert elections and min(elections) >= 3, "the first master was elected before the storm"
@@ -192,18 +196,8 @@ def test_a_row_tells_in_which_second_of_the_storm_points_were_reached() -> None:
     "fault", ["pause one of clients", "isolate one of clients", "cut link one of clients to primary"]
 )
 def test_a_storm_that_strikes_clients_is_tried_as_any_other(fault: str) -> None:
-    scenario = Scenario(
-        system="rocketmq",
-        workload="log",
-        settings={},
-        time_limit_s=8,
-        recovery_s=4,
-        seed=3,
-        schedule=(f"1 for 1 {fault} [clients 0]", f"4 for 1 {fault} [clients 1]"),
-        concurrency=4,
-        rate=40,
-    )
-    row = tried(Task(number=0, origin=RANDOM, scenario=scenario))
+    strikes = f"1 for 1 {fault} [clients 0]", f"4 for 1 {fault} [clients 1]"
+    row = tried(short_storm(*strikes, concurrency=4, rate=40))
     assert (row["verdict"], row["words"]) == ("valid", "")
     assert len(row["faults"]) == 1
 

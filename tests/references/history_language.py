@@ -175,62 +175,66 @@ def parse_operation(line: str) -> dict[str, Any]:
     row: dict[str, Any] = {"process": int(process), "type": kind, "f": f, "key": named, "node": None, "error": None}
     value: dict[str, Any] = {}
     for word in words:
-        if match := re.fullmatch(r"(at|error)=(.+)", word):
-            row["node" if match[1] == "at" else "error"] = match[2]
-        elif match := re.fullmatch(r"time=([\d.]+)", word):
-            row["time"] = round(float(match[1]) * 1e9)
-        elif match := re.fullmatch(r"ts=(-?\d+)", word):
-            value["timestamp"] = int(match[1])
-        elif match := re.fullmatch(r"(position|link)=(\w+)", word):
-            value[match[1]] = match[2]
-        elif match := re.fullmatch(r"(r|w|append)\((\w+)\)=(.+)", word):
-            value.setdefault("txn", []).append(_micro_operation(*match.groups()))
-        elif match := re.fullmatch(r"(send|poll|final-poll)\((\w+)\)=(.*)", word):
-            value.setdefault("txn", []).append(_part(*match.groups()))
-        elif match := re.fullmatch(r"(group|member|outcome)=(\w+)", word):
-            value[match[1]] = match[2]
-        elif match := re.fullmatch(r"([\w/]+):(\d+):(-?\d+)(?:\+(\d+))?", word):
-            given = {"queue": match[1], "offset": int(match[2]), "message": int(match[3]), "tries": int(match[4] or 0)}
-            value.setdefault("messages", []).append(given)
-        elif match := re.fullmatch(r"resumed=(\d+)", word):
-            value["resumed"] = int(match[1])
-        elif match := re.fullmatch(r"due=([\d.]+)", word):
-            value["due"] = round(float(match[1]) * 1e9)
-        elif match := re.fullmatch(r"invisible=(\d+)", word):
-            value["invisible_ms"] = int(match[1])
-        elif match := re.fullmatch(r"(-?\d+)\*(\d+)", word):
-            value.setdefault("deliveries", []).append({"message": int(match[1]), "times": int(match[2])})
-        elif match := re.fullmatch(r"(-?\d+)\*(\d+)@(\w+):(\d+)", word):
-            given = {"message": int(match[1]), "times": int(match[2]), "queue": match[3], "offset": int(match[4])}
-            value.setdefault("deliveries", []).append(given)
-        elif match := re.fullmatch(r"of=(\w+):(\d+)", word):
-            value |= {"queue": match[1], "offset": int(match[2])}
-        elif match := re.fullmatch(r"delay=([\d.]+)", word):
-            value["delay_ms"] = round(float(match[1]) * 1e3)
-        elif match := re.fullmatch(r"places=([\d,]+)", word):
-            value["places"] = [int(place) for place in match[1].split(",")]
-        elif match := re.fullmatch(r"(?:from|end)=(\d+)", word):
-            value["offset"] = int(match[1])
-        elif match := re.fullmatch(r"(\d+):(-?\d+)", word):
-            value.setdefault("messages", []).append({"offset": int(match[1]), "message": int(match[2])})
-        elif match := re.fullmatch(r"\[(.*)\]", word):
-            value["messages" if f == "deliver" else "values"] = [
-                int(element) for element in match[1].split(",") if element
-            ]
-        elif match := re.fullmatch(r"\{(.*)\}", word):
-            accounts = (pair.split("=") for pair in match[1].split(","))
-            value["balances"] = [{"account": int(a), "amount": None if n == "null" else int(n)} for a, n in accounts]
-        elif match := re.fullmatch(r"(-?\d+)@(\d+)", word):
-            value |= {"message": int(match[1]), "offset": int(match[2])}
-        elif match := re.fullmatch(r"(-?\d+)->(-?\d+)", word):
-            value |= {"expected": int(match[1]), "value": int(match[2])}
-        else:
-            is_message = f == "send" or (named is None and f in ("ack", "change", "take-back"))
-            value["message" if is_message else "value"] = None if word == "null" else int(word)
+        _add(word, row, value)
     if kind == "ok" and (f.endswith("poll") or f in ("consume", "dead-letters")):
         value.setdefault("messages", [])
     row["value"] = value
     return row
+
+
+def _add(word: str, row: dict[str, Any], value: dict[str, Any]) -> None:
+    """What a word says of the row or of its value."""
+    if match := re.fullmatch(r"(at|error)=(.+)", word):
+        row["node" if match[1] == "at" else "error"] = match[2]
+    elif match := re.fullmatch(r"time=([\d.]+)", word):
+        row["time"] = round(float(match[1]) * 1e9)
+    elif match := re.fullmatch(r"ts=(-?\d+)", word):
+        value["timestamp"] = int(match[1])
+    elif match := re.fullmatch(r"(position|link)=(\w+)", word):
+        value[match[1]] = match[2]
+    elif match := re.fullmatch(r"(r|w|append)\((\w+)\)=(.+)", word):
+        value.setdefault("txn", []).append(_micro_operation(*match.groups()))
+    elif match := re.fullmatch(r"(send|poll|final-poll)\((\w+)\)=(.*)", word):
+        value.setdefault("txn", []).append(_part(*match.groups()))
+    elif match := re.fullmatch(r"(group|member|outcome)=(\w+)", word):
+        value[match[1]] = match[2]
+    elif match := re.fullmatch(r"([\w/]+):(\d+):(-?\d+)(?:\+(\d+))?", word):
+        given = {"queue": match[1], "offset": int(match[2]), "message": int(match[3]), "tries": int(match[4] or 0)}
+        value.setdefault("messages", []).append(given)
+    elif match := re.fullmatch(r"resumed=(\d+)", word):
+        value["resumed"] = int(match[1])
+    elif match := re.fullmatch(r"due=([\d.]+)", word):
+        value["due"] = round(float(match[1]) * 1e9)
+    elif match := re.fullmatch(r"invisible=(\d+)", word):
+        value["invisible_ms"] = int(match[1])
+    elif match := re.fullmatch(r"(-?\d+)\*(\d+)", word):
+        value.setdefault("deliveries", []).append({"message": int(match[1]), "times": int(match[2])})
+    elif match := re.fullmatch(r"(-?\d+)\*(\d+)@(\w+):(\d+)", word):
+        given = {"message": int(match[1]), "times": int(match[2]), "queue": match[3], "offset": int(match[4])}
+        value.setdefault("deliveries", []).append(given)
+    elif match := re.fullmatch(r"of=(\w+):(\d+)", word):
+        value |= {"queue": match[1], "offset": int(match[2])}
+    elif match := re.fullmatch(r"delay=([\d.]+)", word):
+        value["delay_ms"] = round(float(match[1]) * 1e3)
+    elif match := re.fullmatch(r"places=([\d,]+)", word):
+        value["places"] = [int(place) for place in match[1].split(",")]
+    elif match := re.fullmatch(r"(?:from|end)=(\d+)", word):
+        value["offset"] = int(match[1])
+    elif match := re.fullmatch(r"(\d+):(-?\d+)", word):
+        value.setdefault("messages", []).append({"offset": int(match[1]), "message": int(match[2])})
+    elif match := re.fullmatch(r"\[(.*)\]", word):
+        elements = [int(element) for element in match[1].split(",") if element]
+        value["messages" if row["f"] == "deliver" else "values"] = elements
+    elif match := re.fullmatch(r"\{(.*)\}", word):
+        accounts = (pair.split("=") for pair in match[1].split(","))
+        value["balances"] = [{"account": int(a), "amount": None if n == "null" else int(n)} for a, n in accounts]
+    elif match := re.fullmatch(r"(-?\d+)@(\d+)", word):
+        value |= {"message": int(match[1]), "offset": int(match[2])}
+    elif match := re.fullmatch(r"(-?\d+)->(-?\d+)", word):
+        value |= {"expected": int(match[1]), "value": int(match[2])}
+    else:
+        is_message = row["f"] == "send" or (row["key"] is None and row["f"] in ("ack", "change", "take-back"))
+        value["message" if is_message else "value"] = None if word == "null" else int(word)
 
 
 def _micro_operation(f: str, key: str, value: str) -> dict[str, Any]:

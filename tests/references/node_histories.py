@@ -15,6 +15,7 @@ Cluster = dict[str, list[Event]]
 """Node -> its events in its own order, each with the time at which it happened."""
 
 PIECE = 10
+KINDS = ("elect", "lead", "write", "write", "write", "confirm", "confirm", "cut", "recover", "delete")
 
 
 def random_cluster(rng: random.Random, group: str, *, length: int = 24, others: bool = False) -> Cluster:
@@ -41,9 +42,7 @@ def random_cluster(rng: random.Random, group: str, *, length: int = 24, others: 
             report(broker, "log", log=log, unit="entries")
     for _ in range(length):
         now += rng.randrange(5)
-        kind = rng.choice(
-            ("elect", "lead", "write", "write", "write", "confirm", "confirm", "cut", "recover", "delete")
-        )
+        kind = rng.choice(KINDS)
         broker, elector, log = rng.choice(brokers), rng.choice(electors), rng.choice(logs)
         named = {} if log == group and rng.random() < 0.5 else {"log": log}
         at = (broker, log)

@@ -123,7 +123,7 @@ class SimulatedHost:
             if self._moments.heeds_points and self._record is not None:
                 self._moments.reached(self.name, point)
                 if not self._process.alive:
-                    # Killed within a step: none of the rest of it is carried out. It could go on for ever,
+                    # Killed within a step: none of the rest of it is run. It could go on for ever,
                     # for it would not read from its disk what it believes to have written.
                     raise asyncio.CancelledError
 

@@ -421,26 +421,8 @@ def play(
     name; allAckInSyncStateSet is on unless it is given."""
     names = [f"b{number}" for number in range(1, brokers + 1)]
     planted = {} if mutant is None else {"mutant": mutant}
-    peers = ";".join(f"{name}-{name}:9879" for name in CONTROLLERS)
-    controllers = [
-        NodeSpec(
-            name=name,
-            groups=("controllers",),
-            program=PythonProgram(
-                main="system_under_test.rocketmq.node:nameserver",
-                config={
-                    "enableControllerInNamesrv": True,
-                    "controllerPort": 9878,
-                    "controllerDLegerPeers": peers,
-                    "controllerDLegerSelfId": name,
-                    "enableElectUncleanMaster": unclean,
-                    "notifyBrokerRoleChanged": notices,
-                    **planted,
-                },
-            ),
-        )
-        for name in CONTROLLERS
-    ]
+    of_controllers = {"enableElectUncleanMaster": unclean, "notifyBrokerRoleChanged": notices, **planted}
+    controllers = [_controller(name, of_controllers) for name in CONTROLLERS]
 
     def broker(name: str) -> NodeSpec:
         config = {
@@ -481,6 +463,19 @@ def play(
 
     with tempfile.TemporaryDirectory() as logs:
         run_simulation(whole, Seed(seed), Trace(), regime=Regime.calm())
+
+
+def _controller(name: str, settings: Mapping[str, object]) -> NodeSpec:
+    """Within a NameServer; `settings` beside those that name it and its peers."""
+    config = {
+        "enableControllerInNamesrv": True,
+        "controllerPort": 9878,
+        "controllerDLegerPeers": ";".join(f"{peer}-{peer}:9879" for peer in CONTROLLERS),
+        "controllerDLegerSelfId": name,
+        **settings,
+    }
+    program = PythonProgram(main="system_under_test.rocketmq.node:nameserver", config=config)
+    return NodeSpec(name=name, groups=("controllers",), program=program)
 
 
 def _proxy(name: str, planted: Mapping[str, str]) -> NodeSpec:

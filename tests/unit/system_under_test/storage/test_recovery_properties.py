@@ -224,48 +224,53 @@ def live_and_recover(
                 store = await machine.boot(parts)
                 assert store.max_offset == end
             else:
-                durable = store.flushed_offset
-                if name == "truncate-power":
-                    point = max(store.min_offset, int(first * store.max_offset))
-                    durable = min(durable, point)
-                    await _interrupted(machine, store.truncate(point), second)
-                elif name == "boot-power":
-                    await machine.kill()
-                    await _interrupted(machine, machine.program(parts).open(), first)
-                elif name == "epoch-power":
-                    begun = model.begin_epoch(store)
-                    await _interrupted(machine, store.epochs.append(*begun), first)
-                elif name == "delete-power":
-                    await _interrupted(machine, store.delete_files_before(int(first * store.max_offset)), second)
-                elif name == "flush-power":
-                    await _interrupted(machine, store.flush_to(store.max_offset, 5.0), first)
-                elif name == "age-power":
-                    model.clock_s += 5.0
-                    await _interrupted(machine, store.full_files(lambda: 5.0), first)
-                elif name in ("kill", "harm-checkpoint"):
-                    durable = store.max_offset
-                    await machine.kill()
-                    if name == "harm-checkpoint":
-                        machine.rot("store/checkpoint", 20)
-                else:
-                    await machine.lose_power()
-                store = await machine.boot(parts)
-                assert store.unclean_start
-                assert all(
-                    message[4] <= store.max_offset
-                    for message in model.messages
-                    if model.whole_at[message[3]] <= durable
-                )
-                model.cut(store.max_offset)
-                if name == "epoch-power" and begun in store.epochs.map.entries:
-                    model.epochs.append(begun)
-                assert store.last_message_boundary() == store.max_offset
-                assert store.flushed_offset == store.max_offset
+                store = await _booted_unclean(machine, store, model, parts, (name, first, second))
             model.check(store)
         assert not machine.panics
         await store.stop()
 
     simulate(body)
+
+
+async def _booted_unclean(
+    machine: Machine, store: MessageStore, model: Model, parts: StorageParts | None, step: tuple[Any, Any, Any]
+) -> MessageStore:
+    """The store of the next start, after a step that ends the process or takes its power. Checks what it recovered."""
+    name, first, second = step
+    durable = store.flushed_offset
+    if name == "truncate-power":
+        point = max(store.min_offset, int(first * store.max_offset))
+        durable = min(durable, point)
+        await _interrupted(machine, store.truncate(point), second)
+    elif name == "boot-power":
+        await machine.kill()
+        await _interrupted(machine, machine.program(parts).open(), first)
+    elif name == "epoch-power":
+        begun = model.begin_epoch(store)
+        await _interrupted(machine, store.epochs.append(*begun), first)
+    elif name == "delete-power":
+        await _interrupted(machine, store.delete_files_before(int(first * store.max_offset)), second)
+    elif name == "flush-power":
+        await _interrupted(machine, store.flush_to(store.max_offset, 5.0), first)
+    elif name == "age-power":
+        model.clock_s += 5.0
+        await _interrupted(machine, store.full_files(lambda: 5.0), first)
+    elif name in ("kill", "harm-checkpoint"):
+        durable = store.max_offset
+        await machine.kill()
+        if name == "harm-checkpoint":
+            machine.rot("store/checkpoint", 20)
+    else:
+        await machine.lose_power()
+    store = await machine.boot(parts)
+    assert store.unclean_start
+    assert all(message[4] <= store.max_offset for message in model.messages if model.whole_at[message[3]] <= durable)
+    model.cut(store.max_offset)
+    if name == "epoch-power" and begun in store.epochs.map.entries:
+        model.epochs.append(begun)
+    assert store.last_message_boundary() == store.max_offset
+    assert store.flushed_offset == store.max_offset
+    return store
 
 
 class EpochsInMemory(EpochFile):

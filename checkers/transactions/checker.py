@@ -433,10 +433,11 @@ def _left_open(answer: Answer) -> str:
         facts.append(
             f"left are {known.transactions:,} transactions in {known.components:,} groups, such as those {such}"
         )
-    if known.components or known.orders:
-        facts.append(f"{known.orders:,} orders were tried, and {known.conflicts:,} of the choices tried had failed")
     if known.choices:
-        facts.append(f"{known.choices:,} orders of two writers were to be chosen")
+        facts.append(
+            f"an order was chosen for {known.choices:,} pairs of writers, and {known.conflicts:,} combinations of such"
+            " orders are impossible"
+        )
     if known.prefix:
         facts.append(f"the {known.prefix:,} transactions invoked first have an order by themselves")
     return "; ".join((*facts, "check a weaker model, or less at once"))

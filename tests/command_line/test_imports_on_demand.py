@@ -21,7 +21,6 @@ HEAVY = (
     "plotly",
     "docker",
     "requests",
-    "pysat",
     "asyncio",
 )
 REPORTED = """
@@ -135,7 +134,7 @@ def test_a_small_check_does_without_spark_pandas_and_machine_code(
     (tmp_path / "small.edn").write_text(text)
     code, heavy = imported("check", "small.edn", *options.split(), cwd=tmp_path)
     assert code == expected
-    assert heavy <= {"numpy", "pyarrow", "asyncio", "plotly", "pysat"}
+    assert heavy <= {"numpy", "pyarrow", "asyncio", "plotly"}
 
 
 def test_a_storm_judged_in_this_process_does_without_spark_and_pandas(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ NEVER_GIVEN = {
     168,
     179,
     180,
-    *range(193, 196),
+    194,
+    195,
     197,
 }
 REFERENCE = re.compile(rf"\b[Dd]ecisions?\s+({NUMBERS})")

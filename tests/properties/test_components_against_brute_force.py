@@ -6,9 +6,9 @@ import random
 from collections import Counter
 
 from checkers.api.verdict import Verdict
-from checkers.transactions.orders.solve import solved
-from checkers.transactions.orders.subproblem import Forbidden
 from tests.references.components_by_hand import has_answer, is_refuted, is_solved, random_component
+from tests.references.orders_by_components.solve import solved
+from tests.references.orders_by_components.subproblem import Forbidden
 from tests.references.thousands import thousands
 
 

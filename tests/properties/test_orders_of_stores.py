@@ -16,13 +16,13 @@ from checkers.api.verdict import Verdict
 from checkers.search_budget import searching_until
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.history.committed import INITIAL
-from checkers.transactions.orders import order_search
+from checkers.transactions.orders import windowed_search
 from checkers.transactions.orders.bounds import DEMANDED
 from checkers.transactions.orders.events import Events, ExternalOrder, Isolation, events
-from checkers.transactions.orders.order_search import OrderSearch
-from checkers.transactions.orders.schedule import explains
+from checkers.transactions.orders.replay import explains
 from checkers.transactions.orders.time_bounds import windows
 from checkers.transactions.orders.total_order import MODELS
+from checkers.transactions.orders.windowed_search import OrderSearch
 from tests.references.commit_orders import allowed
 from tests.references.transaction_histories import random_committed
 
@@ -107,7 +107,7 @@ def test_an_order_is_found_where_each_key_has_dozens_of_writers_at_once(
     known = events(history, ISOLATIONS[level], kept)
     assert order_of_a_store(known) is not None
     # With hardly any room for what is learned it is forgotten over and over, and still found.
-    monkeypatch.setattr(order_search, "NOGOODS_AN_EVENT", 2)
+    monkeypatch.setattr(windowed_search, "NOGOODS_AN_EVENT", 2)
     assert order_of_a_store(known) is not None
 
 

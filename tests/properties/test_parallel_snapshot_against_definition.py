@@ -19,9 +19,9 @@ from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL, NEVER, Committed
 from checkers.transactions.history.micro_operations import TRANSACTION
 from checkers.transactions.model.lattice import ConsistencyModel
-from checkers.transactions.orders import bounded_propagation, parallel_snapshot
-from checkers.transactions.orders.order_search import OrderSearch
+from checkers.transactions.orders import bounded_propagation, parallel_snapshot, saturation
 from checkers.transactions.orders.parallel_snapshot import MODELS, parallel_snapshot_decided
+from checkers.transactions.orders.windowed_search import OrderSearch
 from checkers.transactions.verify import verified
 from tests.references.commit_orders import History, allowed, overwritten, paths, then
 from tests.references.history_language import write_rows
@@ -212,9 +212,11 @@ def test_a_violation_among_busy_sessions_is_found_in_its_surroundings(violation:
         assert decision.proof and convinces(model, rows, decision.proof)
 
 
+@pytest.mark.parametrize("sweeps", [0, saturation.SWEEPS])
 def test_without_what_is_tried_first_decisions_are_those_of_all_orders_of_versions(
-    monkeypatch: pytest.MonkeyPatch,
+    sweeps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(saturation, "SWEEPS", sweeps)
     monkeypatch.setattr(bounded_propagation, "PASSES", 0)
     monkeypatch.setattr(parallel_snapshot, "_lost_update", lambda accesses: np.zeros(0, dtype=np.int32))
     monkeypatch.setattr(OrderSearch, "of", lambda *_: None)

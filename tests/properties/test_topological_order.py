@@ -14,7 +14,7 @@ from checkers.transactions.orders.incremental_topological_order import (
     remove_edge,
     topological_order,
 )
-from checkers.transactions.orders.nogoods import forbidding, learned, nogoods
+from checkers.transactions.orders.nogoods import CYCLE, forbidding, learned, nogoods
 
 EVENTS = 8
 LASTING = NO_INDEX
@@ -85,7 +85,7 @@ def test_what_was_learned_forbids_until_it_is_forgotten() -> None:
     for seed in range(60):
         rng = random.Random(seed)
         choices, room = 4, 24
-        known = nogoods(choices, room)
+        known = nogoods(choices, room, forgets=True)
         kept: list[tuple[int, ...]] = []
         used = 0
         for _ in range(12):
@@ -95,7 +95,7 @@ def test_what_was_learned_forbids_until_it_is_forgotten() -> None:
                 forgotten += 1
             kept.append(literals)
             used += len(literals)
-            assert learned(known, np.array(literals, dtype=np.int32)) == len(kept) - 1
+            assert learned(known, np.array(literals, dtype=np.int32), CYCLE, NO_INDEX, NO_INDEX) == len(kept) - 1
             taken = np.array([rng.choice((-1, 0, 1)) for _ in range(choices)], dtype=np.int8)
             for literal in range(2 * choices):
                 number = forbidding(known, taken, literal)
@@ -107,3 +107,14 @@ def test_what_was_learned_forbids_until_it_is_forgotten() -> None:
                 assert (number != NO_INDEX) == bool(forbids)
                 assert number == NO_INDEX or kept[number] in forbids
     assert forgotten > 10
+
+
+def test_what_must_not_be_forgotten_is_refused_once_there_is_no_room() -> None:
+    known = nogoods(2, 3, forgets=False)
+    two = np.array([0, 2], dtype=np.int32)
+    assert learned(known, two, CYCLE, NO_INDEX, NO_INDEX) == 0
+    assert learned(known, two, CYCLE, NO_INDEX, NO_INDEX) == NO_INDEX
+    assert learned(known, two[:1], 1, 0, 0) == 1
+    assert learned(known, two[:0], 0, 1, 1) == 2
+    assert known.first[:4].tolist() == [0, 2, 3, 3] and known.choice[:3].tolist() == [CYCLE, 1, 0]
+    assert known.reasons[1:3].tolist() == [[0, 0], [1, 1]]

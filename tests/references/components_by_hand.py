@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from checkers.transactions.orders.subproblem import Component, Forbidden, Refutation
+from tests.references.orders_by_components.subproblem import Component, Forbidden, Refutation
 
 Edge = tuple[int, int]
 

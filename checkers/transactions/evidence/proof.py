@@ -98,11 +98,7 @@ class Bound(Enum):
     """The bound at which a decision was given up."""
 
     TIME = "the time given had passed"
-    ORDERS = "too many orders were tried"
-    TRANSACTIONS = "too many transactions had to be put in order at once"
-    CHOICES = "too many orders of two writers had to be chosen at once"
-    CONFLICTS = "too many of the choices tried had failed"
-    PATHS = "too many paths had to be looked at"
+    STEPS = "the search for an order had taken as many steps as it may"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,15 +107,13 @@ class Established:
 
     bound: Bound
     components: int = 0
-    """How many components were left undecided."""
+    """How many groups of transactions are wrong in the last order."""
     transactions: int = 0
-    """How many transactions are in these components."""
+    """How many transactions are in these groups."""
     choices: int = 0
-    """How many orders of two writers were to be chosen in these components."""
+    """Of how many pairs of writers one was put before the other."""
     conflicts: int = 0
-    """How many conflicts the solver learned from, in all components."""
-    orders: int = 0
-    """How many orders were tried."""
+    """How many combinations of such orders were found to be impossible."""
     prefix: int = 0
     """How many of the transactions invoked first have an order that explains them by themselves."""
 

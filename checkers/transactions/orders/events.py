@@ -121,12 +121,6 @@ def _firsts(numbers: Int32 | Int64, count: int) -> Int64:
     return np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=count)))).astype(np.int64)
 
 
-def those(first: Int64, numbers: Int32 | Int64) -> Int64:
-    """All positions in first[n]:first[n + 1], for each n of the numbers."""
-    counts = first[numbers + 1] - first[numbers]
-    return np.repeat(first[numbers] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-
-
 @dataclass(frozen=True, kw_only=True)
 class Edges:
     """Each source comes before its target. Edges are in the order in which they were derived: each follows from earlier

@@ -1,6 +1,7 @@
-"""Literals that cannot all hold together: what a search has learned, kept until there is no room for more.
+"""Sets of literals that cannot all hold together, each with its reason: what a search has learned.
 
-A literal is one of the two alternatives of a choice, 2 * choice + alternative.
+A literal is one of the two alternatives of a choice, 2 * choice + alternative. A nogood either follows from the
+history, as what closes a cycle, or from two others, of which each forbids one alternative of a choice.
 
 Source: Dechter, Enhancement Schemes for Constraint Processing: Backjumping, Learning, and Cutset Decomposition,
 Artificial Intelligence 41 (1990).
@@ -15,39 +16,52 @@ import numpy as np
 from checkers.kernels.columns import NO_INDEX, Int8, Int32, Int64
 from harness.compiled import compiled
 
+CYCLE = -1
+"""In place of a choice: the nogood follows from the history."""
 LITERALS, NOGOODS = range(2)
-"""In `used`."""
+"""Places in `used`."""
 
 
 class Nogoods(NamedTuple):
     literals: Int32
-    """int32[room]: of nogood n those in first[n]:first[n + 1];"""
+    """int32[room]: those of nogood n are literals[first[n]:first[n + 1]]."""
     first: Int64
-    """int64[room + 1]"""
+    """int64[room + 2]"""
     of: Int32
-    """int32[room]: the nogood that each of them belongs to;"""
+    """int32[room]: the nogood that each literal belongs to."""
     older: Int32
-    """int32[room]: where the same literal was learned before, or NO_INDEX;"""
+    """int32[room]: where the same literal was learned before, or NO_INDEX."""
     newest: Int32
-    """int32[literals that there can be]: and where it was learned last."""
+    """int32[literals that there can be]: where each was learned last, or NO_INDEX."""
+    choice: Int32
+    """int32[room + 1]: the choice whose alternatives are forbidden, or CYCLE."""
+    reasons: Int32
+    """int32[room + 1, 2]: the nogood that forbids either alternative, or a negative number where none need do."""
     used: Int64
+    forgets: bool
+    """If there is no room for another nogood: whether all others are forgotten, or it is refused."""
 
 
-def nogoods(choices: int, room: int) -> Nogoods:
+def nogoods(choices: int, room: int, *, forgets: bool) -> Nogoods:
     return Nogoods(
         literals=np.empty(room, dtype=np.int32),
-        first=np.zeros(room + 1, dtype=np.int64),
+        first=np.zeros(room + 2, dtype=np.int64),
         of=np.empty(room, dtype=np.int32),
         older=np.empty(room, dtype=np.int32),
         newest=np.full(2 * choices, NO_INDEX, dtype=np.int32),
+        choice=np.empty(room + 1, dtype=np.int32),
+        reasons=np.empty((room + 1, 2), dtype=np.int32),
         used=np.zeros(2, dtype=np.int64),
+        forgets=forgets,
     )
 
 
 @compiled
-def learned(nogoods: Nogoods, literals: Int32) -> int:
-    """The number of the nogood. Where there is no room for it, all others are forgotten."""
+def learned(nogoods: Nogoods, literals: Int32, choice: int, one: int, other: int) -> int:
+    """The number of the nogood, or NO_INDEX where there is no room for it."""
     if nogoods.used[LITERALS] + len(literals) > len(nogoods.literals):
+        if not nogoods.forgets:
+            return NO_INDEX
         nogoods.used[:] = 0
         nogoods.newest[:] = NO_INDEX
     number, at = nogoods.used[NOGOODS], nogoods.used[LITERALS]
@@ -56,6 +70,7 @@ def learned(nogoods: Nogoods, literals: Int32) -> int:
         nogoods.newest[literal] = at
         at += 1
     nogoods.first[number + 1] = at
+    nogoods.choice[number], nogoods.reasons[number, 0], nogoods.reasons[number, 1] = choice, one, other
     nogoods.used[LITERALS], nogoods.used[NOGOODS] = at, number + 1
     return int(number)
 

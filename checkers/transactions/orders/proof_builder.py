@@ -12,10 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
+from checkers.api.verdict import Verdict
 from checkers.kernels.adjacency import by_source
 from checkers.kernels.columns import Bool, Int32, Int64
 from checkers.kernels.gap_filling import next_place, require_filled
-from checkers.transactions.evidence.proof import Because, ProofStep
+from checkers.transactions.evidence.proof import Because, Decision, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL
 from checkers.transactions.orders.events import BECAUSE, Edges, Events
 from checkers.transactions.orders.saturation import Clocks, Saturated, is_open
@@ -170,6 +171,24 @@ class Argument:
     @property
     def _by_source(self) -> Int32:
         return self._outgoing[1]
+
+
+def contradiction(found: Saturated) -> Decision:
+    """Of edges that make a cycle."""
+    argument = Argument(found)
+    cycle = argument.cycle()
+    return Decision(verdict=Verdict.INVALID, proof=Proof(steps=tuple(argument.steps), cycle=cycle))
+
+
+def rests_on(proof: Proof) -> set[Because]:
+    """Reasons of all its steps."""
+    found = set()
+    pending = [proof]
+    while pending:
+        part = pending.pop()
+        found |= {step.because for step in part.steps}
+        pending += part.cases or ()
+    return found
 
 
 @compiled

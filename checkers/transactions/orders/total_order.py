@@ -3,32 +3,35 @@ with sessions, or with real time.
 
 VALID comes with an order of all events, which is replayed before it is returned; INVALID with a proof, unless there
 were too many cases to write down. Deciding is NP-complete; what real stores leave behind is decided in stages: what
-short paths force may contradict itself (`bounded_propagation`), or an order is found that a store may have gone by
-(`order_search`); else what is known forces more (`saturation`), an order is tried (`schedule`), and where that fails,
-a solver makes the choices that are left between the transactions concerned (`order_constraints`, `refinement`). UNKNOWN
-names those that were too many.
+short paths force may contradict itself (`bounded_propagation`), or an order is found that the store may have followed
+(`windowed_search`); else what is known forces more (`saturation`), and the solver finds an order or a refutation
+(`complete_search`). UNKNOWN names what is wrong in the last order.
 
 Not judged: whatever `Committed` leaves out. A transaction whose outcome is unknown and from which no other one read is
 taken not to have happened.
 
 Sources: Papadimitriou, The Serializability of Concurrent Database Updates, JACM 26 (1979); Biswas, Enea, OOPSLA 2019;
 Tan et al., Cobra, OSDI 2020; Huang et al., PolySI, VLDB 2023; Zhang et al., Viper, EuroSys 2023. Deciding stronger
-models first, and solving only where a tried order is wrong, are ours.
+models first is ours.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 
-import numpy as np
-
 from checkers import search_budget
 from checkers.api.verdict import Verdict
-from checkers.kernels.columns import Int32
 from checkers.transactions.evidence.proof import Because, Decision
 from checkers.transactions.history.committed import Committed
 from checkers.transactions.orders.bounded_propagation import forced_by_short_paths
-from checkers.transactions.orders.bounds import DEMANDED, Bounds
+from checkers.transactions.orders.bounds import (
+    DEMANDED,
+    Bounds,
+    given_up_at_once,
+    given_up_before,
+    vector_clocks_too_large,
+)
+from checkers.transactions.orders.complete_search import CompleteSearch
 from checkers.transactions.orders.events import (
     STRONGEST_FIRST,
     Events,
@@ -37,26 +40,10 @@ from checkers.transactions.orders.events import (
     chained,
     events,
 )
-from checkers.transactions.orders.order_constraints import (
-    component,
-    implied,
-    on_cycles,
-    refuted_by_cases,
-)
-from checkers.transactions.orders.order_search import FEW_STEPS, rearranged
+from checkers.transactions.orders.proof_builder import contradiction, rests_on
 from checkers.transactions.orders.propagation import OrderKind
-from checkers.transactions.orders.refinement import (
-    Counterexample,
-    OrderTheory,
-    Repair,
-    contradiction,
-    given_up_at_once,
-    given_up_before,
-    rests_on,
-    vector_clocks_too_large,
-)
 from checkers.transactions.orders.saturation import saturated
-from checkers.transactions.orders.schedule import explains, scheduled
+from checkers.transactions.orders.windowed_search import FEW_STEPS, rearranged
 
 MODELS: dict[str, tuple[Isolation, ExternalOrder]] = {
     "serializable": (Isolation.SERIALIZABLE, ExternalOrder.NOTHING),
@@ -72,11 +59,10 @@ ADDED = {
     ExternalOrder.SESSION: {Because.REALTIME},
     ExternalOrder.REALTIME: set[Because](),
 }
-"""Reasons that a model does not know, but stronger ones do."""
-
+"""Reasons that stronger models have and this one has not."""
 
 FEW_SESSIONS = 100
-"""That are few at once, however busy."""
+"""With fewer sessions than this, few transactions are concurrent, however busy the sessions are."""
 
 
 def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) -> Decision:
@@ -113,7 +99,8 @@ def decided(committed: Committed, model: str | Enum, bounds: Bounds = DEMANDED) 
     decision = Decision(verdict=Verdict.UNKNOWN)
     for known in left:
         search_budget.say(lambda: "what is forced in every order")
-        decision = Repair(saturated(chained(known, bounds.cells), OrderKind.TOTAL), ONE_ORDER, bounds).decision()
+        found = saturated(chained(known, bounds.cells), OrderKind.TOTAL)
+        decision = CompleteSearch(found=found, orders=OrderKind.TOTAL, bounds=bounds).decision()
         if known.kept is wanted or decision.verdict is Verdict.VALID or _refutes(decision, wanted):
             break
         if search_budget.is_over():
@@ -130,20 +117,3 @@ def _guessed(events: Events, steps: int) -> Decision | None:
 def _refutes(decision: Decision, wanted: ExternalOrder) -> bool:
     """Whether it needs nothing of what stronger models add."""
     return decision.proof is not None and not rests_on(decision.proof) & ADDED[wanted]
-
-
-def _tried(events: Events, source: Int32, target: Int32) -> Decision | Counterexample:
-    order, forced = scheduled(events, source, target)
-    if forced:
-        more_source, more_target = implied(events, order)
-        source, target = np.concatenate((source, more_source)), np.concatenate((target, more_target))
-        wrong = on_cycles(events, source, target)
-        if wrong:
-            return Counterexample(components=wrong)
-        order, _ = scheduled(events, source, target)
-    order = order[order < len(events.committed) * events.width]
-    assert explains(events.accesses, events.width, order), "an order without a cycle explains everything"
-    return Decision(verdict=Verdict.VALID, order=order)
-
-
-ONE_ORDER = OrderTheory(tried=_tried, component=component, refuted=refuted_by_cases)

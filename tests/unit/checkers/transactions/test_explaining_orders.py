@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checkers.transactions.orders.events import accesses
-from checkers.transactions.orders.schedule import explains
+from checkers.transactions.orders.replay import explains
 from tests.references.transaction_histories import committed
 
 SERIAL, SNAPSHOT = 1, 2

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from checkers.transactions.evidence.proof import Proof, ProofStep
 from checkers.transactions.orders.proof_builder import Argument
-from checkers.transactions.orders.subproblem import Refutation
+from tests.references.orders_by_components.subproblem import Refutation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,10 @@ import numpy as np
 
 from checkers import search_budget
 from checkers.api.verdict import Verdict
-from checkers.transactions.orders.clause_learning import interrupted, refuted
-from checkers.transactions.orders.clauses import CONFLICTS, Clause, literal
-from checkers.transactions.orders.forbidden_cycles import AlternativeGraph
-from checkers.transactions.orders.subproblem import Component, Solution
+from tests.references.orders_by_components.clause_learning import interrupted, refuted
+from tests.references.orders_by_components.clauses import CONFLICTS, Clause, literal
+from tests.references.orders_by_components.forbidden_cycles import AlternativeGraph
+from tests.references.orders_by_components.subproblem import Component, Solution
 
 ROUNDS = 500
 """So often the solver proposes."""

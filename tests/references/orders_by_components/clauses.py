@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from checkers.transactions.orders.subproblem import Refutation
+from tests.references.orders_by_components.subproblem import Refutation
 
 CONFLICTS = 200_000
 """The number of conflicts at which the solver gives up."""

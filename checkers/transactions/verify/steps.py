@@ -165,13 +165,14 @@ class Facts:
         key = self.history.key_named(entry.get("key"))
         if not self.history.lists:
             raise Refuted("registers do not show the order of their writes")
-        after = self.observations.written(step.target[0], key)
-        if step.source[0] == step.target[0] or self.observations.written(step.source[0], key) is None or after is None:
+        before = self.observations.all_written(step.source[0], key)
+        after = self.observations.all_written(step.target[0], key)
+        if step.source[0] == step.target[0] or not before or not after:
             raise Refuted("not two writers of the key")
-        elements = self.observations.place.get(key, {})
-        shown = [elements[value] for value in self.observations.all_written(step.source[0], key) if value in elements]
+        place = self.observations.place.get(key, {})
+        shown = [place[value] for value in before if value in place]
         # An element that no read shows comes behind all that are shown. So some element of source must be shown.
-        if not shown or elements.get(after, len(elements)) <= shown[-1]:
+        if not shown or max(place.get(value, len(place)) for value in after) <= min(shown):
             raise Refuted("the longest list that was read does not show this order")
 
     def overwritten(self, step: JudgedStep, entry: Mapping[str, Any], earlier: Sequence[JudgedStep]) -> None:

@@ -200,6 +200,16 @@ def test_lists_show_the_order_of_their_writers(tmp_path: Path) -> None:
             verified(plain(valid(order), names(LONG_FORK, "serializable")), forked)
 
 
+def test_a_list_that_lost_an_element_shows_both_orders_of_its_writers(tmp_path: Path) -> None:
+    text = "a(x,1) a(x,2)\n a(x,3) a(x,4)\n r(x,[2,3,4])"
+    both = invalid(
+        ProofStep(source=1, target=2, because=Because.VERSION_ORDER, key=0),
+        ProofStep(source=2, target=1, because=Because.VERSION_ORDER, key=0),
+        cycle=(0, 1),
+    )
+    verified(plain(both, names(text, "serializable")), written(text, tmp_path))
+
+
 def test_no_list_shows_a_writer_before_itself(tmp_path: Path) -> None:
     text = "a(x,1) r(x,[1]) a(x,2)"
     alone = invalid(ProofStep(source=1, target=1, because=Because.VERSION_ORDER, key=0), cycle=(0,))

@@ -17,7 +17,8 @@ ARGUMENTS ?=
 
 BIN := .venv/bin
 WORKERS := -n 3 --dist loadgroup --no-loadscope-reorder
-PACKAGES := harness nemesis workloads checkers system_under_test results
+# Hundreds of processes import the same modules.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test gate thorough lint format modules mutants mutate searches findings interruptions bench setup clean
 .DEFAULT_GOAL := help

@@ -7,6 +7,7 @@ started once. Groups come between fast and slow tests, so that no worker is left
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Generator
@@ -69,6 +70,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("docker"))
             if not docker_answers():
                 item.add_marker(pytest.mark.skip(reason="not run: no Docker engine answers"))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay to the end: collections of garbage would look at them again and again."""
+    gc.freeze()
 
 
 def _tier(item: pytest.Item) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,16 +10,22 @@ import pytest
 from tests.mutation.concerns import CONCERNS, OTHERS, ROOT
 from tests.mutation.page import PAGE, Module, modules, own_tests, page, without_tests
 
+Tests = Mapping[str, tuple[str, ...]]
+
 EVERY = modules()
-OWN = own_tests(EVERY)
 
 
-def test_the_page_is_what_the_script_makes_of_imports_and_concerns() -> None:
-    assert PAGE.read_text("utf-8") == page(EVERY, OWN), "run: make modules"
+@pytest.fixture(scope="module")
+def own() -> Tests:
+    return own_tests(EVERY)
 
 
-def test_every_module_has_tests_that_notice_a_mistake_in_it() -> None:
-    lacking = without_tests(EVERY, OWN)
+def test_the_page_is_what_the_script_makes_of_imports_and_concerns(own: Tests) -> None:
+    assert PAGE.read_text("utf-8") == page(EVERY, own), "run: make modules"
+
+
+def test_every_module_has_tests_that_notice_a_mistake_in_it(own: Tests) -> None:
+    lacking = without_tests(EVERY, own)
     assert not lacking, f"no test imports {', '.join(lacking)}: name one in OTHERS of tests/mutation/concerns.py"
 
 
@@ -43,8 +50,8 @@ def test_a_module_without_tests_is_named() -> None:
         ),  # named alike
     ],
 )
-def test_a_module_has_the_tests_that_import_it_or_are_named_like_it(module: str, test: str) -> None:
-    assert test in OWN[module]
+def test_a_module_has_the_tests_that_import_it_or_are_named_like_it(own: Tests, module: str, test: str) -> None:
+    assert test in own[module]
 
 
 def test_entries_name_only_what_is_there_and_no_module_twice() -> None:

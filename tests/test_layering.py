@@ -130,9 +130,14 @@ def touches(source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_import_follows_the_arrows(name: str) -> None:
-    assert violations(name, MODULES[name].read_text(encoding="utf-8")) == []
+def sources(*prefixes: str) -> Iterator[tuple[str, str]]:
+    """(module, its text) of all that is under one of these."""
+    yield from ((name, path.read_text(encoding="utf-8")) for name, path in MODULES.items() if under(name, prefixes))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_import_follows_the_arrows(package: str) -> None:
+    assert [found for name, source in sources(package) for found in violations(name, source)] == []
 
 
 GENERAL_PARTS = ("nemesis", "harness", "checkers", "results")
@@ -159,9 +164,9 @@ def names_of_one_system(name: str, source: str) -> list[str]:
     return [line for line in named if "stormproof run rocketmq" not in line]
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if under(name, GENERAL_PARTS)])
-def test_no_general_part_names_groups_or_roles_of_one_system(name: str) -> None:
-    assert names_of_one_system(name, MODULES[name].read_text(encoding="utf-8")) == []
+def test_no_general_part_names_groups_or_roles_of_one_system() -> None:
+    found = {name: names_of_one_system(name, source) for name, source in sources(*GENERAL_PARTS)}
+    assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 def test_a_name_of_one_system_would_be_found() -> None:
@@ -176,17 +181,18 @@ def test_every_exception_is_still_used() -> None:
         assert all(name in MODULES[module].read_text(encoding="utf-8") for name in names), module
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if under(name, ("system_under_test",))])
-def test_the_system_under_test_needs_hardly_more_than_the_standard_library(name: str) -> None:
-    optional = ("uvloop",) if name in THE_REAL_HOST else ("h2",) if under(name, ("system_under_test.grpc",)) else ()
-    for line, module in imports(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
-        top = module.partition(".")[0]
-        assert top in sys.stdlib_module_names or top in ("system_under_test", *optional), f"line {line}: {module}"
+def test_the_system_under_test_needs_hardly_more_than_the_standard_library() -> None:
+    for name, source in sources("system_under_test"):
+        optional = ("uvloop",) if name in THE_REAL_HOST else ("h2",) if under(name, ("system_under_test.grpc",)) else ()
+        for line, module in imports(ast.parse(source)):
+            top = module.partition(".")[0]
+            own = ("system_under_test", *optional)
+            assert top in sys.stdlib_module_names or top in own, f"{name}:{line} imports {module}"
 
 
-@pytest.mark.parametrize("name", [n for n in MODULES if under(n, ("system_under_test",)) and n not in THE_REAL_HOST])
-def test_only_the_real_host_does_input_and_output(name: str) -> None:
-    assert touches(MODULES[name].read_text(encoding="utf-8")) == []
+def test_only_the_real_host_does_input_and_output() -> None:
+    found = {name: touches(source) for name, source in sources("system_under_test") if name not in THE_REAL_HOST}
+    assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 def test_no_modules_import_each_other() -> None:
@@ -269,9 +275,9 @@ def long_functions(source: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_no_function_is_longer_than_a_page(name: str) -> None:
-    assert long_functions(MODULES[name].read_text(encoding="utf-8")) == []
+def test_no_function_is_longer_than_a_page() -> None:
+    found = {name: long_functions(source) for name, source in sources(*PACKAGES)}
+    assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 def test_a_long_function_would_be_found() -> None:

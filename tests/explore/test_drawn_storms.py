@@ -22,6 +22,7 @@ from stormproof.search.space import BUSY, CROWDS, UNHURRIED, Faults, Space
 from stormproof.session import registry
 from workloads.systems.rocketmq.settings import broker_groups
 
+pytestmark = pytest.mark.xdist_group("drawn storms")  # each worker would draw all of them
 SPACE = Space(system="rocketmq", settings={})
 
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from harness.environments.environment import Link
@@ -414,11 +415,12 @@ def play(
     learners: Sequence[str] = (),
     become_learners: Sequence[str] = (),
     proxies: Sequence[str] = (),
+    of_proxies: Mapping[str, object] = MappingProxyType({}),
     seed: int = 1,
     **settings: object,
 ) -> None:
-    """Run a story on a fresh cluster whose b1 is master and whose set is whole. `settings` are the brokers', by seed's
-    name; allAckInSyncStateSet is on unless it is given."""
+    """Run a story on a fresh cluster whose b1 is master and whose set is whole. `settings` are the brokers',
+    `of_proxies` the proxies', by seed's name; allAckInSyncStateSet is on unless it is given."""
     names = [f"b{number}" for number in range(1, brokers + 1)]
     planted = {} if mutant is None else {"mutant": mutant}
     of_controllers = {"enableElectUncleanMaster": unclean, "notifyBrokerRoleChanged": notices, **planted}
@@ -453,7 +455,7 @@ def play(
             await environment.start([broker(name)], Path(logs))
             await cluster.until_master("b1")
             await cluster.sleep(2)
-        await environment.start([_proxy(name, planted) for name in proxies], Path(logs))
+        await environment.start([_proxy(name, {**of_proxies, **planted}) for name in proxies], Path(logs))
         await cluster.until_members(*(n for n, name in enumerate(names, 1) if name not in learners))
         # Controllers judge silence only after they have listened for a while.
         await cluster.sleep(12)
@@ -478,8 +480,8 @@ def _controller(name: str, settings: Mapping[str, object]) -> NodeSpec:
     return NodeSpec(name=name, groups=("controllers",), program=program)
 
 
-def _proxy(name: str, planted: Mapping[str, str]) -> NodeSpec:
-    config = {"namesrvAddr": ";".join(f"{controller}:9876" for controller in CONTROLLERS), **planted}
+def _proxy(name: str, settings: Mapping[str, object]) -> NodeSpec:
+    config = {"namesrvAddr": ";".join(f"{controller}:9876" for controller in CONTROLLERS), **settings}
     return NodeSpec(
         name=name,
         groups=("proxies",),

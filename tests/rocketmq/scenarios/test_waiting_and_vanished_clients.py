@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from system_under_test.grpc.client import GrpcClient, OpenCall
-from system_under_test.grpc.http2 import MAX_STREAMS
-from system_under_test.grpc.server import MAX_RUNNING_CALLS
 from system_under_test.remoting.server import MAX_RUNNING_HANDLERS
 from system_under_test.rocketmq.broker.consuming.pulling import MAX_SUSPENDED_PULLS
 from system_under_test.rocketmq.message_protocol import PullRequest
@@ -29,6 +27,8 @@ from tests.rocketmq.scenarios.proxy_calls import NAMED, letter, queue
 from tests.rocketmq.scenarios.test_proxy_receiving import ALL, READERS, bodies, receive, send
 
 OK = "SUCCESS"
+MOST_CALLS = 200
+"""That a proxy answers at one time."""
 
 
 def waiting_pull(poll_ms: int = 25_000) -> PullRequest:
@@ -82,14 +82,12 @@ def test_a_proxy_takes_more_clients_than_it_answers_at_one_time():
     async def story(cluster: Cluster) -> None:
         producer = Settings(client_type=ClientType.PRODUCER, publishing=Publishing(topics=[NAMED]))
         streams = []
-        for number in range(MAX_RUNNING_CALLS // (MAX_STREAMS - 1) + 1):
+        for number in range(MOST_CALLS + 1):
             client = GrpcClient(cluster.host(f"many-{number}"), 5.0)
-            for each in range(MAX_STREAMS - 1):
-                streams.append(await converse(client, f"{number}-{each}", producer))
-        assert len(streams) > MAX_RUNNING_CALLS
+            streams.append(await converse(client, str(number), producer))
         await send(cluster, letter("a"))
 
-    play(story, brokers=1, proxies=["p1"])
+    play(story, brokers=1, proxies=["p1"], of_proxies={"grpcThreadPoolQueueCapacity": MOST_CALLS})
 
 
 def test_what_a_client_held_that_vanished_without_a_word_comes_again_and_its_connection_is_ended():

@@ -51,6 +51,7 @@ def test_storms_on_spark_are_those_of_this_process_and_are_kept(stormproof: Stor
     assert "holds another search (first was 0, is 5); name another directory with --into" in other.err
 
 
+@pytest.mark.gate
 def test_a_search_on_spark_learns_what_one_in_this_process_learns(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from stormproof.search.store import Store
 
 pytestmark = [pytest.mark.gate, pytest.mark.xdist_group("spark")]
 ROOT = 13
-NUMBERS = range(12)
+NUMBERS = range(4)
 NOT_OF_THE_TASK = ["processor_s"]
 
 

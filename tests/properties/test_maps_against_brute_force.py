@@ -78,7 +78,7 @@ def test_no_entry_is_judged_otherwise_than_by_brute_force(values: str, seeds: ra
 def test_the_kernels_say_of_an_entry_what_brute_force_says(values: str) -> None:
     rng = random.Random(f"kernels {values}")
     broken = 0
-    for _ in range(300):
+    for _ in range(150):
         initial, rows = made_up(values, rng, most_lies=0.8)
         model, operations, table = beginning(MODEL, initial), operations_in(rows), kernel_rows(rows)
         found = object_findings(table, model=model, limit=LIMIT).to_pylist()
@@ -98,7 +98,7 @@ def test_the_kernels_say_of_an_entry_what_brute_force_says(values: str) -> None:
                 for answer in prefix["would_have_told"]:
                     instead = [*rows[:last], rows[last] | {"value": json.loads(answer)}]
                     assert has_order(model, operations_in(instead)), (rows, row)
-    assert broken > 10
+    assert broken > 5
 
 
 def test_what_a_get_shows_is_read_in_one_way_or_left_to_the_search() -> None:

@@ -77,17 +77,17 @@ def test_contents_get_the_same_verdict_whatever_they_hold(name: str, shape: str)
     rng = random.Random(f"{name} {shape}")
     model = MODELS[name]
     judged = []
-    for _ in range(100):
+    for _ in range(50):
         rows = made_up_contents(model, (), rng, rng.randint(1, 8), lies=0.3, unknown=0.2)
         judged.append(judge(model, shaped(rows, shape)))
-    assert min(judged.count(True), judged.count(False)) > 5
+    assert min(judged.count(True), judged.count(False)) > 2
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_contents_travel_as_the_columns_that_are_decided(name: str) -> None:
     rng = random.Random(f"columns {name}")
     model = MODELS[name]
-    for _ in range(200):
+    for _ in range(100):
         rows = made_up_contents(model, (), rng, rng.randint(1, 8), lies=0.3, unknown=0.2)
         question = asked(model, kernel_rows(rows))
         assert isinstance(question, Question)

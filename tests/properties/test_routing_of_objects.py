@@ -91,10 +91,10 @@ def test_a_queue_gets_the_same_verdict_whatever_it_holds(name: str, shape: str) 
     rng = random.Random(f"{name} {shape}")
     model = MODELS[name]
     judged = []
-    for _ in range(100):
+    for _ in range(50):
         rows = made_up_rows(model, (), rng, rng.randint(1, 8), lies=0.4, unknown=0.2)
         judged.append(judge(model, rows, shape))
-    assert min(judged.count(True), judged.count(False)) > 5
+    assert min(judged.count(True), judged.count(False)) > 2
 
 
 @pytest.mark.parametrize("name", QUEUES)
@@ -102,11 +102,11 @@ def test_where_elements_repeat_the_search_decides(name: str) -> None:
     rng = random.Random(name)
     model = MODELS[name]
     judged = []
-    for _ in range(100):
+    for _ in range(50):
         rows = made_up_rows(model, (), rng, rng.randint(4, 8), lies=0.4, unknown=0.2)
         same = [row | {"value": None if row["value"] is None else row["value"] // 2} for row in rows]
         judged.append(judge(model, same, "integers"))
-    assert min(judged.count(True), judged.count(False)) > 5
+    assert min(judged.count(True), judged.count(False)) > 2
 
 
 @pytest.mark.parametrize("near", [1, contradicted.NEAR])

@@ -74,4 +74,4 @@ def test_transactions_make_the_steps_of_their_parts(cut: str, tmp_path: Path, mo
     if cut == "in-pieces":
         monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 5)
         monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 7)
-    assert set(compare(range(30), tmp_path)) == set(STEPS)
+    assert set(compare(range(15), tmp_path)) == set(STEPS)

@@ -17,26 +17,28 @@ STORMS = 120
 """A bug that shows in one storm of twenty is missed by all of them with a chance of one in five hundred."""
 
 
-def test_no_storm_makes_the_controllers_forget_repeat_or_go_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 12), marks=pytest.mark.gate)], ids=str)
+def test_no_storm_makes_the_controllers_forget_repeat_or_go_back(tmp_path: Path, seeds: range) -> None:
     acknowledged = reads = faults = 0
-    for seed in range(12):
+    for seed in seeds:
         seen = storm(seed, tmp_path / str(seed), kinds=ALL)
         assert not seen.anomalies(), f"seed {seed}: {seen.anomalies()[:3]}"
         acknowledged += len(seen.acknowledged)
         reads += len(seen.reads)
         faults += seen.faults
-    assert acknowledged > 1000
-    assert reads > 1000
-    assert faults > 50
+    assert acknowledged > 500
+    assert reads > 500
+    assert faults > 25
 
 
-def test_no_storm_makes_controllers_forget_that_take_a_snapshot_every_few_entries(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 8), marks=pytest.mark.gate)], ids=str)
+def test_no_storm_makes_controllers_forget_that_take_a_snapshot_every_few_entries(tmp_path: Path, seeds: range) -> None:
     acknowledged = 0
-    for seed in range(8):
+    for seed in seeds:
         seen = storm(seed, tmp_path / str(seed), kinds=ALL, config={"raftSnapshotThreshold": 4})
         assert not seen.anomalies(), f"seed {seed}: {seen.anomalies()[:3]}"
         acknowledged += len(seen.acknowledged)
-    assert acknowledged > 600
+    assert acknowledged > 300
 
 
 @pytest.mark.parametrize(

@@ -31,27 +31,42 @@ JSON = '{"process":1,"type":"invoke","f":"read","value":null}\n{"process":1,"typ
 LOG = "INFO  jepsen.util - 1\t:invoke\t:read\tnil\nINFO  jepsen.util - 1\t:ok\t:read\t3\n"
 
 
+FILES = {
+    "edn": ("", EDN, "{:process 1, :type :inv\n", "where its next key should be"),
+    "edn-bracket": (
+        "",
+        EDN,
+        "{:process 1, :type :invoke, :f :read, :value [1 2\n",
+        "another operation begins within this one",
+    ),
+    "edn-string": ("", EDN, '{:process 1, :type :invoke, :f :read, :value "a\n', "a string does not end"),
+    "edn-vector": ("[", EDN.replace("\n", " "), "{:process 1, :type :inv ", "where its next key should be"),
+    "json": ("", JSON, '{"process":1,"type":"inv\n', "no JSON: Invalid control character"),
+    "json-array": (
+        "[",
+        JSON.replace("\n", ","),
+        '{"process":1,"type":"invoke",,',
+        "no JSON: Expecting property name",
+    ),
+    "log": ("", LOG, "INFO  jepsen.util - 1\t:invoke\t:read\n", "nor a line of Jepsen's log"),
+    "no-history": ("", EDN, EDN.splitlines()[1] + "\n", "ok of read without an open invocation"),
+}
+"""What a file begins with, what it repeats, where it is broken, and how that is reported."""
+OF_EACH_FORMAT = ("edn", "json", "log")
+MILLIONS = [
+    *((name, 1, pytest.mark.slow if name in OF_EACH_FORMAT else pytest.mark.gate) for name in FILES),
+    *((name, 3, pytest.mark.thorough) for name in FILES),
+]
+
+
 @pytest.mark.parametrize(
-    "lines",
-    [pytest.param(1_000_000, marks=pytest.mark.slow), pytest.param(3_000_000, marks=pytest.mark.thorough)],
-)
-@pytest.mark.parametrize(
-    ("begin", "pair", "broken", "reason"),
-    [
-        ("", EDN, "{:process 1, :type :inv\n", "where its next key should be"),
-        ("", EDN, "{:process 1, :type :invoke, :f :read, :value [1 2\n", "another operation begins within this one"),
-        ("", EDN, '{:process 1, :type :invoke, :f :read, :value "a\n', "a string does not end"),
-        ("[", EDN.replace("\n", " "), "{:process 1, :type :inv ", "where its next key should be"),
-        ("", JSON, '{"process":1,"type":"inv\n', "no JSON: Invalid control character"),
-        ("[", JSON.replace("\n", ","), '{"process":1,"type":"invoke",,', "no JSON: Expecting property name"),
-        ("", LOG, "INFO  jepsen.util - 1\t:invoke\t:read\n", "nor a line of Jepsen's log"),
-        ("", EDN, EDN.splitlines()[1] + "\n", "ok of read without an open invocation"),
-    ],
-    ids=["edn", "edn-bracket", "edn-string", "edn-vector", "json", "json-array", "log", "no-history"],
+    ("name", "millions"), [pytest.param(name, millions, marks=mark) for name, millions, mark in MILLIONS]
 )
 def test_a_fault_millions_of_lines_in_is_reported_with_its_place_in_bounded_memory(
-    begin: str, pair: str, broken: str, reason: str, lines: int, tmp_path: Path
+    name: str, millions: int, tmp_path: Path
 ) -> None:
+    begin, pair, broken, reason = FILES[name]
+    lines = millions * 1_000_000
     path = tmp_path / "long"
     with path.open("w") as file:
         file.write(begin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -71,12 +72,20 @@ def test_containers_keep_all_promises(tmp_path: Path) -> None:
 
 
 @pytest.mark.docker
-@pytest.mark.gate
-def test_machines_over_ssh_keep_all_promises(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "promises",
+    [
+        pytest.param(PROMISES, id="verbs", marks=pytest.mark.gate),
+        pytest.param(IMPAIRMENT_PROMISES, id="impairments", marks=pytest.mark.thorough),
+    ],
+)
+def test_machines_over_ssh_keep_all_promises(promises: Sequence[Promise], tmp_path: Path) -> None:
+    """What impairs them is the program that does so in containers."""
+
     async def inside(environment: Environment) -> None:
         try:
             await environment.start(nodes(), tmp_path)
-            await keep_all(environment)
+            await keep_all(environment, promises)
         finally:
             await environment.stop()
 
@@ -86,9 +95,9 @@ def test_machines_over_ssh_keep_all_promises(tmp_path: Path) -> None:
         asyncio.run(inside(RemoteEnvironment(machines, client_hosts=RealHost)))
 
 
-async def keep_all(environment: Environment) -> None:
-    """All promises of one world: each finds what those before it left."""
-    for promise in ALL:
+async def keep_all(environment: Environment, promises: Sequence[Promise] = ALL) -> None:
+    """Of one world: each finds what those before it left."""
+    for promise in promises:
         try:
             await promise(environment)
         except BaseException as error:

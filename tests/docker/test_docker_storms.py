@@ -22,8 +22,8 @@ def _scenario(nemesis: tuple[str, ...], mutant: str | None = None) -> Scenario:
         environment="docker",
         mutant=mutant,
         rate=100.0,
-        time_limit_s=30.0,
-        recovery_s=10.0,
+        time_limit_s=20.0,
+        recovery_s=5.0,
         seed=1,
         settings={} if mutant else {"longest_fault_s": 6.0},
     )
@@ -38,7 +38,7 @@ def test_the_healthy_system_is_valid_in_containers(tmp_path: Path) -> None:
 
 
 def test_a_planted_bug_is_caught_in_containers(tmp_path: Path) -> None:
-    scenario = _scenario(("isolate primary every 15 for 8",), "dispatch-to-max")
+    scenario = _scenario(("isolate primary every 8 for 5",), "dispatch-to-max")
     outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
     assert outcome.verdict is Verdict.INVALID, outcome.words()
     assert outcome.anomalies()["dirty-read"]

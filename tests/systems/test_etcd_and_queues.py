@@ -50,7 +50,7 @@ def test_what_it_promises_holds_through_a_storm(tmp_path: Path, system: str, wor
     assert outcome.verdict is Verdict.VALID, outcome.words()
 
 
-@pytest.mark.gate
+@pytest.mark.thorough
 def test_members_of_etcd_are_replaced_and_every_register_stays_linearizable(tmp_path: Path) -> None:
     nemesis = ("shrink one of members every 14 for 3", "wipe leader every 26 for 3")
     outcome = run_scenario(_scenario("etcd", "register", nemesis=nemesis), runs=tmp_path, options=HERE)

@@ -48,7 +48,7 @@ def test_each_level_keeps_what_its_vendor_promises(tmp_path: Path, workload: str
     assert outcome.verdict is Verdict.VALID, outcome.words()
 
 
-@pytest.mark.gate
+@pytest.mark.thorough
 def test_repeatable_read_is_no_snapshot_isolation(tmp_path: Path) -> None:
     outcome = outcome_of(tmp_path, "list-append", model="snapshot-isolation")
     assert outcome.verdict is Verdict.INVALID, outcome.words()

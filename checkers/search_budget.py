@@ -41,7 +41,7 @@ class Searches(Enum):
     """Which searches are begun for what no decider decides."""
 
     UNTIL_INVALID = "until-invalid"
-    """None is begun once a broken promise was found, because then the verdict is certain."""
+    """No search is begun once a broken promise was found, because then the verdict is certain."""
     ALL = "all"
 
 

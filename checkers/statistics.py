@@ -49,7 +49,7 @@ TALLY = pa.schema(
         pa.field("slowest", pa.int64()),
     ]
 )
-"""With an `index`: a row whose partner is in another batch. Otherwise `count` rows; or `timed`
+"""A row with an `index` is one whose partner is in another batch. Any other stands for `count` rows; or for `timed`
 completions whose latency is in `bin`, and the highest of their latencies."""
 
 SUMMARY = pa.schema(

@@ -41,7 +41,7 @@ class Bounds:
 
 
 INT64 = Bounds(-(1 << 63) + 1, (1 << 63) - 1)
-"""Of a value in a history, where the least integer of 64 bits stands for null."""
+"""The bounds of a value in a history, where the least integer of 64 bits stands for null."""
 
 
 def bounds_of(type_: type) -> Mapping[str, Bounds]:

@@ -13,7 +13,7 @@ from harness.bounds import quote
 from harness.errors import UsageError
 
 LONGEST_NAME_BYTES = 120
-"""With a time, a seed and a number behind it, it stays below the 255 bytes that file systems allow."""
+"""Such a name, with a time, a seed and a number behind it, stays below the 255 bytes that file systems allow."""
 _NAME = re.compile(r"\w[\w.,+=@-]*")
 _OTHERS = re.compile(r"[^\w.+=-]+")
 

@@ -14,16 +14,16 @@ from harness.operation import Operation
 from harness.record.fault_row import FaultRow
 
 TARGETS_NAMED = 3
-"""Of a fault with more, these and how many more."""
+"""So many targets of a fault are named, and how many more it has."""
 
 
 class Moment(NamedTuple):
     doing: str
     """What is being done, in a few words."""
     at_s: float = 0.0
-    """On the clock of the run, which in the simulator is not the watcher's."""
+    """The time on the clock of the run, which in the simulator is not the watcher's."""
     left_s: float | None = None
-    """On the same clock; None where nobody knows."""
+    """What is left on the same clock; None where nobody knows."""
     ok: int = 0
     failed: int = 0
     unknown: int = 0

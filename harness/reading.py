@@ -23,13 +23,13 @@ from typing import Any, BinaryIO
 
 STANDARD_INPUT = Path("-")
 LONGEST_RECORD_BYTES = 1 << 25
-"""Of one JSON file of a run."""
+"""How long one JSON file of a run may be."""
 LONGEST_LINE_BYTES = 1 << 20
-"""Of a file of JSON lines, such as nemesis.jsonl; a partition of a hundred nodes takes a tenth of it."""
+"""How long a line of JSON may be, such as one of nemesis.jsonl; a partition of a hundred nodes takes a tenth of it."""
 LONGEST_LINES_BYTES = 1 << 27
-"""Of a file of JSON lines that is held in memory as a whole."""
+"""How long a file of JSON lines may be that is held in memory as a whole."""
 MOST_SPOOLED_BYTES = 1 << 36
-"""From a pipe to a scratch file."""
+"""How much is written from a pipe to a scratch file at most."""
 LOOKED_EVERY_S = 0.2
 """How often it is looked at what has come of a stream."""
 _BLOCK_BYTES = 1 << 20

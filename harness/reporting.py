@@ -17,7 +17,7 @@ from harness.record.event_lines import node_events
 from harness.record.run_directory import ABOUT_LOGS, EVENTS, NODE_LOG, NODE_LOGS, OBSERVED
 
 Event = Mapping[str, Any]
-"""As a node of ours would write it: `event`, its fields, and `time` in ns since the run began."""
+"""What a node of ours would write: `event`, its fields, and `time` in ns since the run began."""
 Report = Callable[[str, str, Mapping[str, Any]], None]
 """Takes (node, event, its fields) as of now."""
 

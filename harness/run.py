@@ -54,7 +54,7 @@ RECOVERY_TIMEOUT_S = 40.0
 APART_TIMEOUT_S = 10.0
 """How long it may take beyond that to serve without nodes that are damaged for good."""
 LOOKED_EVERY_S = 5.0
-"""While a system starts: whether a node of it has ended."""
+"""How often a system that starts is looked at: whether a node of it has ended."""
 OPERATION_TIMEOUT_S = 5.0
 USAGE_EVERY_S = 10.0
 CRASHES_SHOWN = 5
@@ -95,7 +95,7 @@ class Plan:
     nemesis_generator: Callable[[int], Generator] | None
     """The steps of the storm, from its start in ns; None without a nemesis."""
     watch: Watch | None = None
-    """Instead of the system's own."""
+    """The watch in place of the system's own, if any."""
 
 
 @dataclass(kw_only=True)

@@ -38,7 +38,7 @@ class NodeSpec:
     upgraded: Program | None = None
     """What it runs from its upgrade on; None where there is no other version of it."""
     machine: str = ""
-    """On which it runs, with all other nodes of the same; empty where it has one of its own."""
+    """The machine on which it runs, with all other nodes of the same; empty where it has one of its own."""
     replica: bool = False
     """Whether it holds a copy of the data that the final reads compare."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from harness.errors import UsageError
 
 MOST_DOTS: Final = 500
-"""In one line: Python's reader of TOML takes the square of them, hours for what fits into a file."""
+"""How many dots a line may have: Python's reader of TOML takes the square of them, hours for what fits into a file."""
 
 
 def parsed(text: str, where: str) -> dict[str, Any]:

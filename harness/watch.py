@@ -13,13 +13,13 @@ from typing import Final, Protocol
 
 BOOTED: Final = "environment:booted"
 ENDED: Final = "environment:ended"
-"""Of itself or not; `how` is `killed`, `power lost`, `panicked` or `stopped`."""
+"""The node ended, of itself or not; `how` is `killed`, `power lost`, `panicked` or `stopped`."""
 PAUSED: Final = "environment:paused"
 RESUMED: Final = "environment:resumed"
 CUT: Final = "environment:cut"
-"""The direction from the node to the one called `to`."""
+"""The direction from the node to the one called `to` was cut."""
 HEALED: Final = "environment:healed"
-"""As `CUT`."""
+"""The direction from the node to the one called `to` was healed."""
 
 
 class Watch(Protocol):

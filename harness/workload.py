@@ -45,7 +45,7 @@ class Workload:
     functions: tuple[str, ...]
     """Every `f` that its operations may have."""
     checkers: Callable[[Any], Mapping[str, Any]]
-    """From its settings: name -> checkers.api.plan.Checker."""
+    """Takes its settings: name -> checkers.api.plan.Checker."""
     settings_type: type = NoSettings
     """A frozen dataclass with what `--set` takes, of the generator and of the checkers."""
     require_runnable: Callable[[Any], None] = any_settings

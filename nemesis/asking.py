@@ -13,9 +13,9 @@ from harness.membership import KINDS as MEMBERSHIP
 ASKING = MEMBERSHIP | {ADMINISTER}
 """Kinds of faults that do: they are joined with no other, strike at no point, and end beside the storm."""
 ATTEMPT_TIMEOUT_S = 20.0
-"""For the system to do what ends a fault, before it is asked anew."""
+"""How long the system may take to do what ends a fault, before it is asked anew."""
 PAUSE_S = 0.5
-"""Between two attempts."""
+"""How long it is between two attempts."""
 
 
 class Asking(Protocol):

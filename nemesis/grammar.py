@@ -66,7 +66,7 @@ from nemesis.target import ALL, Group, MachineOf, Majority, Minority, Nodes, One
 from nemesis.vocabulary import EVERYBODY, IT, Vocabulary
 
 FEW = 12
-"""Of the words that could stand somewhere so many are named."""
+"""So many of the words that could stand somewhere are named."""
 
 MOST_CORRECTIONS = 10
 
@@ -102,7 +102,7 @@ class Form:
     text: str
     make: Callable[..., Shape]
     amounts: tuple[Amount, ...] = ()
-    """That may follow, all of them or none."""
+    """Amounts that may follow, all of them or none."""
 
     @property
     def whole_text(self) -> str:

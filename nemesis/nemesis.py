@@ -41,7 +41,7 @@ NOTHING = Effect(False, "no node fits: it is not known who plays the role, or al
 NOBODY_LEAVES = Effect(False, "no node fits: nobody is known to play the role, all are down, or another one is out")
 NOT_TWICE = Effect(False, "the same was begun before, and has not ended")
 RETURN_TIMEOUT_S = 60.0
-"""After the storm, once all else is healed, for nodes that are out to be let in."""
+"""How long nodes that are out may take to be let in, after the storm, once all else is healed."""
 QUORUM_TIMEOUT_S = 20.0
 """The same before nodes are taken down that the system can do without: of a smaller cluster it may not be."""
 

@@ -14,7 +14,7 @@ from typing import Final
 from harness.bounds import Bounds
 
 Value = float | int | None
-"""None is `all`."""
+"""What an amount is set to; None is `all`."""
 ALL_OF_THEM: Final = "all"
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
@@ -101,5 +101,5 @@ AMOUNTS: Mapping[str, Amount] = {
         _amount("period_ms", 1, 600_000, 100),
     )
 }
-"""By name; those of one name mean the same in all impairments."""
+"""Name -> amount; those of one name mean the same in all impairments."""
 BY_ELEMENT: Mapping[str, Amount] = {amount.element: amount for amount in AMOUNTS.values()}

@@ -19,7 +19,7 @@ from nemesis.shape import Shape
 from nemesis.trigger import Trigger
 
 MOST_STRIKES = 10_000
-"""Of one beat in one storm. Each is an entry of the schedule and two rows of the fault log."""
+"""How often one beat may strike in one storm. Each strike is an entry of the schedule and two rows of the fault log."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,10 +26,10 @@ from workloads.final_reads import OK_SHARE, each_until_ok
 
 OPENING_BALANCE = 10
 ACCOUNTS = 8
-"""In a run, where no other number is set."""
+"""How many accounts a run has where no other number is set."""
 MOST_MOVED = 5
 FEWEST_ACCOUNTS = 2
-"""In a run: a transfer needs two."""
+"""How many accounts a run has at least: a transfer needs two."""
 MOST_ACCOUNTS = 1_000
 
 

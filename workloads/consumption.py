@@ -37,9 +37,9 @@ from harness.workload import Workload
 from workloads.log import OK_SHARE, RETRY_S, queue_key
 
 LEAVES, CRASHES = 0.015, 0.015
-"""Of what a member does, as shares."""
+"""Shares of what a member does: leaving its group, and crashing."""
 ASKS = 0.15
-"""Of what producers do: questions how far a group has come."""
+"""Share of what producers do that is a question how far a group has come."""
 HOPELESS_OF = 16
 """One of so many messages fails at every consumer, in a storm in which consumption fails at all."""
 SETTLING_S = 3.0
@@ -66,7 +66,7 @@ class ConsumptionSettings:
     queues: Annotated[int, Bounds(1, 16)] = 4
     groups: Annotated[int, Bounds(1, 8)] = 2
     members: Annotated[int, Bounds(1, 16)] = 3
-    """Of each group; less where there are fewer clients."""
+    """How many members each group has; less where there are fewer clients."""
 
     def __post_init__(self) -> None:
         if self.orderly and self.message_model is Model.BROADCASTING:
@@ -112,7 +112,7 @@ class Member:
     process: int
     is_member: bool = False
     name: str | None = None
-    """As a member."""
+    """Its name as a member."""
     in_hand: tuple[dict[str, Any], ...] = ()
     """Messages that it consumes."""
 
@@ -136,9 +136,9 @@ class Storm:
     settings: ConsumptionSettings
     base: int
     members: tuple[Member, ...]
-    """By thread."""
+    """What each thread plays."""
     number: int = 0
-    """Of the next operation."""
+    """The number of the next operation."""
 
     def op(self, context: Context) -> Emission:
         process = context.free_process()

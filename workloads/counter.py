@@ -36,7 +36,7 @@ class CounterSettings:
 
 
 MOST_ADDED = 5
-"""At once."""
+"""The most that one operation adds."""
 
 
 def require_runnable(settings: CounterSettings) -> None:

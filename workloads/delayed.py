@@ -75,7 +75,7 @@ SHORTEST_MS = 100
 MOST_KNOWN = 8
 """So many of those that can be taken back are remembered, the newest."""
 LOOK_EVERY_S = 0.05
-"""Between two dequeues after the storm, of all clients together."""
+"""How long it is between two dequeues after the storm, of all clients together."""
 
 
 class DelayedBy(Enum):
@@ -91,13 +91,13 @@ class DelayedSettings:
     by: DelayedBy = DelayedBy.EITHER
     """Which delays are drawn."""
     taken_back_share: Annotated[float, Bounds(0.0, 0.5)] = 0.0
-    """Of the operations, where there is one that can be taken back."""
+    """Share of the operations that take a message back, where there is one that can be."""
     tolerance_ms: Annotated[int, INT64] = 50
     """A delivery may be so much too early: clocks differ, and run at different rates."""
     latest_ms: Annotated[int, INT64] = 10_000
-    """Of which, where hosts are far apart, clients take nearly five seconds to look."""
+    """Clients take nearly five seconds of this to look, where hosts are far apart."""
     again_ms: Annotated[int, INT64] = 15_000
-    """In healthy storms copies were up to 7.3 s apart, faults not counted. A broker that flushes rarely and a slave
+    """Copies were up to 7.3 s apart in healthy storms, faults not counted. A broker that flushes rarely and a slave
     that does may each add ten seconds where little is sent."""
 
 

@@ -51,14 +51,15 @@ from harness.workload import Workload
 TOPIC = "storm"
 RETRY_S = 0.5
 OK_SHARE = 0.05
-"""Of sends and polls. In 40 healthy storms of 20 s with all faults of the simulator at once the least share was 0.18 of
-sends and 0.23 of polls (seeds 39 and 22), their medians 0.7 and 0.95: while a master is elected, sends
-fail at once and many. A third of that least still leaves something to be wrong."""
+"""The share of sends, and of polls, that must be ok. In 40 healthy storms of 20 s with all faults of the simulator at
+once the least share was 0.18 of sends and 0.23 of polls (seeds 39 and 22), their medians 0.7 and 0.95: while a master
+is elected, sends fail at once and many. A third of that least still leaves something to be wrong."""
 LEAST_BATCH, MOST_BATCH = 2, 6
 FILTERED_SHARE = 0.5
-"""Of polls, where messages have tags."""
+"""Share of polls that ask for one tag, where messages have tags."""
 LOOK_UPS = 20
-"""At each replica in the end: so many of the newest messages, of all, and of those that are not there."""
+"""So many of the newest messages are looked up at each replica in the end, as many of all, and as many that are not
+there."""
 ATTEMPTS = 60
 """So many failed final reads of one queue at one replica in a row, and the reading is given up as incomplete."""
 
@@ -66,7 +67,7 @@ ATTEMPTS = 60
 @dataclass(frozen=True, kw_only=True)
 class LogSettings:
     queues: Annotated[int, Bounds(1, 16)] = 4
-    """Of the topic's queues, the first so many."""
+    """The first so many of the topic's queues are used."""
     send_share: Annotated[float, Bounds(0, 1)] = 0.5
     """Share of sends among the operations of the storm."""
     batch_share: Annotated[float, Bounds(0, 1)] = 0.0

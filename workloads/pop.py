@@ -37,11 +37,11 @@ from workloads.log import OK_SHARE, queue_key
 LONGER = (0.5, 2.0, 3.0)
 """A changed invisible time is so many times the usual one."""
 LATE_SHARE = 0.3
-"""Of the changes before an acknowledgement so many come after it instead: consumers renew beside their work."""
+"""So many of the changes before an acknowledgement come after it instead: consumers renew beside their work."""
 SLACK_S = 5.0
 """Messages come so much later at most than their invisible time is over, once all is well."""
 POP_EVERY_S = 0.1
-"""In the end."""
+"""How long it is between two pops in the end."""
 PATIENCE_S = 120.0
 """So long, beside twenty times the longest invisible time, the end may take; then it is given up as incomplete."""
 
@@ -51,11 +51,11 @@ class PopSettings:
     queues: Annotated[int, Bounds(1, 16)] = 4
     """Messages are sent to the first so many queues of the topic, and popped from any."""
     send_share: Annotated[float, Bounds(0.05, 0.95)] = 0.6
-    """Of the operations of a process that holds no message: sends, the others are pops."""
+    """Share of sends among the operations of a process that holds no message; the others are pops."""
     omitted_share: Annotated[float, Bounds(0, 1)] = 0.2
-    """Of the messages that come: those that are not acknowledged."""
+    """Share of the messages that come that are not acknowledged."""
     changed_share: Annotated[float, Bounds(0, 1)] = 0.2
-    """Of the messages that come: those whose invisible time is changed."""
+    """Share of the messages that come whose invisible time is changed."""
     orderly: bool = False
     """Messages of a queue are given out in their order: nothing, until all before it is acknowledged."""
     invisible_ms: Annotated[int, Bounds(50, 60_000)] = 1_000

@@ -28,9 +28,9 @@ from harness.workload import Workload
 VALUE_TYPE = pa.struct([("value", pa.int64()), ("expected", pa.int64())])
 OBJECT = MODELS["cas-register"]
 OK_SHARE = 0.1
-"""Of reads and writes. In 40 healthy storms of 20 s with all faults of the simulator at once the least share was 0.35
-(seed 22), the median 0.95 and more; a third of that least still leaves something to be wrong. Compare-and-sets are
-not asked: that one fails is an answer, and most do."""
+"""The share of reads, and of writes, that must be ok. In 40 healthy storms of 20 s with all faults of the simulator at
+once the least share was 0.35 (seed 22), the median 0.95 and more; a third of that least still leaves something to be
+wrong. Compare-and-sets are not asked: that one fails is an answer, and most do."""
 LOOK_BACK = 4
 """A compare-and-set expects one of the last so many values written to its key, as far as there are any."""
 FEW_VALUES = 5

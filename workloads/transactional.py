@@ -37,7 +37,7 @@ from workloads.log import OK_SHARE, queue_key
 DECIDED = pa.struct([*ELEMENTS, pa.field("commits", pa.bool_()), pa.field("is_said", pa.bool_())])
 """Elements, with how the transaction of each ends and whether its producer says so by itself."""
 LOOK_EVERY_S = 0.05
-"""Between two dequeues after the storm, of all clients together."""
+"""How long it is between two dequeues after the storm, of all clients together."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ class Writes(NamedTuple):
     first: Int64
     """The first write of each run, with one more for the end."""
     node: Int64
-    """By write."""
+    """The node of each write."""
 
 
 def causes_of(cause: Int64, effect: Int64, nodes: int) -> Causes:

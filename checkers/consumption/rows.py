@@ -66,7 +66,8 @@ class Mode(Enum):
     CONCURRENTLY = "concurrently"
     ORDERLY = "orderly"
     POPPING = "popping"
-    """Like concurrently, but a message that is not acknowledged in time comes again, even if its member is gone."""
+    """Messages are consumed as concurrently, but one that is not acknowledged in time comes again, even if its member
+    is gone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from checkers.kernels.hashing import bucket_of, mixed, mixed_column
 from harness.compiled import compiled
 
 ENQUEUE, DEQUEUE, DRAIN = 0, 1, 3
-"""As they are numbered in the rows of a queue."""
+"""Numbers of functions in the rows of a queue."""
 
 ANYBODY = -1
 """The producer, where order is promised across all of them."""

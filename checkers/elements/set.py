@@ -155,7 +155,7 @@ class _Sights:
     heads: Int64
     """Rows of the reads, by key and start."""
     base: Int64
-    """By element the position in `heads` of the first read of its set."""
+    """The position in `heads`, for each element, of the first read of its set."""
     absent: Int64
     """The rank of the last read that does not show it."""
     present: Int64

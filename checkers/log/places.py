@@ -38,7 +38,8 @@ PLACES = pa.schema(
         pa.field("jump", pa.int8()),
     ]
 )
-"""By kind. FACT, FINAL_FACT: operation `index` shows that `message` is at `offset` (of replica `node`).
+"""What a row says depends on its kind.
+FACT, FINAL_FACT: operation `index` shows that `message` is at `offset` (of replica `node`).
 KNOWN_BLOCK: `offset`, shown by `index`, is the lowest known one of its block at `level`.
 BACKWARD, PROBE: operation `index` went to offset `end` where `previous` had been at `offset`."""
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 NEVER = "STORMPROOF_MACHINE_CODE_ONLY"
-"""In the environment: nothing is interpreted, so that all that is called is compiled, and kept."""
+"""Says in the environment that nothing is interpreted: all that is called is compiled, and kept."""
 MOST_BYTES = 1 << 17
-"""Of the arrays of one call: with so many, one that takes the square of its rows many steps still ends in a second."""
+"""How long the arrays of one call may be: with so many bytes, one that takes the square of its rows many steps still
+ends in a second."""
 MOST_S = 0.3
 LOADING_S = 0.5
 """What loading takes, about."""

@@ -290,7 +290,7 @@ INSTEAD: Mapping[str, str] = {
     SlowedProcesses.kind: "slow down TARGET",
     ScarceMemory.kind: "kill TARGET",
 }
-"""Of these kinds, the shape that comes nearest where a node is one process."""
+"""Kind -> the shape that comes nearest where a node is one process."""
 HostImpairment = (
     SlowDisk
     | FailingFsync

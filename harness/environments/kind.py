@@ -28,7 +28,7 @@ class Setting:
     """Those that the test will start, for what has to be made before: images."""
     seed: Seed
     world: str = DRAWN
-    """As in `Scenario`."""
+    """The same as in `Scenario`."""
     say: Callable[[str], None]
     """Takes a line about what is going on."""
     recording: Path | None = None

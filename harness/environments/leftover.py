@@ -29,7 +29,7 @@ class Cleaned:
     brought_home: list[str] = field(default_factory=list)
     """Directories in which logs of nodes were saved before their containers went."""
     spared: dict[Leftover, str] = field(default_factory=dict)
-    """Not touched, and why."""
+    """What was not touched, and why."""
     failed: dict[Leftover, str] = field(default_factory=dict)
     """Still there, or in part, and why."""
     not_looked_at: dict[str, str] = field(default_factory=dict)

@@ -89,7 +89,7 @@ class Picked:
     numbers: frozenset[int]
     last: int
     number: int
-    """Of the next operation."""
+    """The number of the next operation."""
     generator: Generator
 
     def op(self, context: Context) -> Emission:

@@ -12,7 +12,7 @@ from harness.jepsen.scan import Int64
 from harness.record.history.schema import OPERATION_TYPES
 
 MOST_ACTS = 20_000
-"""Of a nemesis, that are kept."""
+"""How many acts of a nemesis are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,7 +22,7 @@ class NemesisAct:
     time_ns: int
     f: str
     value: Any
-    """As it was recorded; None where there is none."""
+    """What was recorded as its value; None where there is none."""
 
 
 @dataclass
@@ -31,7 +31,8 @@ class Beside:
 
     acts: list[NemesisAct] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
-    """In words, each a noun: `what stands from line 7, column 1 on (the text ends within an operation)`."""
+    """What was passed over, in words, each a noun: `what stands from line 7, column 1 on (the text ends within an
+    operation)`."""
 
     def take(self, recorded: OperationColumns, times: Int64) -> None:
         """The rows of the nemesis in a block; `times` are those that all its rows were given, in nanoseconds."""

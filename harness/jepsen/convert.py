@@ -36,7 +36,8 @@ from harness.record.history.parquet import parquet_file
 from harness.record.history.schema import MalformedHistory
 
 BLOCKS_KEPT = 16
-"""Of text, at most, before the first row is made: most histories show in the first one whether values are lifted."""
+"""How many blocks of text are held at most before the first row is made: most histories show in the first one whether
+values are lifted."""
 _BETWEEN = rb"(?:[\s,]|;[^\n]*\n)*"
 _JSON = re.compile(rb'[\s,]*(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _EDN = re.compile(_BETWEEN + rb'(?:[\[({#"]|\Z)')

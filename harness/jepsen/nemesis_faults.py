@@ -29,7 +29,7 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
     "restart": ("kill",),
     "recover": ("kill",),
 }
-"""Of acts that undo what others did, the kinds of these."""
+"""An act that undoes what others did -> the kinds of these."""
 _CLOCKS = ("bump-clock", "strobe-clock", "skew-clock", "scramble-clock")
 _LASTING = ("kill", "pause", "slow", "flaky", "isolate", "partition", "crash", "clock")
 """Kinds that last until something ends them; of any other act nothing is known but how long it took."""

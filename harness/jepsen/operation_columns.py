@@ -42,9 +42,9 @@ class OperationColumns:
     at: Int64
     """The byte of the text where each begins."""
     fields: Mapping[str, Column]
-    """By the names in TEXTS; None where there is none."""
+    """Name in TEXTS -> column; None where there is none."""
     numbers: Mapping[str, Int64]
-    """By the names in NUMBERS; ABSENT where there is none."""
+    """Name in NUMBERS -> column; ABSENT where there is none."""
     odd: Mapping[int, tuple[str, Any]]
     """Operations whose time or index is no integer of 64 bits: which of them, and what it is."""
     transactions: pa.ListArray | None = None
@@ -123,7 +123,7 @@ def _joined(columns: Sequence[Column]) -> Column:
 
 
 Transactions = Callable[[scan.Bytes, Int64, Int64, int], pa.ListArray]
-"""From a text, places in it and its syntax to those that are plainly transactions; null for others."""
+"""Takes a text, places in it and its syntax, and gives those that are plainly transactions; null for others."""
 
 
 class Reader(Protocol):

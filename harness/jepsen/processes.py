@@ -54,11 +54,11 @@ class Followed:
     """What the rows of a batch are."""
 
     numbers: list[int] = field(default_factory=list)
-    """Of the process; NEMESIS also for rows that are part of no operation."""
+    """The process of each row; NEMESIS also for rows that are part of no operation."""
     keys: list[str | None] = field(default_factory=list)
     """Those of invocations, also for what completes them."""
     fs: dict[int, str] = field(default_factory=dict)
-    """Of completions under another name: what they complete."""
+    """Row of a completion under another name -> what it completes."""
     passed: list[int] = field(default_factory=list)
     """Rows of clients that are part of no operation."""
     logged: list[int] = field(default_factory=list)

@@ -22,7 +22,7 @@ BESIDE = ("position", "link")
 POSITION = ("seek-to-beginning?", "rebalance-log")
 """What an operation on a log has beside its value."""
 MARKED_FINAL = "final?"
-"""Beside a read after which there is none."""
+"""Stands beside a read after which there is none."""
 TEXTS = ("process", "type", "f", "value", "key", "error", "node", *BESIDE, *POSITION, MARKED_FINAL)
 """Fields of an operation whose text is kept."""
 NUMBERS = ("time", "index")

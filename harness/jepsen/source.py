@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 SNIFFED_BYTES = 1 << 16
-"""From so many of them one sees what a text is."""
+"""So many bytes show what a text is."""
 BLOCK_BYTES = 1 << 22
 LONGEST_BYTES = 1 << 26
 """No operation is longer."""

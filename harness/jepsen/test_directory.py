@@ -20,8 +20,8 @@ from harness.jepsen.source import BrokenText
 from harness.reading import TooLong, read_kept
 
 HISTORIES = ("history.edn", "history.edn.gz", "history.txt")
-"""From the one that says most: the text lacks times and all that operations have beside their values, and is written
-when all operations have ended. Of a test that was killed before, its log has them."""
+"""The one that says most comes first: the text lacks times and all that operations have beside their values, and is
+written when all operations have ended. Of a test that was killed before, its log has them."""
 RESULTS, LOG = "results.edn", "jepsen.log"
 _MARKS = (*HISTORIES, RESULTS, LOG, "test.jepsen", "test.fressian")
 LONGEST_RESULTS_BYTES = 1 << 26
@@ -58,7 +58,7 @@ class JepsenVerdict:
     valid: str
     """`valid`, `invalid` or `unknown`, or how it was written."""
     anomalies: tuple[str, ...] = ()
-    """By Jepsen's names, where it has any."""
+    """Jepsen's names of them, where it has any."""
 
     @property
     def judges_history(self) -> bool:
@@ -72,7 +72,7 @@ class JepsenVerdict:
 @dataclass(frozen=True, kw_only=True)
 class JepsenResults:
     valid: str
-    """Over all."""
+    """The same, over all checkers."""
     checkers: tuple[JepsenVerdict, ...]
     """Those that have no others in them."""
 
@@ -84,7 +84,7 @@ class JepsenTest:
     path: Path
     name: str
     workload: str
-    """As its log says; empty where it does not."""
+    """The workload that its log names; empty where it names none."""
     history: Path
     results: JepsenResults | None
     problem: str = ""

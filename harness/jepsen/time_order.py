@@ -15,7 +15,7 @@ from harness.jepsen.scan import ABSENT, Int64
 from harness.jepsen.source import BrokenText
 
 _LAST = 1 << 40
-"""Behind all invocations of its moment."""
+"""Sorts a completion behind all invocations of its moment."""
 
 
 def by_time(blocks: Iterable[OperationColumns]) -> OperationColumns:

@@ -29,7 +29,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAID_AT = 2
 """The signal after which a command that is still there says what it is doing."""
 EXIT_CODE = 255
-"""Of every command that was interrupted, whatever it was doing: nothing is said about the system."""
+"""Every command that was interrupted ends with it, whatever it was doing: nothing is said about the system."""
 
 Ask = Callable[[], None]
 

@@ -20,7 +20,7 @@ class State(Enum):
     LIVING = "living"
     GONE = "gone"
     ELSEWHERE = "elsewhere"
-    """On another machine, whose processes nothing is known of."""
+    """It is on another machine, whose processes nothing is known of."""
 
 
 def owner_id() -> str:

@@ -21,7 +21,7 @@ from harness.lifetime.resources import hold, holding
 
 _NAME = re.compile(r"stormproof-(?P<owner>[^/]+)-\w+")
 _COLON = "+"
-"""In names of directories, which may end up in a list that is separated by colons."""
+"""Stands for a colon in names of directories, which may end up in a list that is separated by colons."""
 MOUNTS = Path("/proc/self/mounts")
 
 

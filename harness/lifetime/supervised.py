@@ -15,7 +15,7 @@ from typing import IO
 from harness.lifetime import resources, supervisor
 
 LONGEST_END_S = 15.0
-"""Beyond the grace of a command: how long its guard may take until nothing is left."""
+"""How long a command's guard may take, beyond the command's grace, until nothing is left."""
 STEP_S = 0.005
 
 

@@ -18,9 +18,9 @@ LONGEST_BYTES = 1 << 30
 @dataclass(frozen=True, kw_only=True)
 class Notation:
     name: str
-    """Whose it is."""
+    """The notation's name, which says whose it is."""
     looks_so: Callable[[bytes], bool]
-    """From the first bytes of a text."""
+    """Whether the first bytes of a text look so."""
     parse: Callable[[bytes], Sessions]
     """Raises BrokenText with the byte where it is none."""
 

@@ -23,7 +23,7 @@ class Access:
     writes: bool
     key: Key
     value: int | None
-    """None of a read that found nothing."""
+    """What was read or written; None where a read found nothing."""
 
 
 @dataclass(kw_only=True)

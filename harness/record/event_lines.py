@@ -13,7 +13,7 @@ from typing import Any
 from harness.reading import lines_kept
 
 LONGEST_EVENTS_BYTES = 1 << 36
-"""Of one node; they are read in a stream."""
+"""How long the events of one node may be; they are read in a stream."""
 
 
 def node_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ANY = "*"
-"""Among an excuse's anomalies: whatever is placed by the time at which it was seen, and not by what was written."""
+"""Stands among an excuse's anomalies for whatever is placed by the time at which it was seen, and not by what was
+written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,7 @@ class Excuse:
     until_ns: int
     """The last moment of the span."""
     seen_from_ns: int = 0
-    """Of what is known when it showed, which may be long after it was written: it had not shown before this moment."""
+    """Where it is known when an anomaly showed, which may be long after it was written, it had not shown before this
+    moment."""
     nodes: tuple[str, ...] = ()
-    """Of what is known to show at some nodes: it has to show at one of these; empty: at any."""
+    """Where an anomaly is known to show at some nodes, it has to show at one of these; empty: at any."""

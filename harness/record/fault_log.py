@@ -33,7 +33,7 @@ class FaultWindow:
     nodes: tuple[str, ...] = ()
     start_ns: int
     stop_ns: int
-    """Of a fault that was never stopped, the last time in the log."""
+    """When it was stopped; the last time in the log if it never was."""
     is_stopped: bool = True
     happened: bool = True
     """Whether its start had an effect."""
@@ -46,7 +46,7 @@ class FaultWindow:
     healing: str = ""
     """What was read back when it was stopped."""
     point: str = ""
-    """That a node reached when it struck; empty for a fault that strikes at a time."""
+    """The point that a node reached when it struck; empty for a fault that strikes at a time."""
 
     @property
     def name(self) -> str:
@@ -93,9 +93,9 @@ class FaultLog:
 
     windows: tuple[FaultWindow, ...] = ()
     unhealed: tuple[str, ...] = ()
-    """In words, those that had an effect which nothing undid."""
+    """Texts of those that had an effect which nothing undid."""
     left_to_the_end: tuple[str, ...] = ()
-    """In words, those that their own stop had not healed when the storm was over, so that the final healing did."""
+    """Texts of those that their own stop had not healed when the storm was over, so that the final healing did."""
 
     @classmethod
     def of(cls, rows: Iterable[FaultRow]) -> FaultLog:

@@ -31,14 +31,14 @@ class FaultRow:
     """One line of the fault log: a fault was started or stopped, and what was read back of it."""
 
     time_ns: int
-    """Of a start, from when it may be felt; of a stop, when it is over."""
+    """The time of a start is from when it may be felt; that of a stop, when it is over."""
     package: str
     number: int
-    """Of the fault within its package."""
+    """The number of the fault within its package."""
     starts: bool
     """Its start, otherwise its stop."""
     kind: str
-    """As in `Environment.faults`; kinds at one moment with `+` between."""
+    """A kind of `Environment.faults`; several at one moment with `+` between."""
     shape: str = ""
     """What was done to whom, as in the schedule: `kill one of all`."""
     nodes: tuple[str, ...] = ()
@@ -48,7 +48,8 @@ class FaultRow:
     happened: bool
     evidence: str = ""
     point: str = ""
-    """That a node reached when it struck, or which it waited for in vain; empty for a fault that strikes at a time."""
+    """The point that a node reached when it struck, or which it waited for in vain; empty for a fault that strikes at a
+    time."""
 
     @property
     def key(self) -> tuple[str, int]:

@@ -97,7 +97,7 @@ COLUMNS = {
 """Event -> column -> its name among the event's fields."""
 
 Events = Iterable[tuple[int, Mapping[str, Any]]]
-"""Of one node, in order, each with its number."""
+"""Those of one node, in order, each with its number."""
 
 VOTES = ("leader", "follower")
 NO_VOTERS: Mapping[str, str] = {}

@@ -36,7 +36,7 @@ class RunRecord:
     replay: str = ""
     """The command that runs the scenario again."""
     facts: RunFacts | None = None
-    """None of a run that goes on, or whose harness was killed."""
+    """What is known of the run; None while it goes on, or where its harness was killed."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     """What the environment reported of itself, JSON-able."""
 

@@ -19,9 +19,9 @@ LONGEST_TEXT = 1_000
 MOST_ENTRIES = 1_000
 """Kinds of faults, or settings."""
 MOST_LINES = 100_000
-"""Of a schedule."""
+"""How many lines a schedule may have."""
 SLOWEST_RATE = 1e-5
-"""Below it, not even the longest storm sees a handful of operations."""
+"""Not even the longest storm sees a handful of operations at a lower rate."""
 _WEEK_S = 7 * 24 * 3600
 
 DRAWN, NEAR, CALM = "drawn", "near", "calm"
@@ -78,7 +78,7 @@ class Scenario:
     rate: Annotated[float, Bounds(0, 100_000)] = 100.0
     """Operations a second over all clients; 0 is as fast as possible."""
     operations: str = ""
-    """Of the operations of the storm those with these numbers, such as `3, 17-20`; empty: all."""
+    """The numbers of the storm's operations that are carried out, such as `3, 17-20`; empty: all."""
     time_limit_s: Annotated[float, Bounds(0, _WEEK_S)] = 60.0
     """Length of the storm; set-up, recovery and final reads come on top."""
     recovery_s: Annotated[float, Bounds(0, _WEEK_S)] = 20.0

@@ -62,7 +62,7 @@ class SteadySpan:
     down: frozenset[str]
     """Nodes that do nothing: nobody is answered by them, clients neither."""
     reached: Mapping[str, frozenset[str]]
-    """Of each node that is neither: the healthy ones that what it sends can reach."""
+    """Node that is neither -> the healthy ones that what it sends can reach."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

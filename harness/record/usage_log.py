@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 LEAST_SAMPLES = 4
-"""Of a node; with fewer there are no quarters."""
+"""How many samples of a node there must be; with fewer there are no quarters."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

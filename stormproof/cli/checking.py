@@ -64,7 +64,7 @@ class PathOutcome:
     engine: str = ""
     """The engine that checked it, and why; empty if nothing was checked."""
     standing: Mapping[str, Any] | None = None
-    """For transactions: the models ruled out, and the strongest that remain."""
+    """The models ruled out, and the strongest that remain, where the history is of transactions."""
     judged_as: str = ""
     """What the history showed itself to be one of, as options; empty where that was said."""
     jepsen: Mapping[str, Any] | None = None

@@ -12,7 +12,7 @@ PURPOSES: Mapping[str, tuple[str, int]] = {
     "checkers.transactions": ("the search for cycles among transactions", 50),
     "checkers": ("kernels of the checkers", 5),
 }
-"""By the modules that hold the kernels: what they are for, and the seconds that most of them take, one core of 2024."""
+"""Modules that hold kernels -> what these are for, and the seconds that most of them take, one core of 2024."""
 
 
 def announce_compiling(say: Callable[[str], None]) -> None:

@@ -55,7 +55,7 @@ class Certificate:
     """How a foreign history is read."""
     about: str
     history: Path | None
-    """As it was named when it was checked."""
+    """The history's name when it was checked."""
     sha256: str | None
     functions: Mapping[str, str] = field(default_factory=dict)
     """What clients call otherwise in it."""

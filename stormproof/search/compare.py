@@ -39,7 +39,7 @@ class Chase:
     """What its storms did not draw: `Space.given`."""
     is_caught: bool
     storms: int
-    """Up to and with the catch; all that were tried where there is none."""
+    """How many storms there were, the catch among them; all that were tried where there is none."""
     processor_s: float
     """The processor seconds of these storms."""
     states: tuple[int, ...]
@@ -49,7 +49,7 @@ class Chase:
     also_without: tuple[int, ...] = ()
     """Numbers of storms that break a promise without the bug as well: findings of another kind."""
     anomalies: tuple[str, ...] = ()
-    """That the catch shows."""
+    """The anomalies that the catch shows."""
     scenario: Scenario | None = None
 
     def to_json(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Traffic:
     sent: list[Sent] = field(default_factory=list)
     wrote: list[Wrote] = field(default_factory=list)
     _open: dict[tuple[str, int], Sent] = field(default_factory=dict)
-    """By connection and offset, what is under way."""
+    """Connection and offset -> what is under way."""
 
     def takes(self, time_ns: int, owner: str, kind: str, detail: str) -> None:
         words = detail.split(" ")

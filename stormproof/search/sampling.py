@@ -34,7 +34,7 @@ SECOND_NS = 1_000_000_000
 HELD_SHARE = 0.15
 """How often a fault lasts until the end of the storm."""
 BLINK_S = (0.005, 0.5)
-"""Less than most heartbeats are apart."""
+"""A blink lasts between these two, less than most heartbeats are apart."""
 SHORTEST_KEPT_S, LONGEST_KEPT_S = 0.05, 10.0
 KEEPING, HARMING, ENDING = ("held-links", "partition"), ("disk", "disk-damage"), ("kill", "power", "restarts")
 """Packages of which one keeps what was sent from arriving, one lets disks go wrong, and one ends nodes."""

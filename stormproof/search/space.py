@@ -46,7 +46,7 @@ LATER_WORKLOADS = 0.5
 """How much rarer clients do what the system lists later: as the place in its list to the power of minus this."""
 RATES = (10.0, 25.0, 50.0, 100.0)
 FEWEST_OPERATIONS = 200
-"""That a storm should have: with too few, it proves nothing."""
+"""How many operations a storm should have: with fewer, it proves nothing."""
 CONCURRENCIES = (2, 5, 10, 20)
 CROWDS = (100, 300)
 CROWD_SHARE = 0.02
@@ -54,11 +54,12 @@ CROWD_SHARE = 0.02
 SELDOM_SHARE = 0.1
 """How often a storm has settings that are drawn seldom."""
 CALM_S, NEAR_CALM_S = 20.0, 4.0
-"""Before the final reads, in which every replica must be whole; where hosts are near each other that is sooner."""
+"""The calm before the final reads, in which every replica must be whole; where hosts are near each other that is
+sooner."""
 LIVENESS_SHARE = 0.3
 """How often progress is demanded of a quorum after the storm."""
 THE_NODE = Role(IT)
-"""That reached the point."""
+"""The node that reached the point."""
 MOST_TRIES = 50
 
 
@@ -69,7 +70,7 @@ class Tempo:
     shortest_s: float
     longest_s: float
     motifs_a_second: float
-    """In the mean."""
+    """The mean number of motifs in a second."""
     at_own_pace: bool = False
     """Whether the system waits as long as it does for its users."""
 
@@ -289,12 +290,12 @@ class Faults:
 
     packages: Mapping[str, tuple[tuple[float, Shape], ...]]
     every: Mapping[str, tuple[tuple[float, Shape], ...]]
-    """Also of the packages that this storm does not draw from, but a motif may ask for."""
+    """The shapes of all packages, also those that this storm does not draw from, but a motif may ask for."""
     targets: tuple[Target, ...]
     points: tuple[str, ...] = ()
-    """At which a fault can strike, instead of at a time."""
+    """Points at which a fault can strike, instead of at a time."""
     cluster: Cluster
-    """With every role played, for shapes to be tried."""
+    """A cluster with every role played, for shapes to be tried."""
 
     def shape(self, draw: random.Random) -> tuple[str, Shape]:
         """The package that it comes from, and a shape of it, which says how badly it strikes."""

@@ -55,7 +55,7 @@ class StormFile:
 
     scenario: Scenario
     anomaly: str
-    """That the storm shows."""
+    """The anomaly that the storm shows."""
     trace: str
     """The hash of its trace."""
 

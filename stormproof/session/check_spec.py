@@ -71,7 +71,7 @@ class CheckSpec:
     shape: Shape
     repeats: tuple[CompletionEchoes, ...]
     otherwise: CheckSpec | None = None
-    """For a history whose values are not of that shape."""
+    """What is checked of a history whose values are not of that shape."""
     null_reads: NullReads = NullReads.EMPTY
     value_type: pa.StructType | None = None
     """The type of a table's values; None: any values of JSON."""

@@ -51,7 +51,7 @@ class EarlyFindings:
     """Reports what is certain of one history; called with the file that it is copied to, and how much has come."""
 
     path: Path
-    """As the history was named."""
+    """The name of the history as it was given."""
     spec_of: Callable[[HistoryFile], CheckSpec | None]
     """How what has come is judged; None for not at all."""
     check_options: CheckOptions

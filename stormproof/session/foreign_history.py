@@ -48,7 +48,7 @@ class HistoryFile:
     """A history that can be read as often as it takes."""
 
     path: Path
-    """As it was named."""
+    """The name of the history as it was given."""
     file: Path
     """A regular file with what it holds."""
     form: Form
@@ -133,7 +133,7 @@ class Target:
     """One history, test or run."""
 
     named: Path
-    """As it is printed."""
+    """The name under which it is printed."""
     at: Path
     """Where it lies."""
     is_within: bool = False

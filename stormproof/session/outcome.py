@@ -33,12 +33,12 @@ class Outcome:
     scenario: Scenario
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    """Beside the anomalies, which are in the results."""
+    """Those beside the anomalies, which are in the results."""
     results: Mapping[str, CheckerResult] = field(default_factory=dict)
     faults: Mapping[str, Any] = field(default_factory=dict)
-    """As in `FaultLog.counts`."""
+    """What `FaultLog.counts` gives."""
     points: Mapping[str, Any] = field(default_factory=dict)
-    """As `points_of` gives them."""
+    """What `points_of` gives."""
     usage: Mapping[str, Quarters] = field(default_factory=dict)
     """The usage of each node, if it was measured."""
     regime: Mapping[str, float] = field(default_factory=dict)

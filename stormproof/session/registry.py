@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["systems", "workloads", "nemeses", "environments"]
 SIDE_BY_SIDE = "+"
-"""Between the names of workloads that run at once."""
+"""Stands between the names of workloads that run at once."""
 USUAL = "log"
 """The workload of a run that names none, of systems that serve it."""
 LEAST_CLIENTS = 2

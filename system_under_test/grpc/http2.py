@@ -33,7 +33,7 @@ from system_under_test.runtime.host import Connection, ConnectionClosed
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 MAX_WAITING_BYTES = 1024 * 1024
-"""Of messages that nobody has taken yet, on one stream; the sender is held up beyond."""
+"""How much of one stream's messages may wait until somebody takes them; the sender is held up beyond."""
 MAX_STREAMS = 1_000
 WINDOW_BYTES = 1024 * 1024
 _PREFACE_BYTES = 24

@@ -19,7 +19,7 @@ P = TypeVar("P")
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
     name: str
-    """As the user writes it: words joined by hyphens."""
+    """What the user writes: words joined by hyphens."""
 
     breaks: str
     """The guarantee it breaks, in a few words; which anomaly shows it is the checkers' business."""

@@ -75,7 +75,7 @@ class Raft:
     """One node. Reading attributes is free; only `step` changes them."""
 
     chunk_bytes: ClassVar = 256 * 1024
-    """Of a snapshot, in one message."""
+    """How many bytes of a snapshot go into one message."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ class RaftConfig:
     members: Mapping[str, str] = field(default_factory=dict)
     """Raft address of each voter by id, until the log says otherwise. A node that is none of them waits to be added."""
     group: int = 0
-    """Among those that share a transport, the same on all members."""
+    """Its number among the groups that share a transport, the same on all members."""
     directory: str = "raft"
     log: str = ""
     """The name under which its log is reported, entry by entry; empty: it is not."""
@@ -78,8 +78,8 @@ class _Proposal:
     data: bytes
     future: asyncio.Future[Any]
     term: int
-    """Of the leadership under which it was proposed; it is appended under no other, for the proposer may
-    have decided on the state as it was then."""
+    """The term of the leadership under which it was proposed; it is appended under no other, for the proposer may have
+    decided on the state as it was then."""
 
 
 class RaftNode:

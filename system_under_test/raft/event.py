@@ -75,22 +75,22 @@ class Effects:
     sequence: int
     """Counts steps; `Persisted` refers to it."""
     hard_state: HardState | None = None
-    """To be made durable."""
+    """Must be made durable."""
     snapshot: Snapshot | None = None
-    """To be made durable, in place of the one before and of the log: that is then `entries` alone. What was durable
+    """Must be made durable, in place of the one before and of the log: that is then `entries` alone. What was durable
     before stays so until this is."""
     entries: list[Entry] = field(default_factory=list)
-    """To be written to the log and made durable. The log ends before the first of them: what is there
-    from its index on is cut, in the same write."""
+    """Must be written to the log and made durable. The log ends before the first of them: what is there from its index
+    on is cut, in the same write."""
     appends: list[Append | SnapshotChunk | TimeoutNow] = field(default_factory=list)
-    """To be sent at once, in parallel to the own fsync: a leader counts itself only once `Persisted` says so."""
+    """Are sent at once, in parallel to the own fsync: a leader counts itself only once `Persisted` says so."""
     messages: list[Message] = field(default_factory=list)
-    """To be sent only when hard state, snapshot and entries of this step and all before are durable, for they tell
+    """May be sent only when hard state, snapshot and entries of this step and all before are durable, for they tell
     others that they are: a vote, the request for one, an acknowledgement."""
     restored: Snapshot | None = None
-    """To become the state, before `committed` is applied; no need to wait for the own disk."""
+    """Becomes the state, before `committed` is applied; no need to wait for the own disk."""
     committed: list[Entry] = field(default_factory=list)
-    """To be applied, in order; no need to wait for the own disk, as a majority has them."""
+    """Are applied, in order; no need to wait for the own disk, as a majority has them."""
     reads: list[int] = field(default_factory=list)
     """Tokens whose reads may be served after `committed` of this step is applied."""
     lost_reads: list[int] = field(default_factory=list)

@@ -34,7 +34,7 @@ class Kind(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Entry:
     index: int
-    """From 1, dense."""
+    """Counted from 1, dense."""
     term: int
     data: bytes
     kind: Kind = Kind.COMMAND
@@ -63,7 +63,7 @@ class PreVoteReply:
     sender: str
     recipient: str
     term: int
-    """When granted the term asked about, otherwise the voter's own."""
+    """The term asked about if it is granted, otherwise the voter's own."""
     granted: bool
 
 
@@ -132,9 +132,9 @@ class SnapshotChunk:
     term: int
     round: int
     index: int
-    """Of the last entry that the snapshot stands for."""
+    """The index of the last entry that the snapshot stands for."""
     size: int
-    """Of the whole snapshot, encoded."""
+    """The size of the whole snapshot, encoded."""
     offset: int
     data: bytes
 

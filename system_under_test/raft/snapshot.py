@@ -21,12 +21,12 @@ _HEAD = struct.Struct(">IQQI")
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     index: int
-    """Of the last entry that it stands for; 0: of none."""
+    """The index of the last entry that it stands for; 0: of none."""
     term: int
-    """That entry's."""
+    """The term of that entry."""
     data: bytes
     membership: Membership | None = None
-    """As of that entry; None where none has changed what is configured."""
+    """The membership as of that entry; None where none has changed what is configured."""
 
 
 NOTHING = Snapshot(0, 0, b"")

@@ -36,7 +36,7 @@ class Recovered:
     hard_state: HardState
     snapshot: Snapshot
     entries: tuple[Entry, ...]
-    """Behind the snapshot."""
+    """Those behind the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)

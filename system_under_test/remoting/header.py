@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 VERSION: Final = 455
-"""Of RocketMQ, as its commands count versions: this is what we say of ourselves."""
+"""The version of RocketMQ, as its commands count versions, that we say we are."""
 
 
 class MalformedFrame(Exception):

@@ -21,7 +21,7 @@ from typing import Any
 from system_under_test.remoting.json_body import decode_json
 
 MAX_OPERATIONS = 1024
-"""In one transaction."""
+"""How many operations, and how many keys of a guard, one transaction may have."""
 
 
 class MalformedCommand(ValueError):

@@ -46,7 +46,7 @@ async def read_at_once(host: Host, store: KeyValueStore, command: bytes) -> Resu
 class KeyValueParts:
     read_barrier: ReadBarrier = read_index
     transaction_barrier: ReadBarrier = read_index
-    """Before a transaction that only reads."""
+    """Comes before a transaction that only reads."""
     read_transaction: ReadTransaction = read_at_once
 
 

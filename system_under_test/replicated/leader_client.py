@@ -26,7 +26,7 @@ _DEFINITE: dict[int, str] = {
 
 
 AVOID_HOME_CALLS = 8
-"""For so many calls a node that did not answer in time is not asked first."""
+"""A node that did not answer in time is not asked first for so many calls."""
 
 
 class LeaderClient:

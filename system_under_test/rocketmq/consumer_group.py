@@ -10,7 +10,7 @@ from system_under_test.rocketmq import topic
 
 MAX_NAME: Final = 255
 MAX_GROUPS: Final = 10_000
-"""Of one broker group: all of them have to fit a frame."""
+"""How many groups one broker group may have: all of them have to fit a frame."""
 
 
 def check_name(name: str) -> None:

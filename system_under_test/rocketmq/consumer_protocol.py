@@ -27,7 +27,7 @@ FIRST_RETRY_LEVEL: Final = 3
 """A message that comes back for the first time waits at this level of delay, the next time at the next one."""
 MAX_CLIENT_ID: Final = 1_024
 MAX_SUBSCRIPTIONS: Final = 1_000
-"""Of one member of one group."""
+"""How many subscriptions one member of one group may have."""
 
 
 def one_more(times: int) -> int:
@@ -204,7 +204,7 @@ class QueueLockRequest:
     only_this_broker: bool = False
     """What a master asks its replicas where locks are strict."""
     order: tuple[int, int] = (0, 0)
-    """Then: the master's epoch, and which of its requests this is."""
+    """The master's epoch then, and which of its requests this is."""
 
     def encode(self, code: RequestCode) -> RemotingCommand:
         body: dict[str, Any] = {

@@ -15,7 +15,7 @@ from system_under_test.rocketmq.topic import DEFAULT_TOPIC
 from system_under_test.storage.store_results import Boundary
 
 MAX_DIGITS = 100
-"""Far from the length at which Python refuses to write a number that it has read."""
+"""This is far from the length at which Python refuses to write a number that it has read."""
 
 _SHORT_NAMES = {
     "producerGroup": "a",
@@ -38,15 +38,15 @@ _LONG_NAMES = {short: name for name, short in _SHORT_NAMES.items()}
 _SHORT_NAMED = (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 
 PULL_COMMIT_FLAG = 1
-"""In a pull's sysFlag: its commitOffset is where the group has come to."""
+"""Says in a pull's sysFlag that its commitOffset is where the group has come to."""
 PULL_SUSPEND_FLAG = 2
-"""In a pull's sysFlag: where there is nothing to read, the answer may wait for suspendTimeoutMillis."""
+"""Says in a pull's sysFlag that the answer may wait for suspendTimeoutMillis where there is nothing to read."""
 PULL_SUBSCRIPTION_FLAG = 4
-"""In a pull's sysFlag: the request carries its subscription."""
+"""Says in a pull's sysFlag that the request carries its subscription."""
 TRANSACTION_FLAGS = 4 | 8
-"""In a send's sysFlag: whether the message is prepared, committed or rolled back, or of no transaction."""
+"""Say in a send's sysFlag whether the message is prepared, committed or rolled back, or of no transaction."""
 IPV6_FLAGS = 16 | 32
-"""In a message's sysFlag: its hosts take 16 bytes of address instead of 4."""
+"""Say in a message's sysFlag that its hosts take 16 bytes of address instead of 4."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class SendRequest:
     """The one that the topic is made after, with at most `default_queues`, if there is none and the broker may."""
     default_queues: int = 4
     max_reconsume_times: int | None = None
-    """Of a message that a consumer sends to be tried again: how often its group tries, unless the broker is to say."""
+    """How often a group tries a message that its consumer sends to be tried again, unless the broker is to say."""
     is_batch: bool = False
     """The body is a batch (`message_batch.py`), whose messages have properties of their own."""
 
@@ -225,7 +225,7 @@ class PullAnswer:
     data: bytes = b""
     suggested_broker_id: int = 0
     offset_delta: int = 0
-    """To be added to the queue offsets of the messages: of static topics they say where these lie in a segment."""
+    """Added to the queue offsets of the messages: of static topics they say where these lie in a segment."""
 
     def encode(self, code: int = ResponseCode.SUCCESS, remark: str | None = None) -> RemotingCommand:
         fields = {

@@ -24,7 +24,8 @@ MAX_POPPED: Final = 32
 MAX_INVISIBLE_MS: Final = 1 << 40
 ANY_QUEUE: Final = -1
 ORDERED_REVIVE_QUEUE: Final = 999
-"""In handles of messages that are popped in order: what is not acknowledged comes again in its place."""
+"""Says in the handle of a message that it was popped in order: if it is not acknowledged, it comes again in its
+place."""
 _MAX_NUMBER: Final = 1 << 63
 _MAX_DIGITS: Final = 20
 _MAX_TEXT: Final = 255

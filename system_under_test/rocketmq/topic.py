@@ -20,7 +20,7 @@ _MAX_PERMISSION: Final = READ | WRITE | INHERIT
 MAX_QUEUES: Final = 65536
 MAX_NAME: Final = 127
 MAX_TOPICS: Final = 10_000
-"""Of one broker group: its registration has to fit a frame."""
+"""How many topics one broker group may have: its registration has to fit a frame."""
 
 DEFAULT_TOPIC: Final = "TBW102"
 """The one that topics are made after where autoCreateTopicEnable is on."""

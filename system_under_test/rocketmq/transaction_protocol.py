@@ -19,7 +19,7 @@ IMMUNITY: Final = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 """A producer's wish to be asked no earlier than that."""
 
 PREPARED_FLAG: Final = 4
-"""In a message's sysFlag: it is part of a transaction that is open."""
+"""Says in a message's sysFlag that it is part of a transaction that is open."""
 COMMITTED_FLAG: Final = 8
 _MOST_DIGITS: Final = 19
 
@@ -41,7 +41,7 @@ class EndTransaction:
     log_offset: int
     decision: Decision
     is_answer: bool = False
-    """To a broker that has asked."""
+    """It answers a broker that has asked."""
     message_id: str = ""
     transaction_id: str = ""
 

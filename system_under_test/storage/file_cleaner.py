@@ -47,16 +47,16 @@ class CleaningRules:
     interval_s: float = seconds("cleanResourceInterval", 10_000)
     """So often the cleaner looks."""
     kept_s: float = _kept_s("fileReservedTimeMillis")
-    """For so long a file is kept once it is full."""
+    """How long a file is kept once it is full."""
     hours: frozenset[int] = _hours("deleteWhen")
-    """Of the day, UTC, in which expired files are deleted."""
+    """Hours of the day, UTC, in which expired files are deleted."""
     full_share: float = _share("diskMaxUsedSpaceRatio", 75, minimum=10, maximum=95)
     """Share of the disk in use beyond which expired files are deleted in any hour."""
     forced_share: float = _share("diskSpaceCleanForciblyRatio", 85, minimum=30, maximum=99)
-    """Beyond which files are deleted whatever their age, where `is_forced`."""
+    """Share of the disk in use beyond which files are deleted whatever their age, where `is_forced`."""
     is_forced: bool = flag("cleanFileForciblyEnable", True)
     files_at_once: int = integer("deleteFileBatchMax", 10, minimum=1)
-    """At most, each time the cleaner looks."""
+    """How many files are deleted at most, each time the cleaner looks."""
 
 
 class FileAge(NamedTuple):

@@ -15,7 +15,7 @@ from system_under_test.storage.index_file import IndexFile, key_hash
 from system_under_test.storage.message import MessageHeader
 
 _ROLLED_BACK: Final = 8 | 4
-"""In sysFlag: what becomes of a transaction's message; this one is never shown."""
+"""Says in sysFlag what becomes of a transaction's message: this one is never shown."""
 
 
 class KeyIndex:

@@ -17,9 +17,9 @@ class NewMessage:
     body: bytes
     properties: Mapping[str, str] = field(default_factory=dict)
     born_timestamp_ms: int | None = None
-    """None: now."""
+    """When it was born; None is now."""
     born_host: bytes | None = None
-    """None: this broker."""
+    """The host that it was born at; None is this broker."""
     flag: int = 0
     sys_flag: int = 0
     reconsume_times: int = 0

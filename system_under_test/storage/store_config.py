@@ -37,11 +37,11 @@ class StoreConfig:
     checkpoint_interval_s: float = 3.0
     index_slots: int = 1 << 16
     index_entries: int = 1 << 18
-    """Of each file of the index of keys."""
+    """How many entries each file of the index of keys has."""
     reads_uncommitted: bool = False
     """Readers see the log to its end, also what may still be cut."""
     cleaning: CleaningRules | None = None
-    """None: no file is ever deleted."""
+    """Says when files are deleted; None: none ever is."""
     store_host: bytes = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 
 

@@ -20,9 +20,9 @@ from system_under_test.runtime.host import Disk, File
 UNIT: Final = struct.Struct(">iqiqiqiiq")
 MAGIC: Final = 1
 MAGIC_ROLL: Final = 2
-"""Beside MAGIC: at this time the message is written to the topic once more, for it is due later."""
+"""Stands beside MAGIC: at this time the message is written to the topic once more, for it is due later."""
 MAGIC_DELETE: Final = 4
-"""Beside MAGIC: it is no message that comes out, but takes another one back."""
+"""Stands beside MAGIC: it is no message that comes out, but takes another one back."""
 NONE: Final = -1
 
 

@@ -63,7 +63,7 @@ class _Slot:
 class DueSlot:
     time_ms: int
     units: tuple[TimerUnit, ...]
-    """By the time at which they came in."""
+    """Ordered by the time at which they came in."""
 
 
 Place = Callable[[int, int, int, int], Placement]

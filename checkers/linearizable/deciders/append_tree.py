@@ -112,7 +112,7 @@ class _Visits:
     paths: Paths
     seen: Int64
     begun_by: Mapping[int, int]
-    """By state right behind the empty one: the operation that put it there, if times show that."""
+    """State right behind the empty one -> the operation that put it there, if times show that."""
     doubtful: bool
     """Whether some states may still have come about twice."""
 

@@ -32,9 +32,9 @@ class _Ways:
     until: Int64
     """The time behind which it is removed, as early as possible."""
     found: Int64
-    """Of the operations that found it, the one that ended first, or NO_INDEX."""
+    """The one of the operations that found it that ended first, or NO_INDEX."""
     found_last: Int64
-    """Of the operations that found it, the one that began last."""
+    """The one of the operations that found it that began last."""
 
 
 def _ways(calls: SetCalls) -> _Ways:

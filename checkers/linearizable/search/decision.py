@@ -90,7 +90,7 @@ FEW_OPERATIONS, FEW_STEPS = 256, 4
 are explored for each operation."""
 
 DIVE_STEPS, LEAST_OPERATIONS = 12, 512
-"""In its first turn the search for a single order explores DIVE_STEPS configurations for each operation, but counts at
+"""The search for a single order explores DIVE_STEPS configurations for each operation in its first turn, but counts at
 least LEAST_OPERATIONS. Each turn doubles the number."""
 
 DIVE_MOST = 50_000
@@ -105,7 +105,7 @@ FORESEEN, FORESEEN_SHARE = 20_000, 60
 addition to it: each of them takes much longer than others."""
 
 EVIDENCE_FACTOR = 8
-"""To show why there is no order, at most this many times the configurations are explored that the decision took."""
+"""At most this many times the configurations that the decision took are explored to show why there is no order."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,9 +59,9 @@ class Present(NamedTuple):
     """What can take effect at some event; changed in place."""
 
     open_in: Int64
-    """By slot the operation in it, or -1."""
+    """By slot: the operation in it, or -1."""
     available: Int64
-    """By kind how many indefinite operations of it began."""
+    """By kind: how many indefinite operations of it began."""
 
 
 @modular

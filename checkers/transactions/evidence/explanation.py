@@ -19,7 +19,7 @@ class Sentence:
     """One step from a transaction to another one."""
 
     kind: str
-    """For an edge a Dependency, for a step a Because, in small letters."""
+    """The name of a Dependency for an edge, of a Because for a step, in small letters."""
     source: int
     """The history index of the invocation, or INITIAL_INDEX. All transactions below are named so."""
     target: int

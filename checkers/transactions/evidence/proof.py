@@ -111,7 +111,7 @@ class Established:
     transactions: int = 0
     """How many transactions are in these groups."""
     choices: int = 0
-    """Of how many pairs of writers one was put before the other."""
+    """How many pairs of writers had one put before the other."""
     conflicts: int = 0
     """How many combinations of such orders were found to be impossible."""
     prefix: int = 0

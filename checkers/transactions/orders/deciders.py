@@ -26,7 +26,7 @@ from checkers.transactions.orders.total_order import decided
 from checkers.transactions.orders.weak.levels import LEVELS, explaining_order, weak_levels
 
 COSTLY_TRANSACTIONS = 200_000
-"""Of histories with more transactions only weak levels are decided besides the demanded model."""
+"""Histories with more transactions have only weak levels decided besides the demanded model."""
 
 OF_WRITES = {
     ConsistencyModel.READ_UNCOMMITTED: "PL-2",

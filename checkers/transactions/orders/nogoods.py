@@ -17,7 +17,7 @@ from checkers.kernels.columns import NO_INDEX, Int8, Int32, Int64
 from harness.compiled import compiled
 
 CYCLE = -1
-"""In place of a choice: the nogood follows from the history."""
+"""Stands in place of a choice: the nogood follows from the history."""
 LITERALS, NOGOODS = range(2)
 """Places in `used`."""
 
@@ -39,7 +39,7 @@ class Nogoods(NamedTuple):
     """int32[room + 1, 2]: the nogood that forbids either alternative, or a negative number where none need do."""
     used: Int64
     forgets: bool
-    """If there is no room for another nogood: whether all others are forgotten, or it is refused."""
+    """Whether all others are forgotten if there is no room for another nogood; otherwise it is refused."""
 
 
 def nogoods(choices: int, room: int, *, forgets: bool) -> Nogoods:

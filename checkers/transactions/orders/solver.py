@@ -62,10 +62,10 @@ WAYS = 16
 """How many readers that see too much are looked at at once. Later ways to readers are stale once these are avoided."""
 
 NEITHER = -1
-"""In place of an alternative: none is taken."""
+"""Stands in place of an alternative: none is taken."""
 UNDER_WAY, FOUND, REFUTED, GIVEN_UP, NO_ROOM = range(5)
 TAKEN, FULL, IMPOSSIBLE = -1, -2, -3
-"""In place of the nogood that forbids an alternative: it was taken, there is no room, or its spans forbid it."""
+"""Stand in place of the nogood that forbids an alternative: it was taken, there is no room, or its spans forbid it."""
 LOW, HIGH, CHOICES, CHOSEN = range(4)
 """Places in `progress`: the two ends of the stretch, how many choices there are, and how often one was made."""
 ONE_ORDER = int(OrderKind.TOTAL)

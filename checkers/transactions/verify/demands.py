@@ -16,7 +16,7 @@ from enum import Enum
 
 class Family(Enum):
     WRITES = "writes"
-    """Only versions have an order."""
+    """Nothing but versions has an order."""
     SERIAL = "serial"
     SNAPSHOT = "snapshot"
     COMMITS = "commits"

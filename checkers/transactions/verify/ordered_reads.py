@@ -19,11 +19,11 @@ class Versions:
 
     writers: list[int] = field(default_factory=list)
     of_value: dict[int, int] = field(default_factory=dict)
-    """For a register: value -> its writer, for last writes."""
+    """Value of a register -> its writer, for last writes."""
     elements: bytearray = field(default_factory=bytearray)
-    """For a list: its elements at the end."""
+    """The elements of a list at the end."""
     appended_by: list[int] = field(default_factory=list)
-    """For a list: the writer of each element."""
+    """The writer of each element of a list."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ from harness.environments.disk.durability import Inode
 from harness.environments.impairment import BitRot, Corruption
 
 TORN_BYTES: Final = 200
-"""About so much a file loses that loses little: the last records."""
+"""A file that loses little loses at most so much: the last records."""
 MOST_NAMED: Final = 12
-"""Of bits that were flipped so many are named."""
+"""So many of the bits that were flipped are named."""
 
 
 class Damageable(Protocol):

@@ -12,7 +12,7 @@ from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk, 
 DiskImpairment = SlowDisk | FailingFsync | DiskErrors | FullDisk
 DISK_IMPAIRMENTS: Final = (SlowDisk, FailingFsync, DiskErrors, FullDisk)
 MOST_NAMED: Final = 20
-"""Of the calls that an impairment let fail so many are named."""
+"""So many of the calls that an impairment let fail are named."""
 
 
 def in_words(impairment: DiskImpairment) -> str:

@@ -25,7 +25,7 @@ PRINTED = "/.stormproof-printed-"
 KEEPING = '"$@" >"$0"; code=$?; cat "$0"; exit $code'
 """The engine loses all that a command prints once in hundreds of times, so it is in a file of the container as well."""
 CAPABILITIES = ["NET_ADMIN", "SYS_PTRACE"]
-"""To drop packets, and to see which processes of another user read the faked clock."""
+"""What it takes to drop packets, and to see which processes of another user read the faked clock."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Disk:
 
     place: Path
     seen_at: str
-    """In the container."""
+    """Where it is in the container."""
 
     def mount(self) -> Any:
         return docker.types.Mount(target=self.seen_at, source=str(self.place), type="bind")
@@ -57,7 +57,7 @@ class ContainerShell:
     client: Any
     container: Any
     name: str
-    """Of the node, for messages."""
+    """The node's name, for messages."""
 
     def run(self, argv: Sequence[str]) -> Finished:
         kept = f"{PRINTED}{secrets.token_hex(8)}"

@@ -33,7 +33,7 @@ from harness.lifetime.owner import State, state_of
 
 REMOVALS_AT_ONCE = 8
 LONGEST_REMOVAL_S = 30.0
-"""Of a container that somebody else is removing already."""
+"""How long a container that somebody else is removing already may take to go."""
 LOCAL_SOCKET = Path("/var/run/docker.sock")
 CLOCK = ["python3", "-I", "-S", "-c", "import time; print(time.monotonic_ns())"]
 SPARED = {

@@ -40,7 +40,7 @@ DURABLE: Final = os.O_DSYNC
 NO_REPLACE: Final = 1
 
 Answer = bytes | None
-"""None: there is no reply, or somebody else gives it."""
+"""What the kernel gets; None: there is no reply, or somebody else gives it."""
 
 
 class Server:
@@ -358,6 +358,7 @@ HANDLERS: Mapping[int, Handler] = {
     43: Server.allocate,
     45: Server.rename_with_flags,
 }
-"""By the kernel's numbers; for others it learns that there are none, and mostly does not ask again."""
+"""The kernel's number of an operation -> what answers it. For others the kernel learns that there are none, and mostly
+does not ask again."""
 UNANSWERED: Final = frozenset((2, 36, 42))
 """Forgetting, and interruptions: nothing here takes long enough to be interrupted."""

@@ -24,7 +24,7 @@ from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk
 
 ROOT: Final = 1
 MAX_PENDING_BYTES: Final = 64 << 20
-"""Of a file with more unsynced bytes than this half of the writes are written back by the kernel."""
+"""Once a file has more unsynced bytes than this, half of the writes are written back by the kernel."""
 LARGEST_FILE_BYTES: Final = 4 << 30
 """Files lie in memory, also what of them is empty."""
 USUAL_FSYNC_S: Final = 0.002

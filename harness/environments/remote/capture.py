@@ -28,7 +28,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, BinaryIO, NoReturn
 
 FOLDER = "/var/lib/stormproof/log/packets"
-"""Beside the node's log, where it stays when the node's data is lost."""
+"""Lies beside the node's log, where it stays when the node's data is lost."""
 KEPT = f"{FOLDER}/kept.pcap"
 READER = "/dev/shm/stormproof/capture"
 MOST_BYTES, SEGMENT_BYTES = 64_000_000, 2_000_000

@@ -62,7 +62,7 @@ class World:
     unthrottle: Callable[[Sequence[str], int], Awaitable[dict[str, int]]]
     """Both as in `ProcessWorld`."""
     on_disks: Callable[[Sequence[str], OnDisk], Awaitable[dict[str, str]]]
-    """As in `DiskWorld`."""
+    """The same as in `DiskWorld`."""
     on_nodes: OnNodes
 
 

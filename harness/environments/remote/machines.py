@@ -62,7 +62,7 @@ class Squeezed:
     """What came of a limit of a program's memory."""
 
     names: tuple[str, ...] = ()
-    """Of its processes."""
+    """The names of its processes."""
     killed: int
     """How many the kernel has killed so far."""
 

@@ -48,7 +48,7 @@ class RemoteNode:
 
     name: str
     address: str
-    """At which other nodes reach it."""
+    """The address at which other nodes reach it."""
     place: NodeMachine
     program: Program
     launch: Launch

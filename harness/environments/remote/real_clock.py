@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 STATE = "/dev/shm/stormproof/real-clock.json"
-"""In memory: after a restart of the machine its clock is right again, and nothing else is."""
+"""Lies in memory: after a restart of the machine its clock is right again, and nothing else is."""
 MOVER = "/dev/shm/stormproof/real-clock-mover"
 CAP_SYS_TIME = 25
 KEEPERS = ("chronyd", "ntpd", "openntpd", "systemd-timesyn", "ptp4l", "phc2sys", "ntpdate")

@@ -56,7 +56,7 @@ COPY_PACKET, WHOLE_PACKET = 2, 0xFFFF
 DROP, ACCEPT = 0, 1
 SOCK_DIAG_BY_FAMILY, SOCK_DESTROY = 20, 21
 ENDED_STATES = (1 << 6) | (1 << 7) | (1 << 10)
-"""Of TCP: those that wait their time out, closed ones, and those that only listen."""
+"""States of TCP: those that wait their time out, closed ones, and those that only listen."""
 
 Answer = Mapping[str, Any]
 

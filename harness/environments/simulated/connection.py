@@ -27,7 +27,8 @@ SEND_LIMIT_BYTES: Final = 256 * 1024 * 1024
 RECEIVE_WINDOW_BYTES: Final = 1024 * 1024
 UNACKNOWLEDGED_WINDOW_BYTES: Final = 64 * 1024
 Arrival: TypeAlias = tuple[int, int, bytes | None, str]
-"""When it is due, its first byte's number, its bytes (None: the stream's end), what the sender had reported last."""
+"""(when it is due, its first byte's number, its bytes or None for the stream's end, what the sender had reported
+last)"""
 
 
 class Kernel(Protocol):

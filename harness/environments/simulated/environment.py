@@ -113,7 +113,7 @@ class _Node:
     main: Main
     config: Mapping[str, Any]
     upgraded: PythonProgram | None
-    """None where there is no other version, or it runs already."""
+    """The other version of its program; None where there is none, or it runs already."""
     log: NodeLog
     ended_by_disk: bool = False
     """Its process ended because its disk failed, and nothing has struck or booted it since."""

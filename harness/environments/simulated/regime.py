@@ -17,8 +17,8 @@ from harness.record.scenario import CALM, DRAWN, NEAR
 from harness.seed import Seed
 
 LONGEST_SPIKE_MS = 1000.0
-"""About the shortest election timeout. With longer ones on a slow link bytes stand still half of the time, nobody
-leads for long, and a run proves nothing; what lasts longer is for the nemesis to do."""
+"""This is about the shortest election timeout. With longer ones on a slow link bytes stand still half of the time,
+nobody leads for long, and a run proves nothing; what lasts longer is for the nemesis to do."""
 
 
 LONGEST_NEAR_MS = 3.0

@@ -15,7 +15,7 @@ USUAL: Final = 1.0
 @dataclass(frozen=True, slots=True)
 class _Wait:
     left_ns: float
-    """Of what it takes where nothing is slow."""
+    """What is left of the time that it takes where nothing is slow."""
     from_ns: int
     factor: float
 

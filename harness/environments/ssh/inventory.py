@@ -77,7 +77,7 @@ class Host:
     user: str
     sudo: bool
     key: Path | None
-    """None: the SSH agent is asked."""
+    """The file of its key; None: the SSH agent is asked."""
     jump: str
     """The host through which it is reached; empty: at once."""
     host_key: tuple[str, bytes] | None

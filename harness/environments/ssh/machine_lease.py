@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 HOME = "/var/lib/stormproof"
-"""As the agent's, whose file is `agent.py` in it."""
+"""The same as the agent's, whose file is `agent.py` in it."""
 CACHE = "/var/cache/stormproof"
 """Sources of programs, a directory each, by their content. They stay from run to run, until a clean-up."""
 STATE = "/dev/shm/stormproof"

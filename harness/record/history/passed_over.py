@@ -26,7 +26,7 @@ class PassedOver:
     times: int = 0
     """Times before that of an earlier row."""
     by_ns: int = 0
-    """By how much such a time was earlier, at most."""
+    """The most by which such a time was earlier."""
     odd_times: int = 0
     """Times that are no number of nanoseconds."""
 

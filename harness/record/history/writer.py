@@ -26,7 +26,7 @@ from harness.record.history.schema import NAMES, OPERATION_TYPES, history_schema
 
 FLUSH_OPERATIONS = 1_000
 FLUSH_INTERVAL_S = 0.08
-"""Below the 100 ms promised, to leave time for writing and fsync."""
+"""Less than the 100 ms promised, which leaves time for writing and fsync."""
 
 _TYPE_CODES = {name: code for code, name in enumerate(OPERATION_TYPES)}
 _TYPES = pa.array(OPERATION_TYPES, pa.string())

@@ -9,7 +9,7 @@ from stormproof import Command, DebianPackages, Listening, NodeSpec
 
 NODE, PORT = "n1", 6379
 IMAGE = DebianPackages(("redis-server",))
-"""Or `Dockerfile(folder)`, or `NamedImage("an-image:of-yours")`."""
+"""Could also be `Dockerfile(folder)`, or `NamedImage("an-image:of-yours")`."""
 CONFIGURATION = """protected-mode no
 dir ${home}
 save ""

@@ -30,7 +30,8 @@ from system_under_test.storage.record_format import BLANK_BYTES
 ADDED_BYTES: Final = 2048
 """What a broker adds to a message, all in all, is no longer."""
 SENT_AGAIN_BYTES: Final = 512
-"""Of these so many may be a consumer's, that sends what it could not consume to its group's retry topic itself."""
+"""So many of ADDED_BYTES may be a consumer's, that sends what it could not consume to its group's retry topic
+itself."""
 BROKERS_OWN: Final = frozenset({CAME_AGAIN, CHECK_TIMES, REAL_QUEUE, REAL_TOPIC, ROLL_TIMES, ROLLED_FROM})
 """Properties that only brokers write, and believe."""
 

@@ -172,7 +172,7 @@ class BrokerConfig:
     """So often a broker asks which controller is the active one."""
     controller_heartbeat_s: float = seconds("brokerHeartbeatInterval", 1_000)
     controller_patience_ms: int | None = _patience_ms("controllerHeartBeatTimeoutMills")
-    """After so long a silence controllers are to take it for dead; None: after their own time."""
+    """How long it may be silent until controllers take it for dead; None: their own time."""
     controller_timeout_s: float = seconds("controllerRequestTimeout", 3_000)
     register_name_server_s: float = seconds("registerNameServerPeriod", 30_000)
     compresses_registration: bool = flag("compressedRegister", False)
@@ -192,7 +192,7 @@ class BrokerConfig:
     running_requests: int = integer("serverAsyncSemaphoreValue", MAX_RUNNING_HANDLERS, minimum=1)
     """So many are at work at one time; what waits is not."""
     retry_s: float = seconds("controllerRetryInterval", 500)
-    """Between two tries of anything that failed."""
+    """How long it is between two tries of anything that failed."""
     store_path: str = path("storePathRootDir", "store")
     file_bytes: int = integer("mappedFileSizeCommitLog", 1024**3, minimum=1024)
     max_message_bytes: int = integer("maxMessageSize", 4 * 1024**2, minimum=1)

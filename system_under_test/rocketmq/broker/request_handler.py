@@ -11,7 +11,7 @@ from system_under_test.remoting.server import Peer
 from system_under_test.rocketmq.topic import TopicConfig
 
 Answer = RemotingCommand | None | Coroutine[Any, Any, RemotingCommand | None]
-"""None where the request wants no answer."""
+"""What answers a request; None if it wants no answer."""
 Handlers = Mapping[int, Callable[[RemotingCommand, Peer], Answer]]
 """Request code -> what answers it; it raises RemotingError for whatever is wrong with the request."""
 

@@ -15,7 +15,7 @@ from system_under_test.rocketmq.controller.protocol import json_body
 from system_under_test.rocketmq.topic import SCHEDULE_TOPIC
 
 DELAY_PROGRESS = "scheduleMessageOffset_"
-"""And the level: its progress and its end, with a comma between."""
+"""Names, with a level behind it, this level's progress and its end, with a comma between."""
 
 
 class RuntimeInfo:

@@ -63,7 +63,7 @@ class BrokerEpochs:
     """The controller's; None as long as it has none."""
     entries: tuple[EpochEntry, ...]
     confirm_offset: int | None
-    """None: the broker does not say."""
+    """Its confirm offset; None if the broker does not say."""
 
 
 class AdminClient:

@@ -20,7 +20,7 @@ from system_under_test.storage.errors import StorageCorrupt
 from system_under_test.storage.record_file import RecordFile
 
 MAX_BYTES = 64 * 1024
-"""Of a request that changes some."""
+"""How long a request may be that changes settings."""
 
 
 def parse_changes(body: bytes) -> dict[str, str]:

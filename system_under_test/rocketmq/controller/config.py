@@ -24,7 +24,7 @@ from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.controller.protocol import MalformedRequest
 
 MAX_NUMBER: Final = 2**31 - 1
-"""Of a setting that is changed while the controller runs; of milliseconds these are 24 days."""
+"""The greatest value of a setting that is changed while the controller runs; of milliseconds these are 24 days."""
 
 
 def parse_peers(written: str) -> dict[str, str]:
@@ -67,7 +67,7 @@ class ControllerConfig:
     expiry_interval_s: float = seconds("scanNotActiveBrokerInterval", 5_000)
     """How often brokers that are silent are looked for; where one is a master, it is replaced at once."""
     election_tries: int = integer("electMasterMaxRetryCount", 3, minimum=1)
-    """Of the controller itself, for each master that it finds dead."""
+    """How often the controller itself tries, for each master that it finds dead."""
     apply_timeout_s: float = seconds("controllerApplyTimeout", 5_000)
     """How long a request waits for its event to be applied; after that its outcome is unknown."""
     raft_heartbeat_s: float = seconds("raftHeartbeatInterval", 100)

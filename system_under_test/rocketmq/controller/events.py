@@ -43,7 +43,7 @@ class MasterElected:
 class BrokerDataCleaned:
     group: str
     broker_ids: tuple[int, ...] | None
-    """None: the whole group."""
+    """Which brokers of the group; None is all."""
 
 
 Event = BrokerIdApplied | BrokerRegistered | SyncStateSetAltered | MasterElected | BrokerDataCleaned

@@ -32,9 +32,9 @@ MAX_MEMBERS = 16
 NEVER_CHANGED = 0
 """Version of the membership of a log that holds no change of it, and no snapshot."""
 PROMOTION_PACE_S = 0.1
-"""Between two looks at who has caught up."""
+"""How long it is between two looks at who has caught up."""
 NEWCOMER_TIMEOUT_S = 2.0
-"""For the answer of a controller that is to be added."""
+"""How long a controller that is to be added may take to answer."""
 _ID = re.compile(r"[A-Za-z0-9_.]{1,64}")
 
 
@@ -46,7 +46,7 @@ class NotTakenOver(Exception):
 class AddController:
     node: str
     address: str
-    """Of Raft."""
+    """Its Raft address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ class ControllerParts:
     rules: Rules = field(default_factory=Rules)
     read_barrier: ReadBarrier = read_index
     unchanged_barrier: ReadBarrier = read_index
-    """Before a request that changes nothing, or is refused, is answered."""
+    """Comes before a request that changes nothing, or is refused, is answered."""
     values: KeyValueParts = field(default_factory=KeyValueParts)
     propose: Propose = append_and_apply
     noted_report: NotedReport = newest_report

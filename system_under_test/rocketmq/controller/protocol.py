@@ -17,7 +17,7 @@ from system_under_test.remoting.json_body import decode_json
 
 Fields = Mapping[str, str]
 MAX_DIGITS = 20
-"""As many as the greatest number of 64 bits has, with its sign."""
+"""The greatest number of 64 bits has so many, with its sign."""
 MAX_MASTER_EPOCH = 2**31 - 1
 """Replicas keep epochs in four bytes."""
 MAX_ADDRESS = 255
@@ -125,7 +125,7 @@ class BrokerReport:
     """The lower, the sooner it is elected among equals."""
     is_learner: bool = False
     timeout_ms: int | None = None
-    """After so long a silence it is to be taken for dead; None: after the controller's own time."""
+    """How long it may be silent until it is taken for dead; None: the controller's own time."""
 
     def to_fields(self) -> dict[str, str]:
         timeout = {} if self.timeout_ms is None else {"heartbeatTimeoutMills": str(self.timeout_ms)}
@@ -214,7 +214,7 @@ class KnownControllers:
     addresses: tuple[str, ...]
     """Where they take requests."""
     version: int
-    """Of two such lists the one with the greater version is the newer one, whichever node it is from."""
+    """The greater version makes one of two such lists the newer one, whichever node it is from."""
 
     def to_fields(self) -> dict[str, str]:
         return {"controllers": ";".join(self.addresses), "controllersVersion": str(self.version)}
@@ -242,7 +242,7 @@ class ControllerMetadata:
     learners: tuple[str, ...] = ()
     """Ids of those that were added and do not vote yet."""
     controllers: KnownControllers | None = None
-    """None: those of the configuration, as far as this one knows."""
+    """The controllers that there are; None: those of the configuration, as far as this one knows."""
 
     def to_fields(self) -> dict[str, str]:
         fields = {

@@ -110,7 +110,7 @@ class DesignateMaster:
     group: str
     broker_id: int
     cluster: str = ""
-    """To which the group is to belong; empty: to any."""
+    """The cluster that the group is to belong to; empty: any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +133,10 @@ class ReplaceDeadMaster:
 class CleanBrokerData:
     group: str
     broker_ids: tuple[int, ...] | None
-    """None: the whole group."""
+    """Which brokers of the group; None is all."""
     protects_living: bool
     cluster: str = ""
-    """To which the group is to belong; empty: to any."""
+    """The cluster that the group is to belong to; empty: any."""
 
 
 Request = (

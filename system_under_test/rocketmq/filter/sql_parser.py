@@ -36,7 +36,7 @@ from system_under_test.rocketmq.filter.sql_expression import (
 from system_under_test.rocketmq.filter.sql_lexer import Kind, SqlError, Token, tokens_of
 
 MAX_DEPTH: Final = 64
-"""Of what stands in parentheses or behind NOT, + and -, and of comparisons of comparisons."""
+"""How deep parentheses, what stands behind NOT, + and -, and comparisons of comparisons may be nested."""
 _LONG: Final = range(-(2**63), 2**63)
 _ORDERS: Final = {order.value: order for order in Order}
 _PARTS: Final = {part.value: part for part in Part}

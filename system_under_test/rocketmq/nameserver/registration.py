@@ -35,7 +35,7 @@ class Registration:
     version: DataVersion
     topics: Mapping[str, TopicConfig]
     mappings: Mapping[str, MappingInfo] = field(default_factory=dict)
-    """Of the static ones among the topics: which queues the group leads."""
+    """Which queues the group leads of the static ones among the topics."""
     expiry_ms: int | None = None
     version_of_broker: Version = Version.V5
 

@@ -28,7 +28,7 @@ class GroupRoute:
     permission: int = READ_WRITE
     system_flag: int = 0
     mapping: MappingInfo | None = None
-    """Of a static topic: which of its queues the group leads."""
+    """Which queues of a static topic the group leads."""
 
     @property
     def master(self) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from system_under_test.rocketmq.pop_protocol import ReceiptHandle
 
 MAX_HELD = 3_000_000
-"""By all clients of one proxy together; what is delivered beyond is not renewed."""
+"""How many deliveries one proxy holds for all its clients together; what is delivered beyond is not renewed."""
 GIVEN_BACK_MS = 1_000
 """What a client held that is gone comes again after this time."""
 RETRIES_A_PERIOD = 8
@@ -28,7 +28,7 @@ class Held:
     due_ns: int
     """When it is to be renewed next."""
     invisible_ms: int
-    """For how long it is renewed."""
+    """How long it is renewed for."""
     given_back_ns: int | None = None
     """When its client was found to be gone."""
 

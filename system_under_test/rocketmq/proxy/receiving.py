@@ -49,7 +49,7 @@ from system_under_test.runtime.places import Places
 from system_under_test.storage.message import Message, MessageInvalid
 
 MAX_ENTRIES = 1_024
-"""Of one call that acknowledges."""
+"""How many entries one call that acknowledges may have."""
 SIDE_BY_SIDE = 256
 """So many deliveries of one broker are renewed at once."""
 _POPPED = (

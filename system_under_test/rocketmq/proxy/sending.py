@@ -43,7 +43,7 @@ from system_under_test.runtime.host import Host
 from system_under_test.storage.message import encode_properties
 
 MAX_MESSAGES = 128
-"""Of one call."""
+"""How many messages one call may have."""
 
 
 class Sending:

@@ -27,7 +27,7 @@ from system_under_test.rocketmq.proxy.v2 import (
 MAX_SESSIONS = 100_000
 MAX_TOPICS_A_CLIENT = 100
 RETRY_DELAYS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
-"""After which a message that was not consumed comes again: RocketMQ's levels, from the third on for clients."""
+"""Times after which a message that was not consumed comes again: RocketMQ's levels, from the third on for clients."""
 CONSUMER_ATTEMPTS = 17
 _CONSUMERS = (ClientType.PUSH_CONSUMER, ClientType.SIMPLE_CONSUMER, ClientType.PULL_CONSUMER)
 

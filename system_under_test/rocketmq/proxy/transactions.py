@@ -33,7 +33,7 @@ from system_under_test.storage.message import MessageInvalid, decode_message
 
 HEARTBEAT_S = 10.0
 MAX_QUESTIONS = 1_024
-"""That are being handed on at one time; brokers ask again."""
+"""How many questions are handed on at one time; brokers ask again."""
 _DECISIONS = {TransactionResolution.COMMIT: Decision.COMMIT, TransactionResolution.ROLLBACK: Decision.ROLLBACK}
 
 

@@ -28,7 +28,7 @@ class Segment:
     broker_name: str
     """The group."""
     queue_id: int
-    """Of the group's queues."""
+    """The number of the group's queue."""
     logic_offset: int = UNDECIDED
     """Where it begins in the whole."""
     start_offset: int = 0

@@ -123,7 +123,7 @@ class MappingInfo:
     epoch: int
     led: Mapping[int, int] = field(default_factory=dict)
     queue_epochs: Mapping[int, int] = field(default_factory=dict)
-    """Of those that it leads; of two groups that claim a queue the one with the greater epoch is right."""
+    """Queue that it leads -> its epoch; of two groups that claim a queue the one with the greater epoch is right."""
 
     def as_json(self, broker_name: str) -> dict[str, Any]:
         return {

@@ -41,7 +41,7 @@ LEASED = (
 HELD_FOR = 2
 """Times the life of a lease: so long locks are held on average."""
 ADMINISTRATOR_TIMEOUT_S = 2.0
-"""For each answer about members."""
+"""How long the administrator waits for each answer about members."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class EtcdSettings:
     lease_s: Annotated[int, Bounds(1, 60)] = 2
     """Locks last so long without being kept alive; etcd makes it no shorter than one and a half elections."""
     fencing: bool = False
-    """Of the workload `lock`, whose setting it is as well: locks are released by their tokens."""
+    """Locks are released by their tokens. The workload `lock` has this setting as well."""
     strict: bool = False
     """Judge as if no read might show the past, and no lock be lost."""
 

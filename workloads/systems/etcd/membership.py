@@ -17,11 +17,11 @@ from workloads.systems.etcd.gateway import Gateway, packed
 from workloads.systems.etcd.nodes import peer_url
 
 Gateways = Sequence[Gateway]
-"""Of all members but the one that is removed or added; closed by the function that gets them."""
+"""Those of all members but the one that is removed or added; closed by the function that gets them."""
 REFUSED = ErrorCode("refused", definite=True)
 UNHEALTHY = "etcdserver: unhealthy cluster"
 TOO_FEW = "etcdserver: re-configuration failed due to not enough started members"
-"""By these words the vendor's own client tells them apart as well: their code alone may be that of a time-out."""
+"""The vendor's own client tells these two by their words as well: their code alone may be that of a time-out."""
 NO_MEMBER, ADDED_BEFORE = "etcdserver: member not found", "etcdserver: Peer URLs already exists"
 LOOK_EVERY_S = 0.1
 
@@ -31,9 +31,9 @@ class _Members:
     """As the one who answered knows them."""
 
     gateway: Gateway
-    """Whose it is."""
+    """The gateway of the member that answered."""
     ids: Mapping[str, str]
-    """By their peers' address."""
+    """Peer address -> id of the member."""
 
 
 async def let_go(others: Gateways, node: str) -> str:

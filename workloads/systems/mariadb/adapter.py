@@ -46,7 +46,7 @@ KEYS = 8
 """So few that transactions meet, where a run does not say how many."""
 FOLLOWS = "SHOW SLAVE STATUS"
 HAS_TABLES = "SELECT 1 FROM accounts LIMIT 1"
-"""Of servers that get them from another."""
+"""Asked of servers that get their tables from another."""
 CLUSTER_SIZE = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size'"
 
 
@@ -80,7 +80,7 @@ class MariadbSettings:
     sync_wait: bool = False
     """`wsrep_sync_wait`: a read waits until what was committed at other nodes before is applied."""
     think_ms: Annotated[float, Bounds(0, 1000)] = 3.0
-    """Between two statements of a transaction."""
+    """How long a transaction waits between two statements."""
     strict: bool = False
     """Judge as if nothing could be lost, and no level allowed more than another, beside what `model` says."""
 

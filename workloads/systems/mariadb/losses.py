@@ -68,7 +68,7 @@ BEFORE_APPLYING = (
 )
 BEHIND = "replicas follow asynchronously, and are behind their primary (the vendor's page on replication)"
 OF_DIRTY_READS = ("aborted-read",)
-"""Of long-fork, where transactions see what others have not committed."""
+"""Anomalies of long-fork where transactions see what others have not committed."""
 MACHINES = ENDS_PROCESSES - PROCESSES_ALONE
 
 

@@ -80,7 +80,8 @@ FOLLOW = f"""CHANGE MASTER TO MASTER_HOST='{MEMBERS[0]}', MASTER_PORT={PORT}, MA
   MASTER_CONNECT_RETRY=1, MASTER_USE_GTID=slave_pos;
 START SLAVE;
 """
-"""At a start after the first the replica follows already, and refuses both, which harms nothing."""
+"""The replica carries this out at each start. After the first it follows already, and refuses both, which harms
+nothing."""
 
 
 class Role(Enum):
@@ -88,7 +89,7 @@ class Role(Enum):
     PRIMARY = "primary"
     REPLICA = "replica"
     MEMBER = "member"
-    """Of a Galera cluster."""
+    """A member of a Galera cluster."""
 
 
 def server(

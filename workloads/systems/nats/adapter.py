@@ -45,7 +45,7 @@ message is there twice, or that one poll passes something over, does not follow 
 class NatsSettings:
     servers: Annotated[int, Bounds(3, 5)] = 3
     replicas: Annotated[int, Bounds(1, 5)] = 3
-    """Of each stream."""
+    """How many replicas each stream has."""
     strict: bool = False
     """Judge as if nothing could be lost."""
 

@@ -19,7 +19,7 @@ from workloads.systems.nats.jetstream import Jetstream, connected
 FIRST = 1
 """The place of a stream's first message."""
 POLLED = 32
-"""At most so many messages a poll."""
+"""A poll gets at most so many messages."""
 POLLS_WITHIN_S, PLACED_WITHIN_S = 2.0, 2.5
 """A poll asks for no further message, and a final one makes no further reader, so long after its beginning:
 the harness gives an operation up after five seconds."""

@@ -8,8 +8,8 @@ from harness.system import NodeSpec
 SERVERS = ("n1", "n2", "n3", "n4", "n5")
 CLIENT_PORT, ROUTE_PORT = 4222, 6222
 MOST_MEMORY_KIB = 4 * 1024 * 1024
-"""Of addresses, of which Go reserves more than it uses. After a loss of power a server was seen to take 24 GB, until
-the kernel ended it, and might have ended others."""
+"""How much memory a server may address, of which Go reserves more than it uses. After a loss of power a server was seen
+to take 24 GB, until the kernel ended it, and might have ended others."""
 IMAGE = DebianPackages(("nats-server",))
 CONFIG = """server_name: ${{name}}
 listen: "0.0.0.0:{client}"

@@ -7,7 +7,7 @@ from harness.system import NodeSpec
 from workloads.systems.sql.user import as_user
 
 SERVERS = ("p1", "p2", "p3")
-"""Of which there is the first alone, or two or three in a cluster."""
+"""The first one alone, or two or three of them in a cluster."""
 PORT = 5432
 BINARIES = "/usr/lib/postgresql/15/bin"
 IMAGE = DebianPackages(("postgresql-15",))

@@ -33,19 +33,19 @@ class PostgresqlSettings:
     members: Annotated[int, Bounds(2, 3)] = 3
     """Servers under Patroni."""
     etcd_members: Annotated[int, Bounds(1, 3)] = 3
-    """Of the etcd that Patroni uses: 1 or 3."""
+    """How many members the etcd has that Patroni uses: 1 or 3."""
     replication: Replication = Replication.ASYNCHRONOUS
-    """Under Patroni: its `synchronous_mode`, and `synchronous_mode_strict`."""
+    """Patroni's `synchronous_mode`, and `synchronous_mode_strict`."""
     isolation: Isolation = Isolation.SERIALIZABLE
     """The level of every transaction. The workload demands what the vendor promises for it, unless `model` is set."""
     synchronous_commit: bool = True
     """Answer once a commit is on the disk and, where replication is synchronous, on that of a standby."""
     reads_at: Reads = Reads.PRIMARY
-    """Under Patroni. A standby knows no serializable transactions: they are of repeatable read there."""
+    """Where reads go under Patroni. A standby knows no serializable transactions: they are of repeatable read there."""
     cancels: bool = False
     """Where replication is synchronous: clients give a COMMIT up that waits for a second, as impatient programs do."""
     think_ms: Annotated[float, Bounds(0, 1000)] = 3.0
-    """Between two statements of a transaction."""
+    """How long a transaction waits between two statements."""
     strict: bool = False
     """Judge as if nothing could be lost, and no level allowed more than another, beside what `model` says."""
 

@@ -38,7 +38,7 @@ HARMLESS = frozenset({"clock", "strobe", "slow-links", "reordering-links", "dupl
 @dataclass(frozen=True, kw_only=True)
 class RabbitmqSettings:
     kind: Kind = Kind.QUORUM
-    """Of the queues."""
+    """The kind of the queues."""
     partition_handling: PartitionHandling = PartitionHandling.IGNORE
     """`cluster_partition_handling`; quorum queues go by their own majorities."""
     net_tick_s: Annotated[int, Bounds(4, 120)] = 8

@@ -29,7 +29,7 @@ ANSWER_TIMEOUT_S = 4.0
 CONNECT_TIMEOUT_S = 3.0
 CLOSING_TIMEOUT_S = 0.5
 UNHEARD = logging.NullHandler()
-"""Of what the libraries log: that a request was given up, or that a connection ended, is in the history."""
+"""Drops what the libraries log: that a request was given up, or that a connection ended, is in the history."""
 
 
 async def connected(host: Any, node: str) -> Any:

@@ -35,7 +35,7 @@ class RedisSettings:
     appendfsync: Fsync = Fsync.ALWAYS
     """`appendfsync`: when a server makes its log of writes durable."""
     repair: bool = True
-    """Before each start `redis-check-aof --fix` cuts the log off where it is broken, as an administrator is told to
+    """Cut the log off where it is broken, by `redis-check-aof --fix` before each start, as an administrator is told to
     do. A server whose log is broken in the middle does not start otherwise."""
     min_replicas_to_write: Annotated[int, Bounds(0, 2)] = 0
     """A primary refuses writes while fewer replicas have answered it lately."""

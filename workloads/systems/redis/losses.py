@@ -41,8 +41,8 @@ REASON = (
 OF_SETS = ("lost", "stale")
 OF_REGISTERS = ("nonlinearizable",)
 NEVER_LEGAL = frozenset({"G1a", "G1b", "duplicate-elements", "future-read", "garbage-read", "internal"})
-"""Of lists: appends vanish with the old primary and others stand in their place, but a MULTI is still one step, and
-what was refused is never there."""
+"""Anomalies of lists that no loss explains: appends vanish with the old primary and others stand in their place, but a
+MULTI is still one step, and what was refused is never there."""
 OF_LISTS = tuple(sorted(OF_LIST_APPEND.keys() - NEVER_LEGAL))
 
 POWER = frozenset({"power"})
@@ -56,8 +56,9 @@ NO_DISK = frozenset({"lost-disk", "old-disk", "short-files", "bit-rot"})
 """Kinds of faults that take what was durable."""
 SECOND_NS = 10**9
 AT_RISK_NS = 5 * SECOND_NS
-"""Under `everysec`, before a fault is in the log of faults: a write may wait two seconds in memory, and then one more
-for the next fsync; the fault is put down once it has struck, which may take two seconds on a busy machine."""
+"""How long before a fault is in the log of faults a write may be lost under `everysec`: it may wait two seconds in
+memory, and then one more for the next fsync; the fault is put down once it has struck, which may take two seconds on a
+busy machine."""
 EVERY_SECOND = (
     "with appendfsync everysec the last second of data may go in a disaster, and two more while an fsync takes its "
     "time (the vendor's pages on persistence and latency)"

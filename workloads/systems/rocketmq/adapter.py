@@ -84,7 +84,8 @@ BY_PROXY = ("pop",)
 RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 """Four times what healthy storms took at most, of which most passes in periods that scale."""
 PROGRESSES_S, PROGRESSES_SCALED_S = 10.0, 25.0
-"""To find out who is dead, to elect, and to take the dead out of the SyncStateSet; the first part is for slow links."""
+"""Time to find out who is dead, to elect, and to take the dead out of the SyncStateSet; the first part is for slow
+links."""
 LASTING_DAMAGE = ("bit-rot", "short-files", "lost-disk")
 """A broker whose disk was lost comes back as another replica: where the whole SyncStateSet was, nobody may lead."""
 MAY_PANIC = ("full-disk", "failing-fsync", "disk-errors", "old-disk", "bit-rot", "short-files")

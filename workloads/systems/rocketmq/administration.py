@@ -32,9 +32,9 @@ from workloads.systems.rocketmq.settings import (
 )
 
 GROUPS = (POPPERS, DEQUEUERS, *(f"g{number}" for number in range(8)))
-"""Of consumers, of all workloads: of a group that nobody ever changed brokers keep no record."""
+"""The groups of consumers of all workloads: brokers keep no record of a group that nobody ever changed."""
 RETRY_QUEUES = 8
-"""Of a group that was made with one."""
+"""How many queues for retries a group gets that was made with one."""
 PASSING_TOPIC = "passing"
 PASSING_QUEUES = 4
 PASSING_MESSAGES = 20

@@ -42,7 +42,7 @@ _SAID_FOR_CERTAIN = {
     Code.BAD_REQUEST: MESSAGE_ILLEGAL,
     Code.ILLEGAL_INVISIBLE_TIME: MESSAGE_ILLEGAL,
 }
-"""By proxies."""
+"""Code that a proxy answers -> the error that it certainly is."""
 
 
 def of_status(code: int) -> ErrorCode:

@@ -31,7 +31,7 @@ PATIENCE, PATIENCE_S = 2.0, 1.0
 KEPT = 0.99
 """Share of the retention time that must have passed; clocks of brokers are not quite right."""
 PIECES = 4_096
-"""Of a master's log, whose times are remembered."""
+"""Times are remembered of so many pieces of a master's log."""
 
 
 @dataclass(slots=True)
@@ -41,9 +41,9 @@ class _Broker:
     broker_id: int | None = None
     is_up: bool = False
     end: int = 0
-    """Of its log, whole messages or not."""
+    """Where its log ends, whole messages or not."""
     begin: int = 0
-    """Of its log, when it started last."""
+    """Where its log began when it started last."""
     incoming: int = 0
     """Where its log ends once what it has received is written, which may be some time before it says so."""
     had: int = 0
@@ -57,7 +57,7 @@ class _Broker:
     epoch: tuple[int, int] | None = None
     """The newest that it has noted durably, and where it begins."""
     vouched: int = 0
-    """As a master with synchronous flush: it has answered that all before this is durable."""
+    """It has answered, as a master with synchronous flush, that all before this is durable."""
     members: tuple[int, ...] = ()
     """The SyncStateSet as this master knows it."""
     is_altering: bool = False
@@ -68,7 +68,7 @@ class _Broker:
     grown: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=PIECES))
     """(end of its log, time in ns) of whatever was appended."""
     late_ns: dict[str, int] = field(default_factory=dict)
-    """As a master: members that have lagged for too long -> since when that was seen."""
+    """Members that have lagged for too long, where it is a master -> since when that was seen."""
 
     @property
     def ever_held(self) -> int:

@@ -101,7 +101,7 @@ LOST = ("lost-write", "unseen", "lost", "unconsumed", "lost-retry", "delivered-t
 LOST_AFTER_READ = ("dirty-read",)
 """A message is gone that somebody had read."""
 ONLY_AT_A_SLAVE = ("lost", "unconsumed", "lost-retry", "delivered-late", "delivered-though-taken-back")
-"""Only a slave has the message: consumers ask the master for it as long as that lives."""
+"""A message is at a slave only: consumers ask the master for it as long as that lives."""
 REUSED_OFFSETS = (
     *("inconsistent-offsets", "nonmonotonic-send"),
     *("redelivered-early", "redelivered-after-ack", "times-not-risen"),
@@ -140,9 +140,9 @@ class Row:
     kinds: Collection[str]
     anomalies: tuple[str, ...]
     reason: str
-    """With {fault}, {at}, {in_sync} and {replicas}."""
+    """Its text has {fault}, {at}, {in_sync} and {replicas}."""
     holds: Callable[[RocketmqSettings, Sequence[str]], bool] = lambda settings, brokers: True
-    """In which configurations, for which brokers of a group."""
+    """Whether it holds in this configuration, for these brokers of a group."""
     before_ns: Margin = lambda settings: 0
     after_ns: Margin = lambda settings: 0
     is_seen_after: bool = False

@@ -41,7 +41,8 @@ STOPS_WITHIN_S = 1.0
 CONTROLLER_LOG_FILE_BYTES = 16 * 1024 * 1024
 """A gigabyte unless it is set, for a few entries."""
 TIMERS_FLUSHED_MS = 10_000
-"""As often a broker holds its whole wheel, 38 MB, against its file: each second, it takes a fifth of a processor."""
+"""How often a broker holds its whole wheel, 38 MB, against its file: each second, it would take a fifth of a
+processor."""
 LOG_FILE = f"{PLACE_OF_HOME}/logback.xml"
 LOGBACK = """<configuration>
   <appender name="FILE" class="ch.qos.logback.core.rolling.RollingFileAppender">

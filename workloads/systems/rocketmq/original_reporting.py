@@ -38,7 +38,8 @@ ASKED_EVERY_S = 0.5
 ANSWERS_WITHIN_S = 1.0
 MASTER_ID = 0
 OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
-"""Of heaps that this project has chosen: what a broker forgets or refuses after it says nothing about RocketMQ."""
+"""Says that a heap was too small that this project has chosen: what a broker forgets or refuses after it says nothing
+about RocketMQ."""
 LONGEST_SHOWN = 200
 """Characters of a line."""
 TOPICS = (

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
 SERVES_S, SERVES_SCALED_S = 5.0, 40.0
-"""Of RocketMQ's own periods: 15 s until a slave that is gone has to leave the SyncStateSet, 5 s until somebody looks.
-Or 10 s until a broker counts as dead, as much again where controllers have just started, who know of nobody yet that he
-is dead, 5 s until somebody looks, 5 s until the new master knows and 5 s until a slave does. The first part is for
-elections of controllers, which no longer scale at RocketMQ's own pace, for slow links, and for what is copied."""
+"""RocketMQ's own periods, added up: 15 s until a slave that is gone has to leave the SyncStateSet, 5 s until somebody
+looks. Or 10 s until a broker counts as dead, as much again where controllers have just started, who know of nobody yet
+that he is dead, 5 s until somebody looks, 5 s until the new master knows and 5 s until a slave does. The first part is
+for elections of controllers, which no longer scale at RocketMQ's own pace, for slow links, and for what is copied."""
 
 
 def is_part_for_s(settings: RocketmqSettings) -> float:

@@ -36,7 +36,7 @@ T = TypeVar("T")
 ANSWERS_WITHIN_S = 0.8
 """A paused node takes a connection, and never answers."""
 FOUND_WITHIN_S = 3.0
-"""Less than the caller waits, who would get nothing otherwise."""
+"""Shorter than the caller waits, who would get nothing otherwise."""
 ASKED_EVERY_S = 0.2
 MASTER_ID = 0
 

@@ -38,7 +38,7 @@ DEPLOYMENTS: tuple[Settings, ...] = tuple(
     for values in (*[_ORDINARY] * 4, _BORDERING)
     for _ in range(share)
 )
-"""In a fifth of them clients send what lies at borders."""
+"""Clients send what lies at borders in a fifth of those whose topic is not static."""
 
 _OF_ALL: Values = {
     "delay_delivery": ("single", "async"),

@@ -35,8 +35,8 @@ class RocketmqSettings:
     """`controller`: masters are elected by controllers. Without these: `single`, one master; `masters`, several;
     `async-slaves` and `dual-write`, masters with slaves that they do not wait for, or do. Nobody is promoted then."""
     groups: Annotated[int, Bounds(0, 20)] = 0
-    """Of brokers: each has its own queues, and a log of its own. 0 is as usual: one, or two where there are masters
-    only."""
+    """How many groups of brokers there are: each has its own queues, and a log of its own. 0 is as usual: one, or two
+    where there are masters only."""
     machines: Annotated[int, Bounds(0, 100)] = 0
     """So many that nodes share: the first controller, NameServer, broker and proxy run on the first one, and so on,
     round and round. 0: each node has one of its own."""
@@ -46,7 +46,8 @@ class RocketmqSettings:
     name_servers: Annotated[int, Bounds(0, 50)] = 0
     """NameServers without a controller in them. 0 is as usual: none, or three where no controller is in any."""
     brokers: Annotated[int, Bounds(1, 100)] = 3
-    """Of each group, its master among them; where there are masters only, one whatever is given here."""
+    """How many brokers each group has, its master among them; where there are masters only, one whatever is given
+    here."""
     all_ack: bool = True
     in_sync_replicas: Annotated[int, Bounds(1, 100)] = 1
     min_in_sync_replicas: Annotated[int, Bounds(1, 100)] = 2
@@ -66,13 +67,14 @@ class RocketmqSettings:
     delay_delivery: Literal["single", "level", "async"] = "level"
     """Who delivers messages that are delayed by a level: one worker for all, one a level, many a level."""
     topic_queues: Annotated[int, Bounds(1, 1_000)] = 16
-    """Of each group."""
+    """How many queues the topic has in each group."""
     segment_bytes: Annotated[int, Bounds(1_024, 1 << 30)] = SEGMENT_BYTES
-    """Of each file of the log; where messages expire, 4 KiB unless another size is set."""
+    """The size of each file of the log; where messages expire, 4 KiB unless another size is set."""
     static_queues: Annotated[int, Bounds(0, 64)] = 0
-    """Of the topic, if it is a static one: its queues are not the groups' own, but move between them. 0: it is not."""
+    """How many queues the topic has, if it is a static one: they are not the groups' own, but move between them. 0: it
+    is not."""
     retention_s: Annotated[float, Bounds(0, 1_000_000)] = 0.0
-    """For so long a file of the log is kept once it is full, as long as its broker runs; 0: for ever. Scaled as all
+    """How long a file of the log is kept once it is full, as long as its broker runs; 0: for ever. Scaled as all
     periods are."""
     clean_when_full: bool = False
     """A broker whose disk runs full deletes its oldest files, whatever their age."""
@@ -82,7 +84,7 @@ class RocketmqSettings:
     snapshot_threshold: Annotated[int, Bounds(1, 1_000_000)] = 1_000
     """So many entries the controllers' Raft log holds until a snapshot takes their place."""
     strict_locks: bool = False
-    """Of queues that are consumed in order: a member has one only if most replicas have given it."""
+    """A member has a queue that is consumed in order only if most replicas have given it."""
     assignment: Literal["client", "broker"] = "client"
     """Who divides queues among the members of a group that neither consumes in order nor broadcasts. For a member that
     pops brokers always decide."""
@@ -104,9 +106,10 @@ class RocketmqSettings:
     installed: str = ""
     """The same of a RocketMQ that is installed where nodes run: its directory, as /opt/rocketmq."""
     java_options: str = ""
-    """For the virtual machines of such a RocketMQ, such as `-Xms1g -Xmx1g`, after those that make them small."""
+    """Options for the virtual machines of such a RocketMQ, such as `-Xms1g -Xmx1g`, after those that make them
+    small."""
     begins_as_version: Annotated[int, Bounds(4, 5)] = 5
-    """Of RocketMQ, which NameServers and brokers behave as until the nemesis upgrades them to version 5."""
+    """The version of RocketMQ that NameServers and brokers behave as until the nemesis upgrades them to version 5."""
     values: Literal["ordinary", "bordering"] = "ordinary"
     """What clients send: `bordering` are topics with the longest names, sometimes messages of the greatest size and
     beyond, and beside them what is to be refused or to end nobody: numbers and flags at their limits, many pulls that

@@ -29,7 +29,7 @@ class _Node:
     """`up`, `paused`, or how it ended."""
     broker_id: int | None = None
     role: str = "none"
-    """Of a broker none, master or slave; of a controller follower or leader."""
+    """A broker's is `none`, `master` or `slave`; a controller's `follower` or `leader`."""
     epoch: int = 0
     """The master epoch of a broker's last role; the term of a controller."""
     members: tuple[int, ...] = ()
@@ -55,7 +55,7 @@ class _Node:
 @dataclass(frozen=True, slots=True)
 class _Agreed:
     index: int
-    """Of the controllers' log."""
+    """Its index in the controllers' log."""
     master_epoch: int
     members: tuple[int, ...]
 

@@ -20,11 +20,11 @@ from workloads.systems.sql.session import Lost, Refused, Session
 from workloads.systems.sql.statements import HELD_BY, Dialect, carry_out, only_reads
 
 ANSWER_TIMEOUT_S = 4.0
-"""Less than the harness gives an operation, which does not know whether COMMIT was sent."""
+"""Shorter than the harness waits for an operation, as the harness does not know whether COMMIT was sent."""
 CANCELLED_AFTER_S = 1.0
-"""By clients that cancel: so long a COMMIT may wait."""
+"""How long a COMMIT may wait until clients cancel it, if they cancel."""
 ENDING_TIMEOUT_S = 0.5
-"""For what is under way to find its connection gone."""
+"""How long an operation under way may take to find its connection gone."""
 NEVER_COMMITTED = ErrorCode("never-committed", definite=True)
 """The connection was lost, or given up, before COMMIT was sent."""
 

@@ -19,12 +19,12 @@ from workloads.bank import MOST_ACCOUNTS, OPENING_BALANCE
 from workloads.systems.sql.session import Session
 
 TABLES = 3
-"""Of lists, and of registers."""
+"""How many tables there are of lists, and as many of registers."""
 LISTS, REGISTERS, ACCOUNTS, ELEMENTS = "lists", "registers", "accounts", "elements"
 HELD_BY = {"list-append": LISTS, "rw-register": REGISTERS, "long-fork": REGISTERS, "bank": ACCOUNTS, "set": ELEMENTS}
 """Workload -> the tables that hold what it reads and writes."""
 Pause = Callable[[], Awaitable[None]]
-"""Between two statements."""
+"""Waits between two statements."""
 
 
 @dataclass(frozen=True, kw_only=True)

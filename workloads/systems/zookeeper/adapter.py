@@ -48,7 +48,7 @@ HELD_FOR = 2
 @dataclass(frozen=True, kw_only=True)
 class ZookeeperSettings:
     release: str = ""
-    """By its number, as Maven has it, such as 3.9.5; empty: Debian's 3.8."""
+    """The number of the release, as Maven has it, such as 3.9.5; empty: Debian's 3.8."""
     sync: bool = False
     """A read of a register asks its server to catch up with the leader first."""
     force_sync: bool = True
@@ -56,9 +56,9 @@ class ZookeeperSettings:
     trust_empty: bool = False
     """A server that finds a log and no snapshot starts all the same (`snapshot.trust.empty`)."""
     session_s: Annotated[float, Bounds(1, 10)] = 2.0
-    """Of clients that lock: so long a server keeps a session without hearing of its client."""
+    """How long a server keeps the session of a client that locks without hearing of it."""
     fencing: bool = False
-    """Of the workload `lock`, whose setting it is as well: who releases is told if the lock was lost."""
+    """The client that releases a lock learns if it was lost. The workload `lock` has this setting as well."""
     reconfig: bool = False
     """Servers can be taken out of the ensemble, and let in again, while it serves."""
     strict: bool = False

@@ -13,7 +13,7 @@ DEBIANS = DebianPackages(("zookeeper",))
 DEBIANS_ENVIRONMENT = "/etc/zookeeper/conf/environment"
 DIRECTORY = "/opt/zookeeper"
 ENVIRONMENT = f"CLASSPATH=$(echo {DIRECTORY}/lib/*.jar | tr ' ' ':'):{DIRECTORY}/conf\n"
-"""Of a release: its jars, and how they log."""
+"""The environment of a release: where its jars are, and how they log."""
 LOGBACK = """<configuration>
   <appender name="CONSOLE" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%d %p %t - %m%n</pattern></encoder>

@@ -75,7 +75,7 @@ BASES = (1 << WW, DEPENDENCIES, ANY)
 PATIENCE = Patience()
 
 SETTLES = (-1, FAMILIES.index("G-single-item"), FAMILIES.index("G-nonadjacent-item"))
-"""For each variant the weakest family that, found in a plainer variant, explains all other cycles with RW."""
+"""Each variant's weakest family that, found in a plainer variant, explains all other cycles with RW."""
 
 MISSED = {MISSED_SINGLE: "G-single-item", MISSED_NONADJACENT: "G-nonadjacent-item"}
 

@@ -49,7 +49,7 @@ class Registers:
     place: Int32
     value: Int64
     writer: Int64
-    """For a read: the row that wrote what it shows, NO_INDEX if no write has that value, or NOTHING. For a write: an
+    """A read has the row that wrote what it shows, NO_INDEX if no write has that value, or NOTHING. A write has an
     earlier row that writes the same value, or NOTHING."""
 
     @classmethod

@@ -20,7 +20,7 @@ from system_under_test.rocketmq.consumer_protocol import (
 
 MAX_GROUPS = 10_000
 MAX_MEMBERS = 10_000
-"""Of one group."""
+"""How many members one group may have."""
 
 
 class TooMany(Exception):

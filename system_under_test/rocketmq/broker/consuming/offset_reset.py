@@ -23,7 +23,7 @@ from system_under_test.storage.message import store_timestamp_ms
 
 ALL_QUEUES = -1
 LATEST = -1
-"""As a time: the end of the queue."""
+"""Stands for the end of the queue in place of a time."""
 
 
 class OffsetReset:

@@ -14,7 +14,7 @@ from system_under_test.rocketmq.consumer_protocol import MessageQueue
 
 MAX_LOCKS = 1_000_000
 Order = tuple[int, int]
-"""In which order a group's masters have asked: epoch, number. Where they do not ask each other, all are equal."""
+"""The order in which a group's masters have asked: epoch, number. Where they do not ask each other, all are equal."""
 UNORDERED: Order = (0, 0)
 
 

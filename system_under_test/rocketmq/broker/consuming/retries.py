@@ -43,7 +43,7 @@ def what_becomes_of(message: Message, request: SendBackRequest, group: ConsumerG
 
 
 WhatBecomes = Callable[[Message, SendBackRequest, ConsumerGroup], Return | None]
-"""None: nothing."""
+"""Decides where a message goes that was sent back; None: nowhere."""
 
 
 def topic_after_tries(topic: str, reconsume_times: int, most: int) -> str:

@@ -94,7 +94,7 @@ class Named:
     """A timer as it is named by who takes it back."""
 
     slot_ms: str
-    """As the message says it."""
+    """Its slot as the message says it."""
     unique_key: str
 
 

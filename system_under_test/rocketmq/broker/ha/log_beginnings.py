@@ -24,7 +24,7 @@ from system_under_test.storage.message_store import MessageStore
 OFFSET = "physicalOffset"
 MAX_DIGITS = 20
 NO_EPOCH = 0
-"""Of masters that their configuration makes so."""
+"""Stands for the epoch of masters that are configured as such, and not elected."""
 
 
 class LogBeginnings:

@@ -54,9 +54,9 @@ class ConsumerConfig:
     divided_by: DividedBy = DividedBy.MEMBERS
     allocation: Allocation = averagely
     strategy: str = "AVG"
-    """By which brokers are to divide."""
+    """The strategy by which brokers are to divide."""
     max_reconsume_times: int | None = None
-    """After so many tries more than the first a message is a dead letter; None: as the group is configured at the
+    """So many tries more than the first, and a message is a dead letter; None: as the group is configured at the
     brokers, and in order never."""
     retry_delay_level: int = 0
     """0: the brokers choose."""
@@ -69,7 +69,7 @@ class ConsumerConfig:
     heartbeat_s: float = 30.0
     rebalance_s: float = 20.0
     rebalance_again_s: float = 0.5
-    """After one in which not all could be done."""
+    """How long after a rebalance in which not all could be done the next one is."""
     persist_offsets_s: float = 5.0
     suspend_pull_s: float = 15.0
     """So long a broker may wait for messages before it answers."""
@@ -79,13 +79,13 @@ class ConsumerConfig:
     lock_lives_s: float = 30.0
     """So long after it was asked for, a lock lets this member begin something: half as long as brokers keep it."""
     suspend_queue_s: float = 1.0
-    """Before a message that failed is tried again in order."""
+    """How long it is before a message that failed is tried again in order."""
     consume_again_s: float = 5.0
-    """Before a message that failed, and could not be sent back, is tried again."""
+    """How long it is before a message that failed, and could not be sent back, is tried again."""
     pop_invisible_s: float = 60.0
     """So long what was popped is this member's."""
     pop_again_s: float = 10.0
-    """Before what was popped, and failed, comes again."""
+    """How long it is before what was popped, and failed, comes again."""
     finish_s: float = 5.0
     """So long a shutdown waits for the listener."""
 

@@ -22,7 +22,8 @@ from system_under_test.runtime.host import Host
 
 Messages = tuple[ConsumerMessage, ...]
 DEAD = -1
-"""As a level of delay: the message is a dead letter. (What was tried in order has no count of that at the broker.)"""
+"""Stands in place of a level of delay: the message is a dead letter. (What was tried in order has no count of that at
+the broker.)"""
 
 
 class Consuming(Protocol):

@@ -21,7 +21,7 @@ from system_under_test.rocketmq.pop_protocol import MAX_POPPED
 from system_under_test.runtime.host import Host
 
 _Batch = tuple[int, tuple[PoppedMessage, ...]]
-"""When it was asked for, and what came."""
+"""(when it was asked for, what came)"""
 
 
 class Popping:

@@ -71,7 +71,7 @@ class FlowLimits:
     messages: int = 1_000
     bytes: int = 100 * 1024 * 1024
     span: int = 2_000
-    """Between the first and the last offset of those that wait, where they are consumed in any order."""
+    """How far apart the first and the last offset of those that wait may be, where they are consumed in any order."""
 
 
 class ProcessQueue:

@@ -25,7 +25,7 @@ class Report:
     columns: tuple[str, ...]
     rows: Sequence[Row]
     errors: Sequence[ClientError] = ()
-    """Of nodes that did not do what they were asked to."""
+    """Errors of nodes that did not do what they were asked to."""
 
     def as_json(self) -> str:
         """One line, in ASCII."""

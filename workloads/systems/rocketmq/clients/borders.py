@@ -44,11 +44,11 @@ from workloads.systems.rocketmq.settings import (
 )
 
 PADDED_SHARE = 0.06
-"""Of the messages of a workload."""
+"""Share of a workload's messages that are padded with blanks."""
 NEAR_BYTES = 1_024
 """So far below the greatest size most of these are: there something is added to them that may have no room."""
 ASIDE_SHARE = 0.05
-"""Of the operations that send: those beside which something else is asked."""
+"""Share of the operations that send beside which something else is asked."""
 SENDING = ("send", "enqueue", "send-batch")
 GROUP = "borderers"
 POLLS, POLL_MS, POLL_AGAIN_S = 24, 25_000, 1.0

@@ -12,7 +12,7 @@ from workloads.systems.rocketmq.clients.queue import QueueClient
 from workloads.systems.rocketmq.settings import RocketmqSettings, node_of
 
 BATCH = 1024
-"""When a message came out is known only once a client looks: it then takes all there is."""
+"""A look takes all messages that there are: when one came out is known only once a client looks."""
 LEVELS_MS = {1_000: 1, 5_000: 2, 10_000: 3}
 """Delay -> level, of those that are usual with RocketMQ."""
 

@@ -22,7 +22,7 @@ GROUP = "poppers"
 BATCH = 8
 POLL_MS = 200
 POLL_SHARE = 0.2
-"""Of the pops so many wait until something comes."""
+"""Share of the pops that wait until something comes."""
 DEAD_LETTERS = 1024
 
 

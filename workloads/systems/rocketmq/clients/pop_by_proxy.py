@@ -58,7 +58,8 @@ from workloads.systems.rocketmq.settings import PROXY_PORT, RocketmqSettings, pr
 ANY_QUEUE = -1
 _GROUP = Resource(name=GROUP)
 VANISHING_SHARE = 0.1
-"""Of the pops soon after a send, where values are bordering: in the end nothing is sent, and nobody vanishes."""
+"""Share of the pops soon after a send at which the client vanishes, where values are bordering: in the end nothing is
+sent, and nobody vanishes."""
 SOON_NS = 2_000_000_000
 
 

@@ -31,7 +31,7 @@ REQUEST_TIMEOUT_S = 1.5
 HEARTBEAT_S = 1.0
 COMMITS, ROLLS_BACK = b" commits", b" rolls back"
 _OF_A_HALF = "x" * (len("TRAN_MSG..true") + len("PGROUP..producers") + len("UNIQ_KEY..") + 32)
-"""As long as the properties that its producer gives it."""
+"""Stands for the properties that its producer gives a half message, and is as long as they are."""
 
 
 class TransactionalClient:

@@ -19,7 +19,7 @@ from workloads.systems.rocketmq.settings import PROXY_PORT, RocketmqSettings, pr
 
 POLL_S = 1
 OBSERVING = -1
-"""In place of a process's number: it takes no part in the workload."""
+"""Stands in place of a process's number for a client that takes no part in the workload."""
 
 
 class PopByPublicClient(PopWorkloadClient):

@@ -25,7 +25,7 @@ PACKAGE, EXTRA = "rocketmq-python-client", "stormproof[grpc-client]"
 PROGRAM = Path(__file__).with_name("program.py")
 FOLDER = "public-client"
 ANSWER_BYTES = 1 << 20
-"""Of one line, at most."""
+"""How long a line of an answer may be."""
 
 
 def require_installed() -> None:
@@ -96,7 +96,7 @@ class PublicProcess:
 
 
 _running: dict[Path, PublicProcess] = {}
-"""By the directory of a run's clients."""
+"""Directory of a run's clients -> their process."""
 
 
 def public_process(host: RealHost) -> PublicProcess:

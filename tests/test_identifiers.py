@@ -278,6 +278,21 @@ def test_texts_are_what_a_user_may_read(source: str, found: list[tuple[int, str]
     assert list(texts(source)) == found
 
 
+FRAGMENT = re.compile(
+    r"""
+    ^(and|but|or)\ | [,;]$
+    # What an array has by each index, `By operation: its kind`, is said as a whole.
+    | ^(?!By\ [^.:]+: | At\ (most|least)\b)
+      (And|As|At|Before|Behind|Below|Beside|Between|Beyond|But|By|For|From|In|Of|On|Or|That|To|Under|Whose)\b
+    | ^None(:|\ (of|where)\b)
+    """,
+    re.VERBOSE,
+)
+
+# Files with comments that are parts of sentences all the same.
+UNMENDED = ("system_under_test/storage/message.py",)
+
+
 def fragments(source: str) -> list[int]:
     """Lines with the comment of a constant or a field that is only a part of a sentence."""
     bodies = [node.body for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Module | ast.ClassDef)]
@@ -288,20 +303,43 @@ def fragments(source: str) -> list[int]:
         if isinstance(bound, ast.Assign | ast.AnnAssign)
         and isinstance(comment, ast.Expr)
         and isinstance(comment.value, ast.Constant)
-        and re.search(r"^(and|but|or) |[,;]$", str(comment.value.value))
+        and FRAGMENT.search(str(comment.value.value))
     ]
 
 
 @pytest.mark.parametrize("folder", PACKAGES)
 def test_each_comment_of_a_constant_is_a_sentence_of_its_own(folder: str) -> None:
     files = {file: path for file, path in FILES.items() if file.startswith(f"{folder}/")}
-    assert [file for file, path in files.items() if fragments(path.read_text("utf-8"))] == []
+    found = {file: fragments(path.read_text("utf-8")) for file, path in files.items()}
+    assert {file: lines for file, lines in found.items() if lines and file not in UNMENDED} == {}
+
+
+def test_a_file_with_parts_of_sentences_still_has_some() -> None:
+    assert all(fragments(FILES[file].read_text("utf-8")) for file in UNMENDED)
 
 
 def test_a_sentence_over_two_constants_would_be_found() -> None:
     source = "A = 1\n'So many events,'\nclass C:\n    b: int = 2\n    'and so many literals.'\n    c = 3"
     assert fragments(source) == [2, 5]
     assert fragments("A = 1\n'So many events.'") == []
+
+
+@pytest.mark.parametrize(
+    ("comment", "is_fragment"),
+    [
+        ("Of a snapshot, in one message.", True),
+        ("By their peers' address.", True),
+        ("None where the request wants no answer.", True),
+        ("None: now.", True),
+        ("At once.", True),
+        ("How much of a snapshot goes into one message.", False),
+        ("By operation: its kind, which says what it does.", False),
+        ("None is `all`.", False),
+        ("At most so many messages a poll.", False),
+    ],
+)
+def test_a_comment_that_begins_within_a_sentence_would_be_found(comment: str, is_fragment: bool) -> None:
+    assert fragments(f"A = 1\n{comment!r}") == [2] * is_fragment
 
 
 def test_prose_is_comments_and_documentation() -> None:

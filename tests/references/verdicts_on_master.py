@@ -1,4 +1,7 @@
-"""Judges small histories of every checker on one master, and prints all that was found as JSON: MASTER FOLDER."""
+"""Judges small histories of every checker on one master, and prints all that was found as JSON: MASTER FOLDER ONE_OF.
+
+With ONE_OF 3 every third history, with 1 all of them.
+"""
 
 from __future__ import annotations
 
@@ -92,15 +95,11 @@ def in_pieces(path: Path) -> Path:
     return path
 
 
-def main(master: str, folder: Path) -> None:
+def main(master: str, folder: Path, one_of: int) -> None:
     engine: Engine = InProcessEngine() if master == IN_PROCESS else SparkEngine(spark_session(master))
+    cases = (*written_cases(folder), *transaction_cases(folder), registers_case(folder), cluster_case(folder))
     found = {}
-    for name, checker, request in (
-        *written_cases(folder),
-        *transaction_cases(folder),
-        registers_case(folder),
-        cluster_case(folder),
-    ):
+    for name, checker, request in cases[::one_of]:
         buckets.BUCKET_ROWS = -(-pq.read_metadata(request.history).num_rows // PIECES)
         results = check_history(request, {checker.name: checker, "statistics": Statistics()}, engine)
         found[name] = {of: dataclasses.asdict(result) for of, result in results.items()}
@@ -108,4 +107,4 @@ def main(master: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -19,7 +19,7 @@ ACTS = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("workload", ["consumption", "pop"])
+@pytest.mark.parametrize("workload", ["consumption", pytest.param("pop", marks=pytest.mark.gate)])
 def test_an_act_is_done_again_and_again_and_breaks_no_promise(act: str, workload: str) -> None:
     scenario = Scenario(
         system="rocketmq",

@@ -29,7 +29,7 @@ def _run(tmp_path: Path, workload: str, **settings: SettingValue) -> Outcome:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workload", ["log", "register"])
+@pytest.mark.parametrize("workload", ["log", pytest.param("register", marks=pytest.mark.gate)])
 def test_without_its_master_and_its_active_controller_the_rest_goes_on(tmp_path: Path, workload: str) -> None:
     outcome = _run(tmp_path, workload)
     assert outcome.verdict is Verdict.VALID, outcome.words()

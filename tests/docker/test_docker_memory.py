@@ -15,6 +15,8 @@ from harness.environments.remote import control_groups
 pytestmark = pytest.mark.docker
 
 SCARCE = ScarceMemory(left_mb=8)
+MOST_CONNECTIONS = 100
+"""Whoever is killed is heard no more before its port is closed: on a busy machine that takes a while."""
 
 
 def groups_of(cluster: Cluster) -> list[str]:
@@ -30,7 +32,8 @@ def test_a_program_that_takes_more_memory_than_is_left_is_killed_and_booted_in_t
     assert probes.ask("p1", "take", mb=2) and probes.ask("p2", "take", mb=64)
     with pytest.raises(Exception, match="ended"):
         probes.ask("p1", "take", mb=64)
-    assert probes.ask("p2", "reach", to=["p1"]) == {"p1": "ConnectionRefusedError"}
+    answers = (probes.ask("p2", "reach", to=["p1"]) for _ in range(MOST_CONNECTIONS))
+    assert {"p1": "ConnectionRefusedError"} in answers
     assert environment.panics() == {}
     relieved = probes.do(environment.relieve(["p1"], SCARCE))
     assert relieved.happened and "p1: the kernel killed 1 processes, booted" in relieved.evidence

@@ -91,10 +91,10 @@ def test_so_it_is_of_transactions_at_every_model(name: str) -> None:
     assert [(seed, told_too_early(OF_MODELS[name], seed)) for seed in range(2)] == [(seed, []) for seed in range(2)]
 
 
-@thousands(2)
+@thousands(5)
 @pytest.mark.parametrize("name", [*KINDS, *OF_MODELS])
 def test_so_it_is_of_many_more(name: str, seeds: range) -> None:
-    some = seeds[::40]
+    some = seeds[::100]
     kind = {**KINDS, **OF_MODELS}[name]
     assert [(seed, wrong) for seed in some for wrong in told_too_early(kind, seed)] == []
 

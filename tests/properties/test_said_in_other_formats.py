@@ -76,7 +76,7 @@ def alike_in_all_formats(answers: list[Report], history: WrittenHistory) -> bool
 
 
 @pytest.mark.parametrize(
-    "count", [1, pytest.param(6, marks=pytest.mark.gate), pytest.param(20, marks=pytest.mark.thorough)]
+    "count", [1, pytest.param(3, marks=pytest.mark.gate), pytest.param(20, marks=pytest.mark.thorough)]
 )
 def test_a_verdict_is_the_same_in_every_format(count: int, tmp_path: Path) -> None:
     for name, history in drawn(count, first=100):

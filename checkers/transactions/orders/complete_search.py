@@ -25,7 +25,7 @@ from checkers.transactions.orders.nogoods import NOGOODS
 from checkers.transactions.orders.proof_builder import contradiction
 from checkers.transactions.orders.propagation import OrderKind
 from checkers.transactions.orders.refutation import refutation
-from checkers.transactions.orders.replay import explains
+from checkers.transactions.orders.replay import replayed
 from checkers.transactions.orders.saturation import Saturated
 from checkers.transactions.orders.solver import (
     CHOICES,
@@ -75,16 +75,15 @@ class CompleteSearch:
         if ended != FOUND:
             return self._given_up(begun)
         order = begun.order.event_at
-        order = order[order < len(events.committed) * events.width]
         if self.orders is OrderKind.TOTAL:
-            assert explains(events.accesses, events.width, order), "an order without a violation explains everything"
-        return Decision(verdict=Verdict.VALID, order=order)
+            return replayed(events, order)
+        return Decision(verdict=Verdict.VALID, order=events.without_moments(order))
 
     def _begun(self, restart: int) -> Search:
         """From the order in which transactions had certainly happened, and every other time from that in which they
         were invoked: either may be near to an order that explains all."""
         events = self.found.events
-        moments = np.full(events.size - len(events.committed) * events.width, -1)
+        moments = np.full(events.size - events.moments_from, -1)
         moment = events.committed.start if restart % 2 else events.settled
         urgency = np.concatenate((np.repeat(moment, events.width), moments))
         turn = np.empty(events.size, dtype=np.int64)
@@ -201,7 +200,7 @@ def implied(events: Events, order: Int32) -> tuple[Int32, Int32]:
 def on_cycles(events: Events, source: Int32, target: Int32) -> list[Int32]:
     """Transactions of each strongly connected component with more than one of them, ascending."""
     first, targets = followers(source, target, events.size)
-    number = strong_components(first, targets)[: len(events.committed) * events.width]
+    number = strong_components(first, targets)[: events.moments_from]
     shared = np.flatnonzero(np.bincount(number)[number] > 1)
     number, transaction = number[shared], shared // events.width
     order = np.lexsort((transaction, number))

@@ -180,6 +180,14 @@ class Events:
         """How many events a transaction has."""
         return self.isolation.value
 
+    @property
+    def moments_from(self) -> int:
+        """The first moment: events before it are of transactions."""
+        return len(self.committed) * self.width
+
+    def without_moments(self, order: Int32) -> Int32:
+        return order[order < self.moments_from]
+
     def begin(self, transaction: Int32) -> Int32:
         return transaction * np.int32(self.width)
 

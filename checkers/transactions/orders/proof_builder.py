@@ -67,7 +67,7 @@ class Argument:
         edges = self.edges
         path = short_cycle(self._first, self._by_source, edges.target)
         # It must not begin at a moment, which is between two of its steps.
-        begin = next(i for i, edge in enumerate(path) if edges.source[edge] < self._moments_from)
+        begin = next(i for i, edge in enumerate(path) if edges.source[edge] < self.events.moments_from)
         return self.along([*path[begin:].tolist(), *path[:begin].tolist()])
 
     def between(self, source: int, target: int) -> tuple[int, ...]:
@@ -88,19 +88,15 @@ class Argument:
     def inside(self, transaction: int) -> ProofStep:
         return ProofStep(source=2 * transaction, target=2 * transaction + 1, because=Because.INSIDE)
 
-    @property
-    def _moments_from(self) -> int:
-        return len(self.events.committed) * self.events.width
-
     def _numbered(self, path: Sequence[int]) -> Iterator[int]:
         ended = -1
         for edge in path:
             source, target = int(self.edges.source[edge]), int(self.edges.target[edge])
-            if source < self._moments_from <= target:
+            if source < self.events.moments_from <= target:
                 ended = source
-            elif target < self._moments_from <= source:
+            elif target < self.events.moments_from <= source:
                 yield self.state(ProofStep(source=ended, target=target, because=Because.REALTIME))
-            elif source < self._moments_from:
+            elif source < self.events.moments_from:
                 yield self._of_edge[edge]
 
     def _premise(self, edge: int) -> list[int]:
@@ -144,7 +140,7 @@ class Argument:
             return []
         saturated, events = self.saturated, self.events
         # What does not rest on time says more, and to weaker models as well.
-        for size in (self._moments_from, events.size):
+        for size in (self.events.moments_from, events.size):
             path = shortest_path(
                 self._first,
                 self._by_source,

@@ -7,7 +7,7 @@ the history, the orders of versions that were assumed on the way to it close a c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,6 +37,13 @@ class _Case:
     depth: int = 0
     label: int = -1
     """2 * choice + alternative: what is assumed."""
+
+
+def _assumptions(cases: Sequence[_Case], case: _Case) -> Iterator[_Case]:
+    """The case and those that it is in, as far as something is assumed in them."""
+    while case.label >= 0:
+        yield case
+        case = cases[case.under]
 
 
 class _Edge(NamedTuple):
@@ -110,11 +117,7 @@ class _Refutation:
 
     def _within_assumptions(self, cases: Sequence[_Case], case: _Case) -> _Case:
         """With the first nogood on the way to reasons of which no alternative is assumed already, or impossible."""
-        assumed = set()
-        above = case
-        while above.label >= 0:
-            assumed.add(above.label)
-            above = cases[above.under]
+        assumed = {above.label for above in _assumptions(cases, case)}
         nogood = case.nogood
         while (choice := self._choice(nogood)) != CYCLE:
             reasons = self.search.nogoods.reasons[nogood].tolist()
@@ -215,11 +218,7 @@ class _Refutation:
     ) -> tuple[int, ...]:
         """The cycle, as numbers of steps; those which only follow in this case are added to `own`, numbered from
         `first`."""
-        assumed: dict[int, int] = {}
-        above = case
-        while above.label >= 0:
-            assumed[above.label] = first - case.depth + above.depth
-            above = cases[above.under]
+        assumed = {above.label: first - case.depth + above.depth for above in _assumptions(cases, case)}
         numbers: list[int] = []
         for edge in leaf.path:
             if not isinstance(edge, _Edge):

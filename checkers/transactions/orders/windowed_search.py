@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers import search_budget
-from checkers.api.verdict import Verdict
 from checkers.kernels.columns import NO_INDEX, Int32
 from checkers.transactions.evidence.proof import Decision
 from checkers.transactions.orders.events import Accesses, Events, ExternalOrder, moments
 from checkers.transactions.orders.propagation import OrderKind
-from checkers.transactions.orders.replay import explains
+from checkers.transactions.orders.replay import replayed
 from checkers.transactions.orders.solver import FOUND, REFUTED, Search, put_in_order, search
 from checkers.transactions.orders.time_bounds import Spans, Windows, windows
 
@@ -64,10 +63,7 @@ class OrderSearch:
             return rearranged(events, steps_an_event, self.behind + 1)
         if ended != FOUND:
             return None
-        order = self.search.order.event_at
-        order = order[order < len(events.committed) * events.width]
-        assert explains(events.accesses, events.width, order), "an order without a violation explains all"
-        return Decision(verdict=Verdict.VALID, order=order)
+        return replayed(events, self.search.order.event_at)
 
 
 def rearranged(events: Events, steps_an_event: int, least: int = 0) -> Decision | None:

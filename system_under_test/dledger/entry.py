@@ -64,6 +64,6 @@ class EntryLog(Protocol):
         one. Raises DiskFull, StorageFailed."""
 
     def end_with(self, entry: Entry) -> bool:
-        """Let the log end with this entry: what is behind it is cut, and what is in its place, if it is another one, is
-        overwritten. Where the log would have a gap before it, it begins anew with this entry. False if the entry's
-        position is none where it can be. Raises DiskFull, StorageFailed."""
+        """Let the log end with this entry. If it has it, what is behind is cut; if not, the log begins anew with it,
+        for then nothing before it is known to be the same. False if no log can begin at the entry's position. Raises
+        DiskFull, StorageFailed."""

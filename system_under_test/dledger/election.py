@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from system_under_test.dledger.message import (
-    AnyAnswer,
     Answer,
+    AnyAnswer,
     Code,
     HeartbeatRequest,
     VoteAnswer,

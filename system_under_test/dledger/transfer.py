@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from system_under_test.dledger.election import NEVER_NS, Election
-from system_under_test.dledger.message import AnyAnswer, Answer, Code, TakeRequest
+from system_under_test.dledger.message import Answer, AnyAnswer, Code, TakeRequest
 from system_under_test.dledger.quorum import Quorum
 from system_under_test.dledger.state import Role, State
 

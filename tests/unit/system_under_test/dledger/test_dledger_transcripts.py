@@ -1,0 +1,220 @@
+"""What a leader and a follower of DLedger say to each other, from given logs, line by line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from system_under_test.dledger.core import Member
+from system_under_test.dledger.dispatcher import Phase
+from system_under_test.dledger.entry import NOTHING
+from system_under_test.dledger.event import Answered, Append, Effects, HardState, Persisted, Receive, Tick
+from system_under_test.dledger.message import Code, HeartbeatRequest, Push, PushRequest, VoteAnswer, VoteResult
+from system_under_test.dledger.quorum import Quorum
+from system_under_test.dledger.state import GroupConfig, Role
+from tests.unit.system_under_test.dledger.dledger_cluster import ListLog
+from tests.unit.system_under_test.dledger.dledger_stage import SECOND, Stage, entry, log, shown, state_of
+
+
+def test_a_majority_has_what_the_middle_mark_says() -> None:
+    members = "a", "b", "c", "d", "e"
+    quorum = Quorum(state_of("a", "0-3:1", 1, members))
+    quorum.begin()
+    for member, mark in zip(members, (1, 1, 2, 3, 3), strict=True):
+        quorum.has(member, mark)
+    assert quorum.reached() == 2
+
+
+def test_a_peer_with_the_same_log_is_told_what_is_committed() -> None:
+    assert Stage("0-5:1", "0-5:1", committed=5).run() == [
+        "COMPARE 5: SUCCESS, F has 0-5:1",
+        "COMMIT 5: SUCCESS, F has 0-5:1",
+    ]
+
+
+def test_what_is_behind_the_leaders_end_is_cut() -> None:
+    stage = Stage("0-5:1", "0-5:1 6-8:1*", committed=5, term=2)
+    assert stage.run()[:2] == ["COMPARE 5: SUCCESS, F has 0-5:1 6-8:1*", "TRUNCATE 5: SUCCESS, F has 0-5:1"]
+    assert stage.quorum.marks["F"] == 5
+
+
+def test_what_differs_is_sought_from_behind_and_written_anew() -> None:
+    assert Stage("0-3:1 4-5:3", "0-3:1 4-6:2", committed=5).run() == [
+        "COMPARE 5: INCONSISTENT_STATE, F has 0-3:1 4-6:2",
+        "COMPARE 4: INCONSISTENT_STATE, F has 0-3:1 4-6:2",
+        "COMPARE 3: SUCCESS, F has 0-3:1 4-6:2",
+        "TRUNCATE 3: SUCCESS, F has 0-3:1",
+        "APPEND 4: SUCCESS, F has 0-3:1 4-4:3",
+        "APPEND 5: SUCCESS, F has 0-3:1 4-5:3",
+        "COMMIT 5: SUCCESS, F has 0-3:1 4-5:3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("leader", "follower", "truncated"),
+    [
+        ("100-200:1", "0-50:1", 100),
+        ("0-50:2", "60-90:1", 0),
+        ("0-9:1", "", 0),
+        ("0-200:2", "150-180:1", 0),
+        ("0-2:3", "0-1:2", 0),
+    ],
+)
+def test_where_nothing_is_shared_the_log_begins_anew_with_the_leaders_first_entry(
+    leader: str, follower: str, truncated: int
+) -> None:
+    stage = Stage(leader, follower)
+    lines = stage.run()
+    assert [line.split(",")[0] for line in lines if line.startswith("TRUNCATE")] == [f"TRUNCATE {truncated}: SUCCESS"]
+    assert shown(stage.follower.log) == leader
+
+
+def test_a_new_term_begins_with_a_comparison_at_the_end() -> None:
+    stage = Stage("0-5:1", "0-5:1")
+    stage.run()
+    assert stage.dispatcher.phase is Phase.APPEND
+    stage.dispatcher.connected()
+    (sent,) = stage.sends()
+    assert isinstance(sent.request, PushRequest)
+    assert (sent.request.kind, sent.request.entries[0].index) == (Push.COMPARE, 5)
+
+
+def test_a_gap_is_refused_and_compared_again() -> None:
+    stage = Stage("0-7:1", "0-5:1")
+    stage.handler.obey(PushRequest("L", 1, Push.COMPARE, (entry(5, 1),)))
+    answer = stage.obeys(PushRequest("L", 1, Push.APPEND, (entry(7, 1),)))
+    assert answer.code is Code.INCONSISTENT_STATE
+    assert stage.run()[-3:-1] == ["APPEND 6: SUCCESS, F has 0-6:1", "APPEND 7: SUCCESS, F has 0-7:1"]
+
+
+def test_a_follower_takes_no_more_for_committed_than_was_verified() -> None:
+    stage = Stage("0-9:1", "0-3:1", committed=9)
+    stage.obeys(PushRequest("L", 1, Push.COMMIT, committed=9))
+    assert stage.follower.committed == NOTHING
+    stage.obeys(PushRequest("L", 1, Push.COMPARE, (entry(3, 1),), committed=9))
+    stage.obeys(PushRequest("L", 1, Push.COMMIT, committed=9))
+    assert stage.follower.committed == 3
+
+
+def member(text: str, term: int = 1, **options: Any) -> Member:
+    config = GroupConfig(node="a", members=("a", "b", "c"), **options)
+    return Member(config, log(text), HardState(term, "b"))
+
+
+def won(own: Member) -> Effects:
+    """Of the step in which it wins: both others answer at once, and vote for it once they are asked in its own term."""
+    now_ns = 0
+    while True:
+        now_ns = max(now_ns, own.deadline_ns)
+        for sent in own.step(Tick(SECOND), now_ns).votes:
+            has_voted = own.state.hard_state.vote != "a"
+            result = VoteResult.REJECT_ALREADY_VOTED if has_voted else VoteResult.ACCEPT
+            effects = own.step(Answered(sent.peer, sent.number, VoteAnswer(result, own.state.term)), now_ns)
+            if result is VoteResult.ACCEPT:
+                return effects
+
+
+def test_what_is_pending_when_the_term_changes_may_or_may_not_stay() -> None:
+    own = member("0-4:1")
+    won(own)
+    own.step(Append(7, (b"x",)), SECOND)
+    own.step(Append(8, (b"y", b"z")), SECOND)
+    effects = own.step(Receive(9, HeartbeatRequest("b", own.state.term + 1)), SECOND)
+    assert [(one.token, one.code) for one in effects.appended] == [(7, Code.TERM_CHANGED), (8, Code.TERM_CHANGED)]
+    assert own.state.role is Role.CANDIDATE and own.quorum.marks == {}
+
+
+def test_what_a_restart_finds_behind_the_committed_index_is_not_committed() -> None:
+    own = Member(GroupConfig(node="a", members=("a", "b", "c")), log("0-10:1"), HardState(1), committed=7)
+    assert own.state.committed == 7
+
+
+def test_a_leader_begins_its_term_with_an_entry_of_its_own() -> None:
+    own = member("0-4:1")
+    won(own)
+    assert own.state.log.end == 5
+    first = own.state.log.entry(5)
+    assert first is not None and (first.term, first.body) == (own.state.term, b"")
+
+
+def test_a_leader_that_cannot_write_its_first_entry_stands_back() -> None:
+    own = member("0-4:1")
+    assert isinstance(own.state.log, ListLog)
+    own.state.log.room = 0
+    won(own)
+    assert own.state.role is Role.CANDIDATE
+    assert own.deadline_ns >= own.state.now_ns + own.state.config.silence_ns
+
+
+def test_a_full_disk_is_said_before_anything_is_written() -> None:
+    own = member("0-4:1")
+    won(own)
+    assert isinstance(own.state.log, ListLog)
+    own.state.log.room = 1
+    effects = own.step(Append(7, (b"x", b"y")), own.state.now_ns)
+    assert [(one.token, one.code) for one in effects.appended] == [(7, Code.DISK_FULL)]
+    assert own.state.log.end == 5
+
+
+def test_a_durable_acknowledgement_of_the_leader_waits_for_its_disk() -> None:
+    own = member("0-4:1", ack_durable=True)
+    effects = won(own)
+    assert own.quorum.marks["a"] == 4
+    own.step(Persisted(effects.sequence), SECOND)
+    assert own.quorum.marks["a"] == 5
+
+
+LATE = PushRequest("L", 1, Push.TRUNCATE, (entry(5, 1),))
+
+
+def test_a_late_truncate_of_the_same_term_takes_nothing_away() -> None:
+    """It waited in a connection that was replaced, and meanwhile the same leader has pushed on."""
+    stage = Stage("0-8:1", "0-8:1", committed=8)
+    stage.run()
+    assert stage.obeys(LATE).code is Code.INCONSISTENT_STATE
+    assert shown(log("0-8:1")) == "0-8:1" and stage.follower.log.end == 8
+    assert stage.follower.committed == 8
+
+
+def test_entries_of_older_terms_that_the_leader_has_not_are_cut() -> None:
+    stage = Stage("0-5:1", "0-8:1", term=2)
+    assert stage.run()[1] == "TRUNCATE 5: SUCCESS, F has 0-5:1"
+
+
+def test_who_lost_its_disk_while_nobody_writes_is_noticed_by_a_commit() -> None:
+    stage = Stage("0-5:1", "0-5:1", committed=5)
+    stage.run()
+    stage.follower.log = log("")
+    stage.handler.verified = NOTHING
+    stage.transcript.clear()
+    assert stage.run()[0] == "COMMIT 5: SUCCESS, F has nothing"
+    stage.transcript.clear()
+    assert stage.run()[-1] == "COMMIT 5: SUCCESS, F has 0-5:1"
+
+
+def test_a_member_that_refuses_a_batch_gets_single_entries_until_its_connection_is_new() -> None:
+    stage = Stage("0-5:1", "0-2:1", batch_bytes=1_000, understands_batches=False)
+    lines = [line.split(",")[0] for line in stage.run()]
+    assert lines[2:7] == [
+        "APPEND 3..5: UNEXPECTED_ARGUMENT",
+        "COMPARE 5: INCONSISTENT_STATE",
+        "COMPARE 2: SUCCESS",
+        "APPEND 3: SUCCESS",
+        "APPEND 4: SUCCESS",
+    ]
+    stage.dispatcher.connected()
+    stage.leader.log.append_own(1, (b"a", b"b"))
+    stage.follower.config = stage.leader.config
+    stage.transcript.clear()
+    assert "APPEND 6..7: SUCCESS" in [line.split(",")[0] for line in stage.run()]
+
+
+def test_a_batch_that_does_not_fit_is_refused_whole() -> None:
+    stage = Stage("0-5:1", "0-2:1", batch_bytes=1_000)
+    assert isinstance(stage.follower.log, ListLog)
+    stage.follower.log.room = 2
+    stage.handler.obey(PushRequest("L", 1, Push.COMPARE, (entry(2, 1),)))
+    batch = PushRequest("L", 1, Push.APPEND, (entry(3, 1), entry(4, 1), entry(5, 1)), is_batch=True)
+    assert stage.obeys(batch).code is Code.DISK_FULL
+    assert stage.follower.log.end == 2

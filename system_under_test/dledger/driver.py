@@ -1,0 +1,317 @@
+"""Runs a member of a DLedger group on a host: feeds the core with events and carries its effects out, in their order.
+
+Term and vote are written by one task and the log is made durable by another, for an acknowledgement need not wait for a
+vote. A disk that fails ends the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from system_under_test.dledger.core import CoreParts, Member
+from system_under_test.dledger.entry import NOTHING, Entry, EntryLog
+from system_under_test.dledger.event import (
+    Answered,
+    Append,
+    Appended,
+    Connected,
+    Effects,
+    Event,
+    HardState,
+    Persisted,
+    Receive,
+    Sent,
+    Tick,
+)
+from system_under_test.dledger.message import AnyAnswer, PushRequest, Request, TakeRequest, VoteRequest
+from system_under_test.dledger.state import GroupConfig, Role
+from system_under_test.runtime.host import Host
+
+
+class Store(EntryLog, Protocol):
+    @property
+    def committed(self) -> int:
+        """As the newest checkpoint says."""
+
+    async def open(self) -> None:
+        """Recover. Raises StorageCorrupt, StorageFailed."""
+
+    async def sync(self) -> None:
+        """Make everything written before the call durable. Raises StorageFailed."""
+
+    async def save_committed(self, committed: int) -> None:
+        """Write a checkpoint. Raises StorageFailed."""
+
+
+class Votes(Protocol):
+    async def read(self) -> tuple[int, str | None]:
+        """(term, vote)."""
+
+    async def write(self, term: int, vote: str | None) -> None:
+        """Durable on return. Raises StorageFailed."""
+
+
+class Peers(Protocol):
+    async def ask(self, peer: str, request: Request, timeout_s: float) -> AnyAnswer | None:
+        """The answer; None if none comes in time, or can come. Requests to a peer that are begun one after the other
+        are sent in this order, as long as their connection lasts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverTimes:
+    min_backoff_ns: int = 300_000_000
+    """minVoteIntervalMs; how long a candidate waits is drawn from it to maxVoteIntervalMs."""
+    flush_interval_s: float = 0.01
+    """flushFileInterval: how long what is written waits to be made durable, where nobody waits for that."""
+    checkpoint_interval_s: float = 3.0
+    """checkPointInterval"""
+
+
+class GroupMember:
+    def __init__(
+        self,
+        host: Host,
+        config: GroupConfig,
+        times: DriverTimes,
+        *,
+        store: Store,
+        votes: Votes,
+        peers: Peers,
+        parts: CoreParts | None = None,
+    ) -> None:
+        self._host = host
+        self._config = config
+        self._times = times
+        self._store = store
+        self._votes = votes
+        self._peers = peers
+        self._parts = parts
+        self._member: Member | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._token = 0
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        """Who waits for an answer, or for what comes of an append, by token."""
+        self._vote_is_dirty = asyncio.Event()
+        self._log_is_dirty = asyncio.Event()
+        self._voted = _Progress()
+        self._logged = _Progress()
+        self._role = Role.CANDIDATE
+        self._committed = NOTHING
+
+    # -- what others may ask
+
+    @property
+    def term(self) -> int:
+        return 0 if self._member is None else self._member.state.term
+
+    @property
+    def leader(self) -> str | None:
+        """Of the term, as far as this member knows."""
+        return None if self._member is None else self._member.state.leader
+
+    @property
+    def is_leader(self) -> bool:
+        return self._role is Role.LEADER
+
+    @property
+    def committed(self) -> int:
+        return self._committed
+
+    def entries(self, first: int, most_bytes: int) -> list[Entry]:
+        """Committed ones from this index on that clients have appended, at least one if there is any, otherwise no more
+        than so many bytes."""
+        found: list[Entry] = []
+        for index in range(max(first, self._store.begin, 0), self._committed + 1):
+            entry = self._store.entry(index)
+            if entry is None or (found and most_bytes < entry.size):
+                break
+            if entry.body:
+                found.append(entry)
+                most_bytes -= entry.size
+        return found
+
+    def append(self, bodies: tuple[bytes, ...]) -> asyncio.Future[Appended]:
+        token, future = self._new_token()
+        self._step(Append(token, bodies))
+        return future
+
+    def receive(self, request: Request) -> asyncio.Future[AnyAnswer]:
+        """The answer to a request of another member, or of an administrator."""
+        token, future = self._new_token()
+        self._step(Receive(token, request))
+        return future
+
+    def connected(self, peer: str) -> None:
+        """Requests to this peer go by a new connection from now on."""
+        if self._member is not None:
+            self._step(Connected(peer))
+
+    # -- its life
+
+    async def start(self) -> None:
+        """Recover and take part. Raises StorageCorrupt, StorageFailed."""
+        await self._store.open()
+        hard_state = HardState(*await self._votes.read())
+        self._member = Member(
+            self._config,
+            self._store,
+            hard_state,
+            committed=self._store.committed,
+            now_ns=self._host.clock.monotonic_ns(),
+            parts=self._parts,
+        )
+        self._committed = self._store.committed
+        spawn = self._host.spawn
+        self._tasks = [
+            spawn(self._keep_time(), "dledger timer"),
+            spawn(self._keep_vote(), "dledger vote"),
+            spawn(self._keep_log(), "dledger fsync"),
+            spawn(self._keep_checkpoint(), "dledger checkpoint"),
+        ]
+
+    async def stop(self) -> None:
+        """With a checkpoint; whoever waits for an answer gets none."""
+        for task in self._tasks:
+            task.cancel()
+        if self._member is not None:
+            await self._store.save_committed(self._member.state.committed)
+        for future in self._answers.values():
+            future.cancel()
+
+    def _new_token(self) -> tuple[int, asyncio.Future[Any]]:
+        self._token += 1
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._answers[self._token] = future
+        return self._token, future
+
+    # -- tasks
+
+    async def _keep_time(self) -> None:
+        clock, config = self._host.clock, self._config
+        assert self._member is not None
+        while True:
+            left_ns = self._member.deadline_ns - clock.monotonic_ns()
+            await clock.sleep(max(0, min(left_ns, config.heartbeat_ns // 4)) / 1e9)
+            least, greatest = self._times.min_backoff_ns, config.max_backoff_ns
+            self._step(Tick(int(self._host.random.uniform(least, greatest))))
+
+    async def _keep_vote(self) -> None:
+        assert self._member is not None
+        while True:
+            await self._vote_is_dirty.wait()
+            self._vote_is_dirty.clear()
+            written, hard_state = self._voted.written, self._member.state.hard_state
+            self._host.reached("about-to-persist-vote")
+            await self._votes.write(hard_state.term, hard_state.vote)
+            self._host.reached("vote-persisted")
+            self._voted.persisted(written)
+
+    async def _keep_log(self) -> None:
+        assert self._member is not None
+        while True:
+            await self._log_is_dirty.wait()
+            if not self._config.ack_durable:
+                await self._host.clock.sleep(self._times.flush_interval_s)
+            self._log_is_dirty.clear()
+            written = self._logged.written
+            await self._store.sync()
+            self._host.reached("log-persisted")
+            self._step(Persisted(written))
+            self._logged.persisted(written)
+
+    async def _keep_checkpoint(self) -> None:
+        assert self._member is not None
+        while True:
+            await self._host.clock.sleep(self._times.checkpoint_interval_s)
+            await self._store.save_committed(self._member.state.committed)
+
+    async def _ask(self, sent: Sent) -> None:
+        answer = await self._peers.ask(sent.peer, sent.request, self._patience_ns(sent.request) / 1e9)
+        self._step(Answered(sent.peer, sent.number, answer))
+
+    def _patience_ns(self, request: Request) -> int:
+        config = self._config
+        if isinstance(request, PushRequest):
+            return config.push_timeout_ns
+        if isinstance(request, VoteRequest):
+            return 2 * config.max_backoff_ns
+        return config.transfer_timeout_ns if isinstance(request, TakeRequest) else config.heartbeat_ns
+
+    # -- effects
+
+    def _step(self, event: Event) -> None:
+        member = self._member
+        assert member is not None, "a member is started first"
+        effects = member.step(event, self._host.clock.monotonic_ns())
+        self._report(member)
+        if effects.hard_state is not None:
+            self._host.log("term", term=effects.hard_state.term, vote=effects.hard_state.vote)
+            self._voted.written = effects.sequence
+            self._vote_is_dirty.set()
+        if effects.wrote:
+            self._logged.written = effects.sequence
+            self._log_is_dirty.set()
+        for sent in effects.requests:
+            self._send(sent)
+        for sent in effects.votes:
+            self._voted.hold(lambda sent=sent: self._send(sent))  # type: ignore[misc]
+        self._carry_answers(effects)
+
+    def _carry_answers(self, effects: Effects) -> None:
+        for token, answer in effects.answers:
+            self._answer(token, answer)
+        for token, answer in effects.granted:
+            self._voted.hold(lambda token=token, answer=answer: self._answer(token, answer))  # type: ignore[misc]
+        for token, answer in effects.acknowledged:
+            if self._config.ack_durable:
+                self._logged.hold(lambda token=token, answer=answer: self._answer(token, answer))  # type: ignore[misc]
+            else:
+                self._answer(token, answer)
+        for appended in effects.appended:
+            self._answer(appended.token, appended)
+
+    def _send(self, sent: Sent) -> None:
+        self._host.spawn(self._ask(sent), f"dledger request to {sent.peer}")
+
+    def _answer(self, token: int, answer: object) -> None:
+        future = self._answers.pop(token)
+        if not future.done():
+            future.set_result(answer)
+
+    def _report(self, member: Member) -> None:
+        state = member.state
+        if state.role is not self._role:
+            was_leader, self._role = self._role is Role.LEADER, state.role
+            self._host.log("role", role=state.role.value, term=state.term)
+            if state.role is Role.LEADER:
+                self._host.reached("became-leader", term=state.term)
+            elif was_leader:
+                self._host.reached("lost-leadership", term=state.term)
+        if state.committed != self._committed:
+            self._committed = state.committed
+            self._host.reached("committed", index=state.committed)
+
+
+class _Progress:
+    """What is written and what of it is durable, by the sequence numbers of steps, and what waits for that."""
+
+    def __init__(self) -> None:
+        self.written = 0
+        self._durable = 0
+        self._held: deque[tuple[int, Callable[[], None]]] = deque()
+
+    def hold(self, action: Callable[[], None]) -> None:
+        """Until all that is written now is durable."""
+        if self._durable >= self.written:
+            action()
+        else:
+            self._held.append((self.written, action))
+
+    def persisted(self, sequence: int) -> None:
+        self._durable = sequence
+        while self._held and self._held[0][0] <= sequence:
+            self._held.popleft()[1]()

@@ -2,7 +2,7 @@
 
     python -m tests.decisions.index
 
-A record is a file `NNNN-….md` in docs/decisions, or in docs/decisions/rocketmq. Its first line is its number and title.
+A record is a file `NNNN-….md` in docs/decisions, or in the folder of one of our systems there. Its first line is its number and title.
 Its third line is the subject, and the numbers of overtaken records that were merged into it:
 
     Subject: Faults; with record 0004
@@ -21,6 +21,11 @@ from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
 README = Path("decisions") / "README.md"
+SYSTEMS = {
+    "rocketmq": "The RocketMQ that comes with Stormproof",
+    "dledger": "The DLedger that comes with Stormproof",
+}
+"""Our own systems: the title of each folder of records."""
 INDEX = "## Index"
 MADE = "Made by `python -m tests.decisions.index` of the first lines of the records; what people write stands above."
 NUMBER = r"\d{4}"
@@ -55,7 +60,7 @@ def readme(docs: Path) -> str:
 def index(docs: Path) -> str:
     parts = [
         ("### Architecture of the harness", _listed(files(docs / "decisions", docs))),
-        ("### The RocketMQ that comes with Stormproof", _listed(files(docs / "decisions" / "rocketmq", docs))),
+        *((f"### {title}", _listed(files(docs / "decisions" / folder, docs))) for folder, title in SYSTEMS.items()),
         ("### Measured experiments, a page a subject", _listed(sections(docs / "lab", docs), linked=True)),
         ("### Systems that others made", _listed(sections(docs / "systems", docs), linked=True)),
     ]
@@ -63,7 +68,7 @@ def index(docs: Path) -> str:
 
 
 def records(docs: Path) -> list[Record]:
-    folders = docs / "decisions", docs / "decisions" / "rocketmq"
+    folders = docs / "decisions", *(docs / "decisions" / folder for folder in SYSTEMS)
     pages = docs / "lab", docs / "systems"
     return [
         *(record for folder in folders for record in files(folder, docs)),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.decisions.index import DOCS, INDEX, NUMBERS, README, NotARecordError, anchor, files, index, readme, records
+from tests.decisions.index import DOCS, INDEX, NUMBERS, README, SYSTEMS, NotARecordError, anchor, files, index, readme, records
 
 ROOT = DOCS.parent
 NEVER_GIVEN = {
@@ -50,7 +50,7 @@ def markdown() -> dict[Path, str]:
 
 def pages() -> list[Path]:
     """All that records are in."""
-    folders = DOCS / "decisions", DOCS / "decisions" / "rocketmq", DOCS / "lab", DOCS / "systems"
+    folders = DOCS / "decisions", *(DOCS / "decisions" / folder for folder in SYSTEMS), DOCS / "lab", DOCS / "systems"
     return [path for folder in folders for path in sorted(folder.glob("*.md"))]
 
 
@@ -65,7 +65,7 @@ def test_no_number_is_used_twice_and_none_that_was_ever_given_is_lost() -> None:
 
 
 def test_a_subject_has_more_than_one_record() -> None:
-    for folder in (DOCS / "decisions", DOCS / "decisions" / "rocketmq"):
+    for folder in (DOCS / "decisions", *(DOCS / "decisions" / system for system in SYSTEMS)):
         subjects = Counter(record.group for record in files(folder, DOCS))
         assert [subject for subject, count in subjects.items() if count == 1] == []
 

@@ -12,7 +12,13 @@ from system_under_test.dledger.entry import NOTHING, Entry
 
 
 class Code(IntEnum):
+    UNKNOWN = -1
+    """Any other one than these."""
     SUCCESS = 200
+    TIMEOUT = 300
+    METADATA_ERROR = 301
+    NETWORK_ERROR = 302
+    UNSUPPORTED = 303
     UNKNOWN_GROUP = 400
     UNKNOWN_MEMBER = 401
     UNEXPECTED_MEMBER = 402
@@ -21,16 +27,25 @@ class Code(IntEnum):
     NOT_FOLLOWER = 405
     INCONSISTENT_STATE = 406
     INCONSISTENT_TERM = 407
+    INCONSISTENT_INDEX = 408
     INCONSISTENT_LEADER = 409
+    INDEX_OUT_OF_RANGE = 410
     UNEXPECTED_ARGUMENT = 411
+    REPEATED_REQUEST = 412
+    REPEATED_PUSH = 413
+    DISK_ERROR = 414
     DISK_FULL = 415
     TERM_NOT_READY = 416
     FALL_BEHIND_TOO_MUCH = 417
     TAKE_LEADERSHIP_FAILED = 418
+    INDEX_LESS_THAN_LOCAL_BEGIN = 419
     REQUEST_WITH_EMPTY_BODYS = 420
+    INTERNAL_ERROR = 500
     TERM_CHANGED = 501
     WAIT_QUORUM_ACK_TIMEOUT = 502
     LEADER_PENDING_FULL = 503
+    ILLEGAL_MEMBER_STATE = 504
+    LEADER_NOT_READY = 505
     LEADER_TRANSFERRING = 506
 
 
@@ -42,8 +57,10 @@ class VoteResult(Enum):
     REJECT_ALREADY_VOTED = "REJECT_ALREADY_VOTED"
     REJECT_ALREADY_HAS_LEADER = "REJECT_ALREADY_HAS_LEADER"
     REJECT_TERM_NOT_READY = "REJECT_TERM_NOT_READY"
+    REJECT_TERM_SMALL_THAN_LEDGER = "REJECT_TERM_SMALL_THAN_LEDGER"
     REJECT_EXPIRED_LEDGER_TERM = "REJECT_EXPIRED_LEDGER_TERM"
     REJECT_SMALL_LEDGER_END_INDEX = "REJECT_SMALL_LEDGER_END_INDEX"
+    REJECT_TAKING_LEADERSHIP = "REJECT_TAKING_LEADERSHIP"
 
 
 class Push(Enum):
@@ -92,6 +109,8 @@ class TransferRequest:
     """From an administrator to the leader: hand over to this member."""
 
     to: str
+    term: int = NOTHING
+    """In which the administrator has seen it lead. The public library's leader refuses any other one than its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,8 @@ def _request_fields(request: AnyRequest, to: str) -> tuple[RequestCode, Mapping[
         case PushRequest():
             return RequestCode.PUSH, _push_fields(request)
         case TransferRequest(transferee, term):
-            return RequestCode.LEADERSHIP_TRANSFER, {"transferId": to, "transfereeId": transferee, "term": term}
+            own = {"transferId": to, "transfereeId": transferee, "takeLeadershipLedgerIndex": 0}
+            return RequestCode.LEADERSHIP_TRANSFER, {"term": term, **own}
         case TakeRequest(leader, term, end):
             own = {"transferId": leader, "transfereeId": to, "takeLeadershipLedgerIndex": end}
             return RequestCode.LEADERSHIP_TRANSFER, {"leaderId": leader, "term": term, **own}

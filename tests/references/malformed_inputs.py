@@ -15,9 +15,8 @@ import re
 import struct
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from system_under_test.dledger import client_message as dledger_client
@@ -197,20 +196,20 @@ def _raft(frame: bytes) -> None:
     raft.encode(group, raft.VoteRequest("c2", "c1", message.term + 1, 0, 0))
 
 
-def _asked_of_dledger(code: int, body: bytes) -> None:
-    asked = dledger_wire.decode_request(code, body)
+def _dledger_request(command: RemotingCommand) -> None:
+    asked = dledger_wire.decode_request(command.code, command.body)
     if dledger_wire.decode_request(*dledger_wire.encode_request(asked)) != asked:
         raise Undocumented("a request is not the same after it was written and read again")
 
 
-def _answered_by_dledger(request: dledger_wire.AnyRequest, body: bytes) -> None:
-    answer = dledger_wire.decode_answer(request, body)
-    if dledger_wire.decode_answer(request, dledger_wire.encode_answer(_dledger(request), answer)) != answer:
-        raise Undocumented("an answer is not the same after it was written and read again")
-
-
-def _dledger(request: dledger_wire.AnyRequest) -> dledger_wire.Addressed:
-    return dledger_wire.Addressed(group="g", to="n1", sender="n0", request=request)
+def _dledger_answer(command: RemotingCommand) -> None:
+    """The command's code says which request it answers."""
+    for asked in DLEDGER_REQUESTS:
+        code, _ = dledger_wire.encode_request(asked)
+        if code == command.code:
+            answer = dledger_wire.decode_answer(asked.request, command.body)
+            if dledger_wire.decode_answer(asked.request, dledger_wire.encode_answer(asked, answer)) != answer:
+                raise Undocumented("an answer is not the same after it was written and read again")
 
 
 def _applied(command: bytes) -> None:
@@ -400,55 +399,41 @@ def _unchecked(registration: RemotingCommand) -> RemotingCommand:
 
 
 _ENTRIES = (dledger_entry.Entry(4, 1, 200, b"c3"), dledger_entry.Entry(5, 2, 250, b""))
-_DLEDGER: tuple[tuple[str, dledger_wire.AnyRequest, dledger.AnyAnswer | dledger_client.ClientAnswer], ...] = (
+DLEDGER: Sequence[tuple[dledger_wire.AnyRequest, dledger.AnyAnswer | dledger_client.ClientAnswer]] = (
+    (dledger.VoteRequest("n0", 1, 1, 5), dledger.VoteAnswer(dledger.VoteResult.ACCEPT, 1)),
+    (dledger.HeartbeatRequest("n0", 1), dledger.Answer(dledger.Code.TERM_NOT_READY, 1, "n2")),
     (
-        "vote",
-        dledger.VoteRequest("n0", 1, 1, 5),
-        dledger.VoteAnswer(dledger.VoteResult.ACCEPT, 1),
-    ),
-    ("heartbeat", dledger.HeartbeatRequest("n0", 1), dledger.Answer(dledger.Code.TERM_NOT_READY, 1, "n2")),
-    (
-        "push",
         dledger.PushRequest("n0", 2, dledger.Push.APPEND, _ENTRIES, 3, True),
         dledger.PushAnswer(dledger.Code.SUCCESS, 2, 0, 5),
     ),
     (
-        "comparison",
         dledger.PushRequest("n0", 2, dledger.Push.COMPARE, _ENTRIES[:1], 3),
         dledger.PushAnswer(dledger.Code.INCONSISTENT_STATE, 2, -1, -1),
     ),
-    ("transfer", dledger.TransferRequest("n0", 3), dledger.Answer(dledger.Code.SUCCESS, 4, "n0")),
-    ("take", dledger.TakeRequest("n0", 3, 12), dledger.Answer(dledger.Code.SUCCESS, 4, "n1")),
+    (dledger.TransferRequest("n0", 3), dledger.Answer(dledger.Code.SUCCESS, 4, "n0")),
+    (dledger.TakeRequest("n0", 3, 12), dledger.Answer(dledger.Code.SUCCESS, 4, "n1")),
     (
-        "append",
         dledger_client.AppendRequest((b"x", b"y")),
         dledger_client.AppendAnswer(code=dledger.Code.SUCCESS, term=2, leader="n1", index=7, position=300),
     ),
+    (dledger_client.GetRequest(3, 100, (1, 2)), dledger_client.EntriesAnswer(code=dledger.Code.SUCCESS)),
     (
-        "get",
-        dledger_client.GetRequest(3, 100, (1, 2)),
-        dledger_client.EntriesAnswer(code=dledger.Code.SUCCESS, entries=_ENTRIES),
-    ),
-    (
-        "pull",
         dledger_client.PullRequest("n9", 3),
         dledger_client.EntriesAnswer(code=dledger.Code.SUCCESS, entries=_ENTRIES),
     ),
     (
-        "metadata",
         dledger_client.MetadataRequest(),
         dledger_client.MetadataAnswer(code=dledger.Code.SUCCESS, leader="n1", peers={"n0": "a:1", "n1": "b:1"}),
     ),
 )
+DLEDGER_REQUESTS = tuple(
+    dledger_wire.Addressed(group="g", to="n1", sender="n0", request=request) for request, _ in DLEDGER
+)
 
 
-def _dledger_codecs() -> Iterator[Codec]:
-    for name, request, answer in _DLEDGER:
-        code, body = dledger_wire.encode_request(_dledger(request))
-        yield _plain(f"DLedger's {name}", partial(_asked_of_dledger, code), dledger_fields.MalformedBody, body)
-        body = dledger_wire.encode_answer(_dledger(request), answer)
-        read = partial(_answered_by_dledger, request)
-        yield _plain(f"answer to DLedger's {name}", read, dledger_fields.MalformedBody, body)
+def _dledger_command(asked: dledger_wire.Addressed, body: bytes | None = None) -> RemotingCommand:
+    code, request = dledger_wire.encode_request(asked)
+    return RemotingCommand.request(code, body=request if body is None else body)
 
 
 COMMAND = RemotingCommand(105, 7, 0, "remark", {"topic": "T", "é": "ü"}, b"body")
@@ -699,7 +684,21 @@ CODECS: tuple[Codec, ...] = (
         samples=((b"T", b"body", b"TAGS\x01a\x02"),),
         join=_stored,
     ),
-    *_dledger_codecs(),
+    _commands(
+        "DLedger's request",
+        _dledger_request,
+        (dledger_fields.MalformedBody,),
+        *map(_dledger_command, DLEDGER_REQUESTS),
+    ),
+    _commands(
+        "DLedger's answer",
+        _dledger_answer,
+        (dledger_fields.MalformedBody,),
+        *(
+            _dledger_command(asked, dledger_wire.encode_answer(asked, answer))
+            for asked, (_, answer) in zip(DLEDGER_REQUESTS, DLEDGER, strict=True)
+        ),
+    ),
 )
 
 

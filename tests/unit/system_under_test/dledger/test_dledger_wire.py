@@ -133,6 +133,12 @@ REQUESTS: tuple[tuple[RequestCode, str, str, AnyRequest], ...] = (
         "",
         AppendRequest((b"hello",)),
     ),
+    (
+        RequestCode.GET,
+        '{"beginIndex":0,"code":200,"group":"g","maxSize":0,"remoteId":"n0","term":-1}',
+        "",
+        GetRequest(0),
+    ),
 )
 
 

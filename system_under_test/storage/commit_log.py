@@ -20,11 +20,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from zlib import crc32
 
-from system_under_test.runtime.host import Disk, DiskError, File
+from system_under_test.runtime.host import Disk, DiskError, DiskFull, File
 from system_under_test.runtime.rewrite import write_again
 from system_under_test.storage.errors import BadOffset, MessageTooLarge, RecordInvalid, StorageCorrupt, StorageFailed
 from system_under_test.storage.log_digest import LogDigest
-from system_under_test.storage.record_format import BLANK_BYTES, RecordFormat, blank_size, encode_blank
+from system_under_test.storage.record_format import BLANK_BYTES, RecordFormat
 
 _SCAN_BYTES = 1 << 16
 _NOTE = struct.Struct(">Iq")
@@ -62,6 +62,9 @@ class CommitLog:
         self.max_offset = 0
         self.flushed_offset = 0
         """Everything before it survives a loss of power."""
+        self._flushing_to = 0
+        self._cut_files: list[File] = []
+        """Those whose cut is not durable yet."""
 
     @property
     def start_of_last_file(self) -> int:
@@ -82,7 +85,7 @@ class CommitLog:
             raise MessageTooLarge(f"{size} bytes do not fit into a segment of {self.segment_bytes}")
         room = self.segment_bytes - self.max_offset % self.segment_bytes
         if size + BLANK_BYTES > room:
-            self._append_within_segment(encode_blank(room))
+            self._append_within_segment(self._format.encode_blank(room))
         return self.max_offset
 
     def append(self, record: bytes) -> int:
@@ -117,7 +120,7 @@ class CommitLog:
     def begin_at(self, offset: int) -> None:
         """Let the log, which is empty, begin anew at a segment's start. Raises BadOffset where it cannot."""
         self.check_beginning(offset)
-        self._drop_empty_segments()
+        self.drop_segments()
         self._write_beginning(offset)
         self.min_offset = self.max_offset = self._boundary = self.flushed_offset = offset
         self._digest.start_at(offset, self.read)
@@ -162,7 +165,8 @@ class CommitLog:
         number, offset = _NOTE.unpack(note)
         return number, offset
 
-    def _drop_empty_segments(self) -> None:
+    def drop_segments(self) -> None:
+        """Remove all files of a log that is empty, or that nobody reads any more."""
         for segment in self._segments:
             segment.file.close()
             self._disk.remove(segment.path)
@@ -181,16 +185,28 @@ class CommitLog:
     async def _flush(self) -> int:
         if self.failed:
             raise StorageFailed("the device failed before")
-        target = self.max_offset
-        if self.flushed_offset < target:
-            dirty = [segment for segment in self._segments if segment.start + segment.size > self.flushed_offset]
+        self._flushing_to = self.max_offset
+        dirty = [segment for segment in self._segments if segment.start + segment.size > self.flushed_offset]
+        await self._sync_cut_files()
+        if dirty:
             if self._note_file is not None:
                 await self.sync_file(self._note_file)
                 self._note_file = None
             for segment in dirty:
                 await self.sync_file(segment.file)
-            self.flushed_offset = target
+        self.flushed_offset = max(self.flushed_offset, self._flushing_to)
         return self.flushed_offset
+
+    async def _sync_cut_files(self) -> None:
+        for file in tuple(self._cut_files):
+            self._cut_files.remove(file)
+            try:
+                await self.sync_file(file)
+            except BaseException:
+                self._cut_files.append(file)
+                raise
+            if file not in [*self._cut_files, *(segment.file for segment in self._segments)]:
+                file.close()
 
     async def sync_file(self, file: File) -> None:
         """Make a file of the log durable. Raises StorageFailed, for good."""
@@ -210,27 +226,88 @@ class CommitLog:
         where the last one is sought. Raises StorageFailed.
         """
         async with self._fsyncs:
-            if self._boundary > offset:
-                self._boundary = boundary
-            while self._segments and self._segments[-1].start + self._segments[-1].size > offset:
-                segment = self._segments[-1]
-                kept = max(0, offset - segment.start)
-                self.cut_file(segment.file, kept)
-                segment.size = kept
-                self.max_offset = segment.start + kept
+            for segment in self._cut_segments(offset, boundary):
                 # A removal alone may be undone by a loss of power: the file must come back empty.
                 await self.sync_file(segment.file)
-                if kept or segment.start == self.min_offset:
-                    break
-                self._segments.pop()
-                segment.file.close()
-                self._disk.remove(segment.path)
-            if offset < self.min_offset:
-                self._drop_empty_segments()
-                self.min_offset = self.max_offset = self._boundary = self.end_after_cut(offset)
-            self.flushed_offset = min(self.flushed_offset, self.max_offset)
-            self._digest.start_at(self.max_offset, self.read)
+                if segment.size == 0 and segment.start != self.min_offset:
+                    segment.file.close()
+                    self._disk.remove(segment.path)
             await self._flush()
+
+    def cut(self, offset: int) -> None:
+        """Cut the log at a record boundary; durable after the next flush. Later files stay, empty, for the log to grow
+        into. Before that flush a loss of power may undo the cut of each file, also where other bytes were written
+        behind it and are lost in part: records themselves have to say then what they follow."""
+        for segment in self._cut_segments(offset, offset):
+            if segment.file not in self._cut_files:
+                self._cut_files.append(segment.file)
+
+    def overwrite(self, offset: int, data: bytes) -> None:
+        """Let the log end with these whole records and blanks from `offset` on, a boundary up to its end; durable after
+        the next flush. Raises DiskFull (nothing was changed), StorageFailed.
+
+        What is new goes before what is overwritten, later files before earlier ones: where one finds no room, nothing
+        but files behind the log's end have changed.
+        """
+        if self.failed:
+            raise StorageFailed("the device failed before")
+        old_end, end = self.max_offset, offset + len(data)
+        fresh: list[_Segment] = []
+        borders = range(offset - offset % self.segment_bytes, end, self.segment_bytes)
+        starts = sorted({offset, *(at for at in (*borders, old_end) if offset < at < end)})
+        try:
+            for start, piece_end in reversed([*zip(starts, [*starts[1:], end], strict=True)]):
+                segment = self._segment_for(start, fresh)
+                segment.file.write_at(start - segment.start, data[start - offset : piece_end - offset])
+                segment.size = max(segment.size, piece_end - segment.start)
+        except DiskFull:
+            for segment in fresh:
+                segment.file.truncate(0)
+                segment.file.close()
+            raise
+        except DiskError as error:
+            self.failed = True
+            raise StorageFailed(f"commit log: {error}") from error
+        self._segments += reversed(fresh)
+        if offset < old_end:
+            self.max_offset = max(old_end, end)
+            self.cut(end)
+            self.flushed_offset = min(self.flushed_offset, offset)
+            self._flushing_to = min(self._flushing_to, offset)
+        self.max_offset = self._boundary = end
+        if offset < old_end or offset == self.min_offset:
+            self._digest.start_at(offset, self.read)
+        self._digest.appended(offset, data)
+
+    def _segment_for(self, offset: int, fresh: list[_Segment]) -> _Segment:
+        """That this byte belongs to; behind the last one it is opened, and added to `fresh`."""
+        start = offset - offset % self.segment_bytes
+        segments = self._segments[(start - self.min_offset) // self.segment_bytes :][:1]
+        if not segments:
+            fresh.append(self._open_segment(start))
+            segments = fresh[-1:]
+        return segments[0]
+
+    def _cut_segments(self, offset: int, boundary: int) -> Iterator[_Segment]:
+        """Cut the log, the last segment first; before the next one goes, its caller can make that durable."""
+        if self._boundary > offset:
+            self._boundary = boundary
+        while self._segments and self._segments[-1].start + self._segments[-1].size > offset:
+            segment = self._segments[-1]
+            kept = max(0, offset - segment.start)
+            self.cut_file(segment.file, kept)
+            segment.size = kept
+            self.max_offset = segment.start + kept
+            yield segment
+            if kept or segment.start == self.min_offset:
+                break
+            self._segments.pop()
+        if offset < self.min_offset:
+            self.drop_segments()
+            self.min_offset = self.max_offset = self._boundary = self.end_after_cut(offset)
+        self.flushed_offset = min(self.flushed_offset, self.max_offset)
+        self._flushing_to = min(self._flushing_to, self.max_offset)
+        self._digest.start_at(self.max_offset, self.read)
 
     def cut_file(self, file: File, size: int) -> None:
         """What is left of a segment's file when the log is cut in it; durable after the next fsync."""
@@ -308,7 +385,7 @@ class CommitLog:
         if size < 0:
             size = BLANK_BYTES
         elif size == 0:
-            size = blank_size(data, position)
+            size = self._format.blank_size(data, position)
             if size != room:
                 raise StorageCorrupt(f"no message starts at {offset}")
         if size > room:
@@ -404,7 +481,7 @@ class CommitLog:
             for data, position, offset, size in self._walk(start, self.max_offset):
                 if data:
                     self._format.check(data, position, offset)
-                elif self.read(offset, size) != encode_blank(size):
+                elif self.read(offset, size) != self._format.encode_blank(size):
                     break
                 if not (data and self._format.goes_on(data, position)):
                     end = offset + size

@@ -26,10 +26,12 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from system_under_test.storage.errors import MessageTooLarge, RecordInvalid
-from system_under_test.storage.record_format import RecordFormat
+from system_under_test.storage.record_format import BLANK_BYTES, RecordFormat
 from system_under_test.storage.tags_code import tags_code
 
 MESSAGE_MAGIC = 0xDAA320A7
+_BLANK = struct.Struct(">iI")
+_BLANK_MAGIC = 0xCBD43194
 
 # totalSize magic bodyCrc queueId flag queueOffset physicalOffset sysFlag bornTimestamp bornHost
 # storeTimestamp storeHost reconsumeTimes preparedTransactionOffset bodyLength
@@ -237,7 +239,27 @@ def check_message(buffer: bytes, position: int, physical_offset: int) -> int:
     return int(fields[0])
 
 
-MESSAGES = RecordFormat(head_bytes=_HEAD.size, size=peek_size, goes_on=goes_on, check=check_message)
+def encode_blank(size: int) -> bytes:
+    """What fills the last `size` bytes of a segment when the next message does not fit: header, then zeros."""
+    return _BLANK.pack(size, _BLANK_MAGIC) + bytes(size - BLANK_BYTES)
+
+
+def blank_size(buffer: bytes, position: int) -> int:
+    """The size a blank's header at `position` claims, or 0 if no blank starts there."""
+    if len(buffer) - position < BLANK_BYTES:
+        return 0
+    size, magic = _BLANK.unpack_from(buffer, position)
+    return size if magic == _BLANK_MAGIC and size >= BLANK_BYTES else 0
+
+
+MESSAGES = RecordFormat(
+    head_bytes=_HEAD.size,
+    size=peek_size,
+    goes_on=goes_on,
+    check=check_message,
+    encode_blank=encode_blank,
+    blank_size=blank_size,
+)
 """A log of such messages."""
 
 

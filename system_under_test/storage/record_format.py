@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_BLANK = struct.Struct(">iI")
-_BLANK_MAGIC = 0xCBD43194
-BLANK_BYTES = _BLANK.size
+BLANK_BYTES = 8
 """The least that stays free at the end of a segment: the blank's own size and magic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFormat:
-    """Each function is given bytes, and the position in them at which a record begins."""
+    """Functions of bytes and a position in them are about what begins there."""
 
     head_bytes: int
     """So much of a record says how long it is, and whether its batch goes on; at least a blank's `BLANK_BYTES`."""
@@ -24,16 +21,7 @@ class RecordFormat:
     """Whether the next record belongs to the same batch, so that both stay or go together."""
     check: Callable[[bytes, int, int], int]
     """The size of a record that is whole, unharmed, and belongs at this offset of the log. Raises RecordInvalid."""
-
-
-def encode_blank(size: int) -> bytes:
-    """What fills the last `size` bytes of a segment when the next record does not fit: header, then zeros."""
-    return _BLANK.pack(size, _BLANK_MAGIC) + bytes(size - BLANK_BYTES)
-
-
-def blank_size(buffer: bytes, position: int) -> int:
-    """The size a blank's header at `position` claims, or 0 if no blank starts there."""
-    if len(buffer) - position < BLANK_BYTES:
-        return 0
-    size, magic = _BLANK.unpack_from(buffer, position)
-    return size if magic == _BLANK_MAGIC and size >= BLANK_BYTES else 0
+    encode_blank: Callable[[int], bytes]
+    """What fills the last bytes of a segment, so many, when the next record does not fit: header, then zeros."""
+    blank_size: Callable[[bytes, int], int]
+    """What the blank's header claims; 0 if no blank begins here, or there are less than `BLANK_BYTES`."""

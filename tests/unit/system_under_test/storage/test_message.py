@@ -15,13 +15,13 @@ from system_under_test.storage.message import (
     check_message,
     decode_header,
     decode_message,
+    encode_blank,
     encode_host,
     encode_message,
     encode_properties,
     message_bytes,
     properties_of,
 )
-from system_under_test.storage.record_format import encode_blank
 
 FIELDS = (
     "0000008b"  # total size 139

@@ -34,7 +34,7 @@ class Entry:
 
 
 class EntryLog(Protocol):
-    """What is written is read at once, and durable some time later: whoever needs to know that asks the store. Errors:
+    """What is written is read at once, and durable some time later: who needs to know that asks the store. Errors:
     DiskFull (nothing was changed), StorageFailed (the device failed, and nothing is vouched for any more)."""
 
     @property

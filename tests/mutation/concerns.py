@@ -686,6 +686,13 @@ OTHERS = (
             "rocketmq/scenarios/test_expired_files.py",
         ),
     ),
+    Concern(
+        modules=("system_under_test/dledger/entry_files.py", "system_under_test/dledger/index_files.py"),
+        tests=(
+            "unit/system_under_test/dledger/test_file_store.py",
+            "unit/system_under_test/dledger/test_file_store_properties.py",
+        ),
+    ),
     Concern(modules=("system_under_test/storage/flush.py",), tests=("unit/system_under_test/storage/test_flush.py",)),
     Concern(
         modules=("system_under_test/storage/forgotten_topics.py",),

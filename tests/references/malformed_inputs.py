@@ -24,6 +24,8 @@ from system_under_test.dledger import entry as dledger_entry
 from system_under_test.dledger import json_fields as dledger_fields
 from system_under_test.dledger import message as dledger
 from system_under_test.dledger import wire as dledger_wire
+from system_under_test.dledger.entry import HEAD_BYTES, Entry
+from system_under_test.dledger.record import decode_entry, decode_index_record, encode_entry, encode_index_record
 from system_under_test.node.settings import read_config
 from system_under_test.raft import membership
 from system_under_test.raft import message as raft
@@ -100,6 +102,7 @@ from system_under_test.rocketmq.pop_protocol import (
 )
 from system_under_test.rocketmq.recall_handle import RecallHandle
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
+from system_under_test.storage.errors import RecordInvalid
 from system_under_test.storage.forgotten_topics import checked
 from system_under_test.storage.message import MessageInvalid, check_message, decode_message, encode_message
 
@@ -236,10 +239,25 @@ def _stored(parts: Parts) -> bytes:
     )
 
 
+def _entry(data: bytes) -> None:
+    entry, _ = decode_entry(data, 0, 7)
+    if encode_entry(entry, 7)[0] != data[: entry.size]:
+        raise Undocumented("an entry is not the same after it was read and written again")
+
+
+def _index_record(data: bytes) -> None:
+    record = decode_index_record(data)
+    body = bytes(min(record.size, 1000) - HEAD_BYTES)
+    again = decode_index_record(encode_index_record(Entry(record.index, record.term, record.position, body)))
+    if record.size <= 1000 and again != record:
+        raise Undocumented("a record of the index is not the same after it was read and written again")
+
+
 def _message(data: bytes) -> None:
     check_message(data, 0, decode_message(data, 0).physical_offset)
 
 
+ENTRY = Entry(index=7, term=3, position=4096, body=b"body", channel=2)
 REPORT = BrokerReport(cluster="k", group="g", broker_id=2, address="b2:10911", incarnation="x", max_offset=77)
 SET = SyncStateSet.of([1, 2, 3], 7)
 INFO = ReplicaInfo(master_id=1, master_address="b1:10911", master_epoch=4, sync_state_set=SET)
@@ -676,6 +694,8 @@ CODECS: tuple[Codec, ...] = (
         exact=True,
     ),
     _plain("ack", wire.decode_ack, wire.WireError, wire.encode_ack(900), exact=True),
+    _plain("entry of DLedger", _entry, RecordInvalid, encode_entry(ENTRY, 7)[0]),
+    _plain("index of DLedger", _index_record, RecordInvalid, encode_index_record(ENTRY)),
     _plain("torn message", _message, MessageInvalid, _stored((b"T", b"body", b"TAGS\x01a\x02"))),
     Codec(
         name="message",

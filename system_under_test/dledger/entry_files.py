@@ -1,0 +1,301 @@
+"""The files of a log since it last began anew: data files of entries, and the index that says where each one stands.
+
+Data files hold entries and blanks one behind the other, index files say where each entry stands. Recovery claims: what
+it leaves is the longest sequence of whole, unharmed entries that follow each other, from the first one on; as far as
+the checkpoint says that they are committed, they are durable, and only looked at where they stand in the last three
+files. What it leaves is written once more, and durable with the next `sync`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from system_under_test.dledger.entry import NOTHING, Entry
+from system_under_test.dledger.index_files import IndexFiles
+from system_under_test.dledger.record import (
+    ENTRIES,
+    INDEX_BYTES,
+    IndexRecord,
+    decode_entry,
+    encode_blank,
+    encode_entry,
+    encode_index_record,
+)
+from system_under_test.dledger.vote_file import Beginning, Checkpoint
+from system_under_test.runtime.host import Disk, DiskFull
+from system_under_test.storage.commit_log import CommitLog
+from system_under_test.storage.errors import RecordInvalid, StorageCorrupt
+from system_under_test.storage.log_digest import LogDigest
+from system_under_test.storage.record_format import BLANK_BYTES
+
+_CHECKED_FILES = 3
+"""So many data files at the end are always checked."""
+_PIECE_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSizes:
+    """The same on all members of a group."""
+
+    data_bytes: int = 1 << 30
+    index_bytes: int = 5 * 1024 * 1024 * INDEX_BYTES
+    """A multiple of 32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What the next entry continues: the last one's index, term and chain's CRC, and the position behind it."""
+
+    index: int
+    term: int
+    position: int
+    chain: int
+
+
+class EntryFiles:
+    """`recover` comes first. Of all that reads or writes: raises DiskError, StorageFailed."""
+
+    def __init__(self, disk: Disk, directory: str, sizes: FileSizes, digest: LogDigest, beginning: Beginning) -> None:
+        self._disk = disk
+        self._directories = (f"{directory}/{beginning.times}/data", f"{directory}/{beginning.times}/index")
+        self._sizes = sizes
+        self._digest = digest
+        self.beginning = beginning
+        self._log = CommitLog(
+            disk, self._directories[0], sizes.data_bytes, digest, replace(ENTRIES, check=self._check_next)
+        )
+        self._index = IndexFiles(disk, self._directories[1], sizes.index_bytes)
+        self.begin = NOTHING
+        self.tail = Tail(NOTHING, NOTHING, beginning.position, beginning.chain)
+        self.durable_end = NOTHING
+        self.synced_end = NOTHING
+        """The last index of what the newest `sync` made durable, or makes durable as it goes on."""
+        self._unwritten = bytearray()
+        """Records of the index, of entries up to the tail, that recovery is going to write."""
+
+    # reading
+
+    def entry(self, index: int) -> Entry | None:
+        return self._stored(index)[0] if self._has(index) else None
+
+    def term(self, index: int) -> int:
+        if not self._has(index):
+            return NOTHING
+        try:
+            return self._index.read(index).term
+        except RecordInvalid as error:
+            raise self._harmed(index, error) from error
+
+    def _has(self, index: int) -> bool:
+        return self.begin != NOTHING and self.begin <= index <= self.tail.index
+
+    def _stored(self, index: int) -> tuple[Entry, int]:
+        try:
+            return self._indexed(index)
+        except RecordInvalid as error:
+            raise self._harmed(index, error) from error
+
+    def _harmed(self, index: int, error: RecordInvalid) -> StorageCorrupt:
+        return StorageCorrupt(
+            f"entry {index}: {error}: remove the files of {self._directories[1]} and start this member again; if that "
+            "does not help, wipe it and let it join empty"
+        )
+
+    def _indexed(self, index: int) -> tuple[Entry, int]:
+        """The entry that the index leads to, and its chain's CRC. Raises RecordInvalid."""
+        record = self._index.read(index)
+        entry, chain = decode_entry(self._log.read(record.position, record.size))
+        if record != IndexRecord(entry.position, entry.size, entry.index, entry.term):
+            raise RecordInvalid("the index leads to another entry")
+        return entry, chain
+
+    # writing
+
+    def fits(self, size: int) -> bool:
+        return self._log.fits(size)
+
+    def next_position(self, size: int, after: Tail | None = None) -> int:
+        """Where an entry of `size` bytes is to stand."""
+        position = (after or self.tail).position
+        room = self._sizes.data_bytes - position % self._sizes.data_bytes
+        return position + room if size + BLANK_BYTES > room else position
+
+    def append(self, entries: Sequence[Entry]) -> bool:
+        """False, and nothing was written, where they do not follow. Raises DiskFull, and nothing was changed."""
+        tail = self.tail
+        for entry in entries:
+            if not self._follows(tail, entry):
+                return False
+            tail = Tail(entry.index, entry.term, entry.position + entry.size, 0)
+        if entries:
+            self.write(entries, self.tail)
+        return True
+
+    def end_with(self, entry: Entry) -> bool:
+        """False, and nothing was changed, where it does not fit what would be before it. Raises DiskFull likewise."""
+        if entry.index > self.tail.index:
+            return self.append((entry,))
+        if not self._has(entry.index):
+            return False
+        stored, chain = self._stored(entry.index)
+        if stored == entry:
+            self._end_at(Tail(entry.index, entry.term, entry.position + entry.size, chain))
+            return True
+        before = self._before(entry.index)
+        if not self._follows(before, entry):
+            return False
+        self.write((entry,), before)
+        return True
+
+    def _before(self, index: int) -> Tail:
+        if index == self.begin:
+            return Tail(index - 1, NOTHING, self.beginning.position, self.beginning.chain)
+        entry, chain = self._stored(index - 1)
+        return Tail(entry.index, entry.term, entry.position + entry.size, chain)
+
+    def _follows(self, tail: Tail, entry: Entry) -> bool:
+        return (
+            entry.index == tail.index + 1
+            and entry.term >= tail.term
+            and self._log.fits(entry.size)
+            and entry.position == self.next_position(entry.size, tail)
+        )
+
+    def write(self, entries: Sequence[Entry], tail: Tail) -> None:
+        """Let the log go on with these behind `tail`, and end with them. Raises DiskFull, and nothing was changed."""
+        first, position = entries[0].index, tail.position
+        data, records = [], []
+        for entry in entries:
+            if entry.position > tail.position:
+                data.append(encode_blank(entry.position - tail.position))
+            encoded, chain = encode_entry(entry, tail.chain)
+            data.append(encoded)
+            records.append(encode_index_record(entry))
+            tail = Tail(entry.index, entry.term, entry.position + entry.size, chain)
+        # A record of the index means nothing without its entry; the other way round an entry could come to stay that
+        # was refused.
+        overwritten = self._index.read_bytes(first) if self._has(first) else b""
+        try:
+            self._index.write(first, b"".join(records))
+            self._log.overwrite(position, b"".join(data))
+        except DiskFull:
+            self._index.write(first, overwritten)
+            raise
+        if self.begin == NOTHING:
+            self.begin = first
+        self._lower_durable_end(first - 1)
+        self.tail = tail
+
+    def _end_at(self, tail: Tail) -> None:
+        self._log.cut(tail.position)
+        self._lower_durable_end(tail.index)
+        self.tail = tail
+
+    def _lower_durable_end(self, index: int) -> None:
+        self.durable_end = min(self.durable_end, index)
+        self.synced_end = min(self.synced_end, index)
+
+    def begin_at_file_of(self, position: int) -> None:
+        """Let the log begin with the data file that has this position, if it is durable up to there; files that are
+        not part of it any more are removed by `remove_expired`."""
+        if not self._has(self.durable_end):
+            return
+        limit = min(position, self._stored(self.durable_end)[0].position)
+        start = max(start for start in self._log.segment_starts() if start <= max(limit, self.beginning.position))
+        if start > self.beginning.position:
+            first, _ = self._read_at(start)
+            _, chain = self._stored(first.index - 1)
+            self.begin = first.index
+            self.beginning = Beginning(self.beginning.times, start, chain)
+
+    def remove_expired(self) -> None:
+        self._log.delete_segments_before(self.beginning.position)
+        if self.begin != NOTHING:
+            self._index.keep_only(self.begin, self.tail.index + 1)
+
+    def remove(self) -> None:
+        """All files."""
+        self._log.drop_segments()
+        self._index.keep_only(0, 0)
+        for directory in self._directories:
+            for path in self._disk.list(directory):
+                self._disk.remove(path)
+
+    # durability
+
+    async def sync(self) -> None:
+        """Make everything written before the call durable; `vouch` then says so."""
+        self.synced_end = self.tail.index
+        await self._log.flush()
+        await self._index.sync()
+
+    def vouch(self) -> None:
+        self.durable_end = self.synced_end
+
+    # recovery
+
+    def start_empty(self) -> None:
+        self.remove()
+        self._log.load((0, self.beginning.position))
+        self._digest.start_at(self.beginning.position, self._log.read)
+
+    def start_digest(self) -> None:
+        """Of this log, after another one was begun and is not used."""
+        self._digest.start_at(self.tail.position, self._log.read)
+
+    async def recover(self, checkpoint: Checkpoint) -> None:
+        """Raises StorageCorrupt where the first file is gone, DiskFull where there is no room for the index."""
+        self._log.load((0, self.beginning.position))
+        if checkpoint.end != NOTHING and not self._log.segment_starts():
+            raise StorageCorrupt(
+                f"{self._directories[0]}/{self.beginning.position:020d}, with which the log begins, is gone: bring the "
+                "file back, or wipe this member and let it join empty"
+            )
+        start = self.beginning.position
+        with suppress(RecordInvalid):
+            start = self._trust(checkpoint.committed)
+        await self._log.recover(start)
+        self._write_index()
+        if self._log.max_offset > self.tail.position:
+            self._log.cut(self.tail.position)
+        self._index.keep_only(max(0, self.begin), self.tail.index + 1)
+
+    def _trust(self, committed: int) -> int:
+        """The start of the first data file that is to be checked; the log up to there is taken over. Raises
+        RecordInvalid where all are to be checked."""
+        begin = self.beginning.position
+        last_committed, _ = self._indexed(committed)
+        start = min(last_committed.position, *self._log.segment_starts()[-_CHECKED_FILES:][:1])
+        start -= start % self._sizes.data_bytes
+        if start > begin:
+            first, _ = self._read_at(begin, self.beginning.chain)
+            before, chain = self._indexed(self._read_at(start)[0].index - 1)
+            tail = Tail(before.index, before.term, before.position + before.size, chain)
+            in_file_before = start - self._sizes.data_bytes <= before.position < start
+            if not in_file_before or not self._index.has_all(first.index, tail.index + 1):
+                raise RecordInvalid("the index does not lead to the files that are to be checked")
+            self.begin, self.tail = first.index, tail
+        return start
+
+    def _read_at(self, position: int, chain_before: int | None = None) -> tuple[Entry, int]:
+        size = ENTRIES.size(self._log.read(position, ENTRIES.head_bytes), 0)
+        return decode_entry(self._log.read(position, max(0, size)), 0, chain_before)
+
+    def _check_next(self, buffer: bytes, at: int, position: int) -> int:
+        entry, chain = decode_entry(buffer, at, self.tail.chain)
+        expected = self.tail if self.begin != NOTHING else replace(self.tail, index=entry.index - 1)
+        if entry.position != position or not self._follows(expected, entry):
+            raise RecordInvalid(f"entry {entry.index} does not belong at {position}")
+        if self.begin == NOTHING:
+            self.begin = entry.index
+        self.tail = Tail(entry.index, entry.term, position + entry.size, chain)
+        self._unwritten += encode_index_record(entry)
+        if len(self._unwritten) >= _PIECE_BYTES:
+            self._write_index()
+        return entry.size
+
+    def _write_index(self) -> None:
+        self._index.write(self.tail.index + 1 - len(self._unwritten) // INDEX_BYTES, bytes(self._unwritten))
+        self._unwritten.clear()

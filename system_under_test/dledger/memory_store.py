@@ -1,0 +1,74 @@
+"""A member's log in memory: nothing of it survives the process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from system_under_test.dledger.entry import NOTHING, Entry
+
+
+class MemoryStore:
+    """An `EntryLog`. There are no files, so an entry's position is where the one before it ends, 0 for index 0, and a
+    log may begin anew at any position. Nothing is ever refused for its size."""
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+
+    @property
+    def begin(self) -> int:
+        return self._entries[0].index if self._entries else NOTHING
+
+    @property
+    def end(self) -> int:
+        return self._entries[-1].index if self._entries else NOTHING
+
+    @property
+    def end_term(self) -> int:
+        return self._entries[-1].term if self._entries else NOTHING
+
+    @property
+    def end_position(self) -> int:
+        """Behind the last entry."""
+        return self._entries[-1].position + self._entries[-1].size if self._entries else 0
+
+    @property
+    def durable_end(self) -> int:
+        """As durable as it gets."""
+        return self.end
+
+    def entry(self, index: int) -> Entry | None:
+        return self._entries[index - self.begin] if self._entries and self.begin <= index <= self.end else None
+
+    def term(self, index: int) -> int:
+        entry = self.entry(index)
+        return NOTHING if entry is None else entry.term
+
+    def append_own(self, term: int, bodies: Sequence[bytes]) -> Sequence[Entry]:
+        entries, index, position = [], self.end + 1, self.end_position
+        for body in bodies:
+            entries.append(Entry(index, term, position, body))
+            index, position = index + 1, position + entries[-1].size
+        if not self.append(entries):
+            raise ValueError(f"an own entry of term {term} cannot follow one of term {self.end_term}")
+        return entries
+
+    def append(self, entries: Sequence[Entry]) -> bool:
+        index, position, term = self.end + 1, self.end_position, self.end_term
+        for entry in entries:
+            if (entry.index, entry.position) != (index, position) or entry.term < term:
+                return False
+            index, position, term = index + 1, position + entry.size, entry.term
+        self._entries += entries
+        return True
+
+    def end_with(self, entry: Entry) -> bool:
+        if entry.index == self.end + 1 and self.append((entry,)):
+            return True
+        kept = entry.index - self.begin if self._entries else 0
+        before = self._entries[kept - 1] if 0 < kept <= len(self._entries) else None
+        follows = before is not None and before.position + before.size == entry.position and before.term <= entry.term
+        self._entries[kept if follows else 0 :] = [entry]
+        return True
+
+    async def sync(self) -> None:
+        """Nothing is to be done."""

@@ -1,0 +1,203 @@
+"""A member's log on its disk: written at once, durable by `sync`, with nothing in memory for each entry.
+
+A log that begins anew gets files of its own, in a directory named by how often it has. Until they are durable, and the
+checkpoint says so, a restart leads back to the log before, whole. Without a checkpoint all data files are checked
+at a start.
+
+    checkpoint                  where the log begins, what was durable and committed
+    N/data/POSITION             entries, named by their first position
+    N/index/POSITION            32 bytes an entry
+
+Claims: after a loss of power the log is one that it was since the last `sync`, or a beginning of that, and contains all
+that was durable and not cut since. Within what was committed by the last checkpoint, harm is noticed by reading only,
+and to the reserved channel not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from system_under_test.dledger.entry import NOTHING, Entry
+from system_under_test.dledger.entry_files import EntryFiles, FileSizes
+from system_under_test.dledger.vote_file import Beginning, Checkpoint, CheckpointFile
+from system_under_test.runtime.host import Disk, DiskError, DiskFull
+from system_under_test.storage.errors import MessageTooLarge, StorageFailed
+from system_under_test.storage.log_digest import LogDigest
+
+
+class FileStore:
+    """An `EntryLog`; `open` comes first. Reading raises StorageFailed, and StorageCorrupt where an entry is harmed."""
+
+    def __init__(self, disk: Disk, directory: str, sizes: FileSizes, digest: LogDigest) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._sizes = sizes
+        self._digest = digest
+        self._checkpoint_file = CheckpointFile(disk, f"{directory}/checkpoint")
+        self._checkpoint = Checkpoint()
+        self._files = self._files_of(Beginning())
+        self._retired: list[EntryFiles] = []
+        """Of logs before this one, one of which a loss of power may lead back to."""
+        self._syncs = asyncio.Lock()
+        self.committed = NOTHING
+        """The last index that is committed, as the newest checkpoint says, which is at most the last one."""
+        self.failed = False
+        """The device failed; nothing is accepted or vouched for any more."""
+
+    @property
+    def begin(self) -> int:
+        return self._files.begin
+
+    @property
+    def end(self) -> int:
+        return self._files.tail.index
+
+    @property
+    def end_term(self) -> int:
+        return self._files.tail.term
+
+    @property
+    def durable_end(self) -> int:
+        """All entries up to this index survive a loss of power; NOTHING, or the one before the first: none does."""
+        return self._files.durable_end
+
+    @property
+    def end_position(self) -> int:
+        """Behind the last entry."""
+        return self._files.tail.position
+
+    async def open(self) -> None:
+        """Load what is there, durably. Raises StorageCorrupt, StorageFailed, DiskFull."""
+        with self._device():
+            self._checkpoint = await self._checkpoint_file.read()
+            times = self._checkpoint.beginning.times
+            for other in range(times + 2):
+                if other != times:
+                    self._files_of(Beginning(other)).remove()
+            files = self._files = self._files_of(self._checkpoint.beginning)
+            await files.recover(self._checkpoint)
+            if files.begin == NOTHING and files.beginning.position:
+                # An empty log goes on with index 0, and that stands at 0.
+                self._begin(self._new_files(0))
+            self.committed = min(self._checkpoint.committed, self.end)
+        await self.sync()
+
+    # reading
+
+    def entry(self, index: int) -> Entry | None:
+        with self._device():
+            return self._files.entry(index)
+
+    def term(self, index: int) -> int:
+        with self._device():
+            return self._files.term(index)
+
+    # writing
+
+    def append_own(self, term: int, bodies: Sequence[bytes]) -> Sequence[Entry]:
+        entries: list[Entry] = []
+        tail = self._files.tail
+        for body in bodies:
+            entry = Entry(tail.index + 1, term, 0, body)
+            if not self._files.fits(entry.size):
+                raise MessageTooLarge(f"{entry.size} bytes do not fit into a file of {self._sizes.data_bytes}")
+            entry = Entry(entry.index, term, self._files.next_position(entry.size, tail), body)
+            tail = replace(tail, index=entry.index, position=entry.position + entry.size)
+            entries.append(entry)
+        if not self.append(entries):
+            raise ValueError(f"an own entry of term {term} cannot follow one of term {self.end_term}")
+        return entries
+
+    def append(self, entries: Sequence[Entry]) -> bool:
+        with self._device():
+            return self._files.append(entries)
+
+    def end_with(self, entry: Entry) -> bool:
+        with self._device():
+            if self._files.end_with(entry):
+                return True
+            if entry.position % self._sizes.data_bytes or not self._files.fits(entry.size):
+                return False
+            files = self._new_files(entry.position)
+            try:
+                files.write((entry,), files.tail)
+            except DiskFull:
+                files.remove()
+                self._files.start_digest()
+                raise
+            self._begin(files)
+            return True
+
+    def _files_of(self, beginning: Beginning) -> EntryFiles:
+        return EntryFiles(self._disk, self._directory, self._sizes, self._digest, beginning)
+
+    def _new_files(self, position: int) -> EntryFiles:
+        files = self._files_of(Beginning(self._files.beginning.times + 1, position))
+        files.start_empty()
+        return files
+
+    def _begin(self, files: EntryFiles) -> None:
+        self._retired.append(self._files)
+        self._files = files
+
+    # durability
+
+    async def sync(self) -> None:
+        """Make everything written before the call durable. Raises StorageFailed, for good, and DiskFull where the log
+        has begun and there is no room to say so. One at a time."""
+        async with self._syncs:
+            await self._sync()
+
+    async def save_committed(self, committed: int) -> None:
+        """Make everything written durable, and a checkpoint that says how far it is committed: a start checks the files
+        from there on. Raises StorageFailed, DiskFull."""
+        async with self._syncs:
+            self.committed = committed
+            await self._sync(is_due=True)
+
+    async def expire(self, before_position: int) -> None:
+        """Drop the first data files that end at this position or before, but no file of the last durable entry.
+        `begin` is raised before the files go. Raises StorageFailed, DiskFull."""
+        async with self._syncs:
+            await self._sync()
+            with self._device():
+                self._files.begin_at_file_of(before_position)
+            await self._sync()
+
+    async def _sync(self, *, is_due: bool = False) -> None:
+        """With a checkpoint where it is due, or where the log begins elsewhere than the newest one says."""
+        with self._device():
+            files = self._files
+            await files.sync()
+            if files.synced_end >= files.begin != NOTHING:
+                last = self._checkpoint
+                if is_due or files.beginning != last.beginning or last.end == NOTHING:
+                    checkpoint = Checkpoint(files.beginning, files.synced_end, min(self.committed, files.synced_end))
+                    await self._checkpoint_file.write(checkpoint)
+                    self._checkpoint = checkpoint
+                    self._remove_what_is_gone(files)
+            files.vouch()
+
+    def _remove_what_is_gone(self, files: EntryFiles) -> None:
+        """Now that the checkpoint is that of these files."""
+        files.remove_expired()
+        for retired in self._retired:
+            if retired.beginning.times < files.beginning.times:
+                retired.remove()
+        self._retired = [retired for retired in self._retired if retired.beginning.times >= files.beginning.times]
+
+    @contextmanager
+    def _device(self) -> Iterator[None]:
+        if self.failed:
+            raise StorageFailed("the device failed before")
+        try:
+            yield
+        except DiskError as error:
+            self.failed = True
+            raise StorageFailed(f"{self._directory}: {error}") from error
+        except StorageFailed:
+            self.failed = True
+            raise

@@ -43,9 +43,9 @@ class AppendAnswer:
     term: int = NOTHING
     leader: str | None = None
     index: int = NOTHING
-    """Of the last entry."""
+    """The index of the last entry."""
     position: int = NOTHING
-    """Of the last entry."""
+    """The position of the last entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

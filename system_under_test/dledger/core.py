@@ -152,7 +152,7 @@ class Member:
             self.transfer.asked_to_take(event.token, request)
         else:
             assert isinstance(request, TransferRequest)
-            self.transfer.begin(request.to, event.token)
+            self.transfer.begin(request.to, event.token, request.term)
 
     def _obey(self, token: int, request: PushRequest) -> None:
         state, log = self.state, self.state.log

@@ -1,7 +1,10 @@
-"""How a leader brings one peer's log to its own: COMPARE, if need be TRUNCATE, then APPEND, and COMMIT now and then.
+"""How a leader brings one peer's log to its own: COMPARE, if need be TRUNCATE, then APPEND, and COMMIT once a second.
 
 It begins with COMPARE at the leader's end, and again whenever an answer does not come, does not fit, or comes from
 another process than before. Only what belongs to the attempt under way is heeded.
+
+A peer that refuses to append again and again, behind an end that is the same, is sent a TRUNCATE there: the public
+program keeps bytes behind its end that it wrote before it refused.
 
 One COMPARE, TRUNCATE or COMMIT is under way at a time, and many APPENDs. A peer that has everything is sent a COMMIT
 once a second: its answer shows a peer that has lost its disk while nobody writes.
@@ -47,6 +50,8 @@ class Dispatcher:
         self._retry_ns = 0
         """Before that nothing is sent."""
         self._last_push_ns = 0
+        self._refused = 0
+        """How many pushes the peer has refused since it last obeyed one."""
         self._is_single = False
         """It has refused a batch; until its connection is another one it gets one entry at a time."""
 
@@ -105,7 +110,7 @@ class Dispatcher:
 
     def _compared(self, answer: PushAnswer) -> None:
         log, index = self._state.log, self._compare_index
-        if answer.code is Code.SUCCESS and answer.end == index:
+        if answer.code is Code.SUCCESS and answer.end == index and self._refused < 2:
             self._append_behind(index)
         elif answer.code is Code.SUCCESS:
             self._truncate(index)
@@ -188,7 +193,8 @@ class Dispatcher:
             self._is_single = True
             self._compare_again()
         elif answer.code is Code.INCONSISTENT_STATE and pushed.kind is not Push.TRUNCATE:
-            self._compare_again()
+            self._refused += 1
+            self._compare_again(0 if self._refused == 1 else config.push_timeout_ns // 2)
         else:
             self._compare_again(config.push_timeout_ns // 2)
         return NOTHING
@@ -197,6 +203,7 @@ class Dispatcher:
         if pushed.kind is Push.TRUNCATE:
             self._append_behind(pushed.last)
         elif pushed.kind is Push.APPEND:
+            self._refused = 0
             self._quorum.has(self.peer, pushed.last)
         else:
             self.committed(answer)

@@ -174,7 +174,7 @@ class GroupMember:
         ]
 
     async def stop(self) -> None:
-        """With a checkpoint; whoever waits for an answer gets none."""
+        """With a checkpoint; who waits for an answer gets none."""
         for task in self._tasks:
             task.cancel()
         if self._member is not None:

@@ -1,7 +1,7 @@
 """Who leads: votes, heartbeats, and when a member stands.
 
 A candidate first asks in the term that it is in, and raises the term only once a majority has answered: a member that
-is cut off never raises it. Whoever hears of a higher term becomes a candidate of that term, and votes in it only when
+is cut off never raises it. Who hears of a higher term becomes a candidate of that term, and votes in it only when
 asked again. A member that starts again never asks in a term in which it has voted for itself, for it may have led then,
 with a longer log.
 """
@@ -23,6 +23,7 @@ from system_under_test.dledger.state import Role, State
 
 NEVER_NS = 1 << 62
 
+_OLD_TERM = (VoteResult.REJECT_EXPIRED_VOTE_TERM, VoteResult.REJECT_TERM_SMALL_THAN_LEDGER)
 _LONGER_LOG = (VoteResult.REJECT_EXPIRED_LEDGER_TERM, VoteResult.REJECT_SMALL_LEDGER_END_INDEX)
 
 
@@ -133,7 +134,7 @@ class Election:
             return False
         if not isinstance(answer, VoteAnswer):
             votes.results[peer] = None
-        elif answer.result is VoteResult.REJECT_EXPIRED_VOTE_TERM and answer.term > state.term:
+        elif answer.result in _OLD_TERM and answer.term > state.term:
             self.stand(answer.term)
             self._raises_term = True
             return False

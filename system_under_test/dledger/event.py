@@ -72,9 +72,9 @@ class Appended:
     token: int
     code: Code
     index: int
-    """Of the last entry, or NOTHING."""
+    """The index of the last entry, or NOTHING."""
     position: int
-    """Of the last entry, or NOTHING."""
+    """The position of the last entry, or NOTHING."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +94,17 @@ class Effects:
     sequence: int
     """Counts steps; `Persisted` refers to it."""
     hard_state: HardState | None = None
-    """To be made durable."""
+    """Term and vote, which are to be made durable."""
     wrote: bool = False
     """The log was written to or cut, which is to be made durable."""
     requests: list[Sent] = field(default_factory=list)
-    """To be sent at once."""
+    """Requests that are to be sent at once."""
     votes: list[Sent] = field(default_factory=list)
-    """To be sent once hard states of this step and all before are durable."""
+    """Requests that are to be sent once hard states of this step and all before are durable."""
     answers: list[tuple[int, AnyAnswer]] = field(default_factory=list)
-    """By token; to be sent at once."""
+    """Answers, by token, that are to be sent at once."""
     granted: list[tuple[int, AnyAnswer]] = field(default_factory=list)
-    """To be sent once hard states of this step and all before are durable: a vote was given."""
+    """Votes that are to be sent once hard states of this step and all before are durable."""
     acknowledged: list[tuple[int, AnyAnswer]] = field(default_factory=list)
-    """To be sent, where acknowledgements are durable, once the log is durable as it was after this step."""
+    """Answers that are to be sent, where acknowledgements are durable, once the log is as it was after this step."""
     appended: list[Appended] = field(default_factory=list)

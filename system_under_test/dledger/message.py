@@ -83,7 +83,7 @@ class VoteRequest:
 class VoteAnswer:
     result: VoteResult
     term: int
-    """Of who answers."""
+    """The term of who answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class TransferRequest:
 
     to: str
     term: int = NOTHING
-    """In which the administrator has seen it lead. The public library's leader refuses any other one than its own."""
+    """The term in which the administrator has seen it lead. The public library's leader refuses any other one than its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Answer:
     code: Code
     term: int
     leader: str | None = None
-    """Of the term, as far as who answers knows."""
+    """The leader of the term, as far as who answers knows."""
 
 
 @dataclass(frozen=True, slots=True)

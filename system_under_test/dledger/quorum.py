@@ -79,7 +79,7 @@ class Quorum:
             self._answer(self._pending.popleft(), Code.WAIT_QUORUM_ACK_TIMEOUT)
 
     def abandon(self) -> None:
-        """This member does not lead any more: whoever leads may commit what is pending, or cut it."""
+        """This member does not lead any more: who leads then may commit what is pending, or cut it."""
         while self._pending:
             self._answer(self._pending.popleft(), Code.TERM_CHANGED)
         self.marks = {}

@@ -28,7 +28,7 @@ _START = struct.Struct(">ii")
 _CHAINED = struct.Struct(">qqqiI")
 _INDEX = struct.Struct(">iqiqq")
 INDEX_BYTES = _INDEX.size
-"""Of a record of the index."""
+"""How long a record of the index is."""
 
 
 @dataclass(frozen=True, slots=True)

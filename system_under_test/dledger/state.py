@@ -77,7 +77,7 @@ class State:
     """The last index of which this member knows that a majority has it, or NOTHING."""
     role: Role = Role.CANDIDATE
     leader: str | None = None
-    """Of the term, if it is known."""
+    """The leader of the term, if it is known."""
     effects: Effects = field(default_factory=lambda: Effects(0))
     now_ns: int = 0
     requests: int = 0

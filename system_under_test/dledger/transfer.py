@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from system_under_test.dledger.election import NEVER_NS, Election
+from system_under_test.dledger.entry import NOTHING
 from system_under_test.dledger.message import Answer, AnyAnswer, Code, TakeRequest
 from system_under_test.dledger.quorum import Quorum
 from system_under_test.dledger.state import Role, State
@@ -43,11 +44,13 @@ class Transfer:
 
     # -- the leader
 
-    def begin(self, to: str, token: int | None = None) -> None:
-        """Raises nothing: who asked gets SUCCESS once this member does not lead any more, or else why it still does."""
+    def begin(self, to: str, token: int | None = None, term: int = NOTHING) -> None:
+        """In this term, if one is given. Raises nothing: who asked gets SUCCESS once this member does not lead any more, or else why it still does."""
         state, config = self._state, self._state.config
         code = Code.SUCCESS
-        if state.role is not Role.LEADER:
+        if term not in (NOTHING, state.term):
+            code = Code.INCONSISTENT_TERM
+        elif state.role is not Role.LEADER:
             code = Code.NOT_LEADER
         elif to not in config.others:
             code = Code.UNKNOWN_MEMBER

@@ -41,7 +41,7 @@ def log(text: str) -> FileLog:
     return FileLog(entries)
 
 
-def shown(own: ListLog) -> str:
+def written(own: ListLog) -> str:
     """As `log` reads it."""
     spans: list[list[object]] = []
     for one in own.entries:
@@ -97,7 +97,7 @@ class Stage:
         what = f"{request.kind.value} {request.entries[0].index if request.entries else request.committed}"
         if len(request.entries) > 1:
             what += f"..{request.entries[-1].index}"
-        self.transcript.append(f"{what}: {code.name}, F has {shown(own)}")  # type: ignore[arg-type]
+        self.transcript.append(f"{what}: {code.name}, F has {written(own)}")  # type: ignore[arg-type]
         return PushAnswer(code, self.follower.term, own.begin, own.end)
 
     def run(self) -> list[str]:

@@ -14,7 +14,7 @@ from system_under_test.dledger.message import Code, HeartbeatRequest, Push, Push
 from system_under_test.dledger.quorum import Quorum
 from system_under_test.dledger.state import GroupConfig, Role
 from tests.unit.system_under_test.dledger.dledger_cluster import ListLog
-from tests.unit.system_under_test.dledger.dledger_stage import SECOND, Stage, entry, log, shown, state_of
+from tests.unit.system_under_test.dledger.dledger_stage import SECOND, Stage, entry, log, written, state_of
 
 
 def test_a_majority_has_what_the_middle_mark_says() -> None:
@@ -67,7 +67,7 @@ def test_where_nothing_is_shared_the_log_begins_anew_with_the_leaders_first_entr
     stage = Stage(leader, follower)
     lines = stage.run()
     assert [line.split(",")[0] for line in lines if line.startswith("TRUNCATE")] == [f"TRUNCATE {truncated}: SUCCESS"]
-    assert shown(stage.follower.log) == leader
+    assert written(stage.follower.log) == leader
 
 
 def test_a_new_term_begins_with_a_comparison_at_the_end() -> None:
@@ -173,7 +173,7 @@ def test_a_late_truncate_of_the_same_term_takes_nothing_away() -> None:
     stage = Stage("0-8:1", "0-8:1", committed=8)
     stage.run()
     assert stage.obeys(LATE).code is Code.INCONSISTENT_STATE
-    assert shown(log("0-8:1")) == "0-8:1" and stage.follower.log.end == 8
+    assert written(log("0-8:1")) == "0-8:1" and stage.follower.log.end == 8
     assert stage.follower.committed == 8
 
 

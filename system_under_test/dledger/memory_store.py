@@ -70,5 +70,16 @@ class MemoryStore:
         self._entries[kept if follows else 0 :] = [entry]
         return True
 
+    @property
+    def committed(self) -> int:
+        """Nothing is known of it at a start."""
+        return NOTHING
+
+    async def open(self) -> None:
+        """Nothing is to be done."""
+
     async def sync(self) -> None:
+        """Nothing is to be done."""
+
+    async def save_committed(self, committed: int) -> None:
         """Nothing is to be done."""

@@ -110,7 +110,8 @@ class TransferRequest:
 
     to: str
     term: int = NOTHING
-    """The term in which the administrator has seen it lead. The public library's leader refuses any other one than its own."""
+    """The term in which the administrator has seen it lead. The public library's leader refuses any other one than its
+    own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,8 @@ class Transfer:
     # -- the leader
 
     def begin(self, to: str, token: int | None = None, term: int = NOTHING) -> None:
-        """In this term, if one is given. Raises nothing: who asked gets SUCCESS once this member does not lead any more, or else why it still does."""
+        """In this term, if one is given. Who asked gets SUCCESS once this member does not lead any more, or else why it
+        still does."""
         state, config = self._state, self._state.config
         code = Code.SUCCESS
         if term not in (NOTHING, state.term):

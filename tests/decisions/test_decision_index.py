@@ -9,7 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.decisions.index import DOCS, INDEX, NUMBERS, README, SYSTEMS, NotARecordError, anchor, files, index, readme, records
+from tests.decisions.index import (
+    DOCS,
+    INDEX,
+    NUMBERS,
+    README,
+    SYSTEMS,
+    NotARecordError,
+    anchor,
+    files,
+    index,
+    readme,
+    records,
+)
 
 ROOT = DOCS.parent
 NEVER_GIVEN = {

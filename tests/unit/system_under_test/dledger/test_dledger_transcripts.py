@@ -14,7 +14,7 @@ from system_under_test.dledger.message import Code, HeartbeatRequest, Push, Push
 from system_under_test.dledger.quorum import Quorum
 from system_under_test.dledger.state import GroupConfig, Role
 from tests.unit.system_under_test.dledger.dledger_cluster import ListLog
-from tests.unit.system_under_test.dledger.dledger_stage import SECOND, Stage, entry, log, written, state_of
+from tests.unit.system_under_test.dledger.dledger_stage import SECOND, Stage, entry, log, state_of, written
 
 
 def test_a_majority_has_what_the_middle_mark_says() -> None:

@@ -1,0 +1,1 @@
+"""Planted bugs of DLedger: each module has a constant `MUTANT`."""

@@ -2,8 +2,8 @@
 
     python -m tests.decisions.index
 
-A record is a file `NNNN-….md` in docs/decisions, or in the folder of one of our systems there. Its first line is its number and title.
-Its third line is the subject, and the numbers of overtaken records that were merged into it:
+A record is a file `NNNN-….md` in docs/decisions, or in the folder of one of our systems there. Its first line is its
+number and title. Its third line is the subject, and the numbers of overtaken records that were merged into it:
 
     Subject: Faults; with record 0004
 

@@ -130,30 +130,21 @@ class EntryFiles:
                 return False
             tail = Tail(entry.index, entry.term, entry.position + entry.size, 0)
         if entries:
-            self.write(entries, self.tail)
+            self.write(entries)
         return True
 
     def end_with(self, entry: Entry) -> bool:
-        """False, and nothing was changed, where it does not fit what would be before it. Raises DiskFull likewise."""
-        if entry.index > self.tail.index:
-            return self.append((entry,))
+        """False, and nothing was changed, where the log does not have it."""
         if not self._has(entry.index):
             return False
         stored, chain = self._stored(entry.index)
-        if stored == entry:
-            self._end_at(Tail(entry.index, entry.term, entry.position + entry.size, chain))
-            return True
-        before = self._before(entry.index)
-        if not self._follows(before, entry):
+        if stored != entry:
             return False
-        self.write((entry,), before)
+        self._log.cut(entry.position + entry.size)
+        self.tail = Tail(entry.index, entry.term, entry.position + entry.size, chain)
+        self.durable_end = min(self.durable_end, entry.index)
+        self.synced_end = min(self.synced_end, entry.index)
         return True
-
-    def _before(self, index: int) -> Tail:
-        if index == self.begin:
-            return Tail(index - 1, NOTHING, self.beginning.position, self.beginning.chain)
-        entry, chain = self._stored(index - 1)
-        return Tail(entry.index, entry.term, entry.position + entry.size, chain)
 
     def _follows(self, tail: Tail, entry: Entry) -> bool:
         return (
@@ -163,9 +154,9 @@ class EntryFiles:
             and entry.position == self.next_position(entry.size, tail)
         )
 
-    def write(self, entries: Sequence[Entry], tail: Tail) -> None:
-        """Let the log go on with these behind `tail`, and end with them. Raises DiskFull, and nothing was changed."""
-        first, position = entries[0].index, tail.position
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Let the log go on with these, which follow. Raises DiskFull, and nothing was changed."""
+        tail = self.tail
         data, records = [], []
         for entry in entries:
             if entry.position > tail.position:
@@ -176,26 +167,11 @@ class EntryFiles:
             tail = Tail(entry.index, entry.term, entry.position + entry.size, chain)
         # A record of the index means nothing without its entry; the other way round an entry could come to stay that
         # was refused.
-        overwritten = self._index.read_bytes(first) if self._has(first) else b""
-        try:
-            self._index.write(first, b"".join(records))
-            self._log.overwrite(position, b"".join(data))
-        except DiskFull:
-            self._index.write(first, overwritten)
-            raise
+        self._index.write(entries[0].index, b"".join(records))
+        self._log.append_all(b"".join(data))
         if self.begin == NOTHING:
-            self.begin = first
-        self._lower_durable_end(first - 1)
+            self.begin = entries[0].index
         self.tail = tail
-
-    def _end_at(self, tail: Tail) -> None:
-        self._log.cut(tail.position)
-        self._lower_durable_end(tail.index)
-        self.tail = tail
-
-    def _lower_durable_end(self, index: int) -> None:
-        self.durable_end = min(self.durable_end, index)
-        self.synced_end = min(self.synced_end, index)
 
     def begin_at_file_of(self, position: int) -> None:
         """Let the log begin with the data file that has this position, if it is durable up to there; files that are

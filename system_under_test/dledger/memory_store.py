@@ -62,12 +62,10 @@ class MemoryStore:
         return True
 
     def end_with(self, entry: Entry) -> bool:
-        if entry.index == self.end + 1 and self.append((entry,)):
-            return True
-        kept = entry.index - self.begin if self._entries else 0
-        before = self._entries[kept - 1] if 0 < kept <= len(self._entries) else None
-        follows = before is not None and before.position + before.size == entry.position and before.term <= entry.term
-        self._entries[kept if follows else 0 :] = [entry]
+        if self.entry(entry.index) == entry:
+            del self._entries[entry.index - self.begin + 1 :]
+        else:
+            self._entries = [entry]
         return True
 
     @property

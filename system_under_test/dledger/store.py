@@ -123,7 +123,7 @@ class FileStore:
                 return False
             files = self._new_files(entry.position)
             try:
-                files.write((entry,), files.tail)
+                files.write((entry,))
             except DiskFull:
                 files.remove()
                 self._files.start_digest()

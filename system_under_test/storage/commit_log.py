@@ -242,24 +242,23 @@ class CommitLog:
             if segment.file not in self._cut_files:
                 self._cut_files.append(segment.file)
 
-    def overwrite(self, offset: int, data: bytes) -> None:
-        """Let the log end with these whole records and blanks from `offset` on, a boundary up to its end; durable after
-        the next flush. Raises DiskFull (nothing was changed), StorageFailed.
+    def append_all(self, data: bytes) -> None:
+        """Append whole records and blanks, over as many files as they need. Raises DiskFull (nothing was changed),
+        StorageFailed.
 
-        What is new goes before what is overwritten, later files before earlier ones: where one finds no room, nothing
-        but files behind the log's end have changed.
+        Later files are written before earlier ones: where one finds no room, only files behind the log's end have
+        changed.
         """
         if self.failed:
             raise StorageFailed("the device failed before")
-        old_end, end = self.max_offset, offset + len(data)
+        offset, end = self.max_offset, self.max_offset + len(data)
         fresh: list[_Segment] = []
-        borders = range(offset - offset % self.segment_bytes, end, self.segment_bytes)
-        starts = sorted({offset, *(at for at in (*borders, old_end) if offset < at < end)})
+        starts = [offset, *range(offset - offset % self.segment_bytes + self.segment_bytes, end, self.segment_bytes)]
         try:
             for start, piece_end in reversed([*zip(starts, [*starts[1:], end], strict=True)]):
                 segment = self._segment_for(start, fresh)
                 segment.file.write_at(start - segment.start, data[start - offset : piece_end - offset])
-                segment.size = max(segment.size, piece_end - segment.start)
+                segment.size = piece_end - segment.start
         except DiskFull:
             for segment in fresh:
                 segment.file.truncate(0)
@@ -269,13 +268,8 @@ class CommitLog:
             self.failed = True
             raise StorageFailed(f"commit log: {error}") from error
         self._segments += reversed(fresh)
-        if offset < old_end:
-            self.max_offset = max(old_end, end)
-            self.cut(end)
-            self.flushed_offset = min(self.flushed_offset, offset)
-            self._flushing_to = min(self._flushing_to, offset)
         self.max_offset = self._boundary = end
-        if offset < old_end or offset == self.min_offset:
+        if offset == self.min_offset:
             self._digest.start_at(offset, self.read)
         self._digest.appended(offset, data)
 

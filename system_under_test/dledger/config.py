@@ -12,7 +12,7 @@ from enum import Enum
 from system_under_test.dledger.driver import DriverTimes
 from system_under_test.dledger.entry import HEAD_BYTES
 from system_under_test.dledger.entry_files import FileSizes
-from system_under_test.dledger.index_files import INDEX_BYTES
+from system_under_test.dledger.record import INDEX_BYTES
 from system_under_test.dledger.state import GroupConfig
 from system_under_test.node.settings import choice, flag, integer, seconds, text
 from system_under_test.storage.record_format import BLANK_BYTES

@@ -24,7 +24,7 @@ from system_under_test.dledger.record import (
     encode_index_record,
 )
 from system_under_test.dledger.vote_file import Beginning, Checkpoint
-from system_under_test.runtime.host import Disk, DiskFull
+from system_under_test.runtime.host import Disk
 from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.errors import RecordInvalid, StorageCorrupt
 from system_under_test.storage.log_digest import LogDigest

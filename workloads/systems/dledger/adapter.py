@@ -1,0 +1,101 @@
+"""DLedger on trial: a group of members that replicate a log, of which the public library is the pattern.
+
+It promises that what a majority has acknowledged stays at its index, and that nobody sees anything before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness.client import Client
+from harness.errors import UsageError
+from harness.record.fault_log import FaultWindow
+from harness.system import Declaration, LegalLoss, NodeSpec
+from system_under_test.dledger import mutants
+from system_under_test.node.mutant import find_mutant, mutant_names
+from workloads.systems.dledger.client import LogClient, MemberClient
+from workloads.systems.dledger.nodes import MEMBERS, members
+from workloads.systems.dledger.settings import DledgerSettings, Store
+
+if TYPE_CHECKING:
+    from harness.record.node_reports import NodeReports
+
+PATIENCE_S = 4.0
+"""How long a client waits for an answer."""
+POINTS = {
+    "about-to-persist-vote": "a member is about to write its term and vote",
+    "vote-persisted": "a member's term and vote are durable, and nobody has been told",
+    "became-leader": "a member has won an election; its first entry is written, and nothing is sent yet",
+    "lost-leadership": "a member does not lead any more",
+    "log-persisted": "a member's log is durable, and nobody has been told",
+    "committed": "a member has learned that a majority has an entry",
+}
+DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
+"""Faults by which a disk loses what was synced."""
+CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
+"""Faults under which a member ends itself rather than go on."""
+FORGETS = {Store.FILE: ("power",), Store.MEMORY: ("power", "kill", "memory")}
+"""Faults by which a member loses what it has acknowledged, where that need not be durable."""
+
+
+class Dledger:
+    """`System`."""
+
+    name, settings_type, workloads = "dledger", DledgerSettings, ("log",)
+    mutants: Mapping[str, str] = {name: find_mutant(mutants, name).breaks for name in mutant_names(mutants)}
+
+    def nodes(self, settings: DledgerSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
+        return members(settings, mutant)
+
+    def cluster(self, settings: DledgerSettings) -> Declaration:
+        return Declaration(
+            groups=(MEMBERS,),
+            data=(MEMBERS,),
+            voters=(MEMBERS,),
+            roles={"leader": MEMBERS},
+            points=POINTS,
+            recovers_within_s=10 + 20 * settings.time_scale,
+            may_panic=(*DAMAGE, *CANNOT_WRITE),
+            lasting_damage=DAMAGE,
+        )
+
+    def require_fitting(self, settings: DledgerSettings, workload_settings: Any) -> None:
+        """`Particular`: a group is one queue."""
+        for name, most in {"queues": 1, "batch_share": 0, "tags": 0, "move_share": 0}.items():
+            if (given := getattr(workload_settings, name)) > most:
+                raise UsageError(f"setting {name} of log takes {most} on dledger, got {given}")
+
+    def advised(self, settings: DledgerSettings, workload: str) -> Mapping[str, int]:
+        return {"queues": 1}
+
+    def client(self, workload: str, settings: DledgerSettings, host: Any, process: int) -> Client:
+        return LogClient(host, settings.names, process, PATIENCE_S)
+
+    async def ready(self, settings: DledgerSettings, host: Any, workload: str) -> None:
+        asking = MemberClient(host, PATIENCE_S)
+        while await asking.leader(settings.names) is None:
+            await host.clock.sleep(0.1)
+        asking.close()
+
+    async def roles(self, settings: DledgerSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+        asking = MemberClient(host, PATIENCE_S)
+        leader = await asking.leader(settings.names)
+        asking.close()
+        return {} if leader is None else {"leader": (leader,)}
+
+    def legal_loss(self, settings: DledgerSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
+        """Any loss from the first fault on by which a member has lost what it had acknowledged: where only a bare
+        majority held an entry, that member and one that lagged are a majority without it."""
+        forgets = () if settings.ack_durable and settings.store is Store.FILE else FORGETS[settings.store]
+        taken = {*DAMAGE, *forgets}
+        began = [window.start_ns for window in struck if taken & set(window.kinds)]
+        if settings.strict or not began:
+            return LegalLoss()
+        return LegalLoss(
+            anything="a member lost what it had acknowledged, and only a bare majority need have held that",
+            anything_from_ns=min(began),
+        )
+
+
+SYSTEM = Dledger()

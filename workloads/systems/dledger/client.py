@@ -1,0 +1,143 @@
+"""A group as a log of one queue: an append is answered with the entry's index, and readers ask by index.
+
+Sends go to the leader, as far as the client knows who that is. Polls go to the member that is the client's own, which
+shows what it knows to be committed; final reads go to each member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PRECONDITION_FAILED, OperationError
+from harness.operation import Operation
+from system_under_test.dledger.client_message import (
+    AppendAnswer,
+    AppendRequest,
+    ClientRequest,
+    EntriesAnswer,
+    GetRequest,
+    MetadataAnswer,
+    MetadataRequest,
+    PullRequest,
+)
+from system_under_test.dledger.json_fields import MalformedBody
+from system_under_test.dledger.message import Code
+from system_under_test.dledger.wire import Addressed, decode_answer, encode_request
+from system_under_test.remoting.client import RemotingClient
+from system_under_test.remoting.command import RemotingCommand
+from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
+from workloads.systems.dledger.errors import NOT_LEADER, error_of
+from workloads.systems.dledger.nodes import GROUP, PORT
+
+_METADATA = MetadataRequest()
+A = TypeVar("A", AppendAnswer, EntriesAnswer, MetadataAnswer)
+
+
+class MemberClient:
+    """Asks members by their names."""
+
+    def __init__(self, host: Any, patience_s: float) -> None:
+        self._remoting = RemotingClient(host)
+        self._patience_s = patience_s
+
+    async def ask(self, node: str, request: ClientRequest, kind: type[A]) -> A:
+        """Raises OperationError, also where the member refuses."""
+        code, body = encode_request(Addressed(group=GROUP, to=node, request=request))
+        command = RemotingCommand.request(code, body=body)
+        try:
+            answer = await self._remoting.invoke(f"{node}:{PORT}", command, self._patience_s)
+            decoded = decode_answer(request, answer.body)
+        except ConnectFailed as error:
+            raise OperationError(CONNECT_FAILED, str(error), node=node) from error
+        except (ConnectionClosed, MalformedBody) as error:
+            raise OperationError(CONNECTION_LOST, str(error), node=node) from error
+        except TimeoutError as error:
+            raise OperationError(CLIENT_TIMEOUT, str(error), node=node) from error
+        assert isinstance(decoded, kind)
+        if decoded.code is not Code.SUCCESS:
+            leader = f"; it takes {decoded.leader} for the leader" if decoded.leader else ""
+            raise OperationError(error_of(decoded.code), f"{decoded.code.name}{leader}", node=node)
+        return decoded
+
+    async def leader(self, nodes: tuple[str, ...]) -> str | None:
+        """Who says that it leads, if anyone does."""
+        for node in nodes:
+            try:
+                answer = await self.ask(node, _METADATA, MetadataAnswer)
+            except OperationError:
+                continue
+            if answer.leader == node:
+                return node
+        return None
+
+    def close(self) -> None:
+        self._remoting.close()
+
+
+class LogClient:
+    """`Client` of one process. As a consumer it begins at the first entry."""
+
+    def __init__(self, host: Any, nodes: tuple[str, ...], process: int, patience_s: float) -> None:
+        self._members = MemberClient(host, patience_s)
+        self._nodes = nodes
+        self._home = self._leader = nodes[process % len(nodes)]
+        self._next = 0
+
+    async def open(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        self._members.close()
+
+    async def invoke(self, operation: Operation) -> Operation:
+        actions = {
+            "send": self._send,
+            "poll": self._poll,
+            "final-poll": self._final_poll,
+            "caught-up": self._caught_up,
+        }
+        node, value = await actions[operation.f](operation)
+        return operation._replace(type="ok", value=value, node=node)
+
+    async def _send(self, operation: Operation) -> tuple[str, Mapping[str, Any]]:
+        value = dict(operation.value or {})
+        request = AppendRequest((b"%d" % value["message"],))
+        node = self._leader
+        try:
+            answer = await self._members.ask(node, request, AppendAnswer)
+        except OperationError as error:
+            found = await self._members.leader(self._nodes)
+            self._leader = found or self._nodes[(self._nodes.index(node) + 1) % len(self._nodes)]
+            if error.error is not NOT_LEADER or found in (None, node):
+                raise
+            node = self._leader
+            answer = await self._members.ask(node, request, AppendAnswer)
+        return node, {**value, "offset": answer.index}
+
+    async def _poll(self, operation: Operation) -> tuple[str, Mapping[str, Any]]:
+        found = await self._pulled(self._home, self._next)
+        self._next = found["offset"]
+        return self._home, found
+
+    async def _final_poll(self, operation: Operation) -> tuple[str, Mapping[str, Any]]:
+        assert operation.value is not None and operation.node is not None
+        return operation.node, await self._pulled(operation.node, operation.value["offset"])
+
+    async def _pulled(self, node: str, begin: int) -> dict[str, Any]:
+        answer = await self._members.ask(node, PullRequest("", begin), EntriesAnswer)
+        messages = [{"offset": entry.index, "message": int(entry.body)} for entry in answer.entries]
+        offset = messages[-1]["offset"] + 1 if messages else begin
+        return {"message": None, "offset": offset, "messages": messages}
+
+    async def _caught_up(self, operation: Operation) -> tuple[str, Mapping[str, Any]]:
+        """Ok only if neither this member nor the leader shows anything from the position on."""
+        assert operation.value is not None and operation.node is not None
+        begin = operation.value["offset"]
+        leader = await self._members.leader(self._nodes)
+        if leader is None:
+            raise OperationError(NOT_LEADER, "nobody says that it leads", node=operation.node)
+        answer = await self._members.ask(leader, GetRequest(begin=begin), EntriesAnswer)
+        if answer.entries or (await self._pulled(operation.node, begin))["messages"]:
+            raise OperationError(PRECONDITION_FAILED, f"there is more behind {begin}", node=operation.node)
+        return operation.node, operation.value

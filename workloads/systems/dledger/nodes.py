@@ -1,0 +1,50 @@
+"""The processes of a group: a member each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.program import PythonProgram
+from harness.system import NodeSpec
+from workloads.systems.dledger.settings import DledgerSettings
+
+GROUP = "storm"
+PORT = 20911
+MEMBERS = "members"
+"""The group of nodes."""
+TIMES_MS = {
+    "heartBeatTimeIntervalMs": 2_000,
+    "minVoteIntervalMs": 300,
+    "maxVoteIntervalMs": 1_000,
+    "maxWaitAckTimeMs": 2_500,
+    "maxPushTimeOutMs": 1_000,
+    "checkPointInterval": 3_000,
+    "leadershipTransferWaitTimeout": 1_000,
+}
+"""DLedger's own times, which `time_scale` multiplies."""
+DATA_FILE_BYTES, INDEX_FILE_BYTES = 64 * 1024, 32 * 512
+"""Small, so that a storm fills several files."""
+
+
+def members(settings: DledgerSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
+    return tuple(_member(settings, mutant, name) for name in settings.names)
+
+
+def _member(settings: DledgerSettings, mutant: str | None, name: str) -> NodeSpec:
+    config: dict[str, Any] = {
+        "group": GROUP,
+        "selfId": name,
+        "peers": ";".join(f"{one}-{one}:{PORT}" for one in settings.names),
+        "storeType": settings.store.name,
+        "isEnableBatchPush": settings.batch_push,
+        "ackDurable": settings.ack_durable,
+        "mappedFileSizeForEntryData": DATA_FILE_BYTES,
+        "mappedFileSizeForEntryIndex": INDEX_FILE_BYTES,
+        **{key: max(1, round(ms * settings.time_scale)) for key, ms in TIMES_MS.items()},
+    }
+    if settings.preferred:
+        config["preferredLeaderIds"] = settings.names[settings.preferred - 1]
+    if mutant is not None:
+        config["mutant"] = mutant
+    program = PythonProgram(main="system_under_test.dledger.node:member", config=config)
+    return NodeSpec(name=name, groups=(MEMBERS,), program=program, ports=(PORT,), replica=True)

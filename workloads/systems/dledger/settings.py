@@ -1,0 +1,41 @@
+"""What can be set of a group on trial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
+
+from harness.bounds import Bounds
+from harness.errors import UsageError
+
+
+class Store(Enum):
+    FILE = "file"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DledgerSettings:
+    members: Annotated[int, Bounds(3, 5)] = 3
+    store: Store = Store.FILE
+    ack_durable: bool = False
+    """Whether a member counts only once it has synced what it acknowledges."""
+    batch_push: bool = False
+    """Whether the leader pushes several entries at once."""
+    preferred: Annotated[int, Bounds(0, 5)] = 0
+    """The number of the member that is to lead if it can; 0: none."""
+    time_scale: Annotated[float, Bounds(0.02, 10)] = 0.25
+    """By how much all times of the protocol are multiplied."""
+    strict: bool = False
+    """Judge as if nothing could be lost."""
+
+    def __post_init__(self) -> None:
+        if self.members % 2 == 0:
+            raise UsageError(f"setting members of dledger takes 3 or 5, got {self.members}")
+        if self.preferred > self.members:
+            raise UsageError(f"setting preferred of dledger takes 0 to {self.members}, got {self.preferred}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"n{number}" for number in range(1, self.members + 1))

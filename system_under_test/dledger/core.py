@@ -157,10 +157,10 @@ class Member:
     def _obey(self, token: int, request: PushRequest) -> None:
         state, log = self.state, self.state.log
         code = self.election.accept(request.leader, request.term)
-        if code is Code.SUCCESS:
+        if code is Code.SUCCESS or self.handler.obeys_anyway(request):
             code = self.handler.obey(request)
         answer = PushAnswer(code, state.term, log.begin, log.end)
-        waits = code is Code.SUCCESS
+        waits = code is Code.SUCCESS and self.handler.vouches(request)
         (state.effects.acknowledged if waits else state.effects.answers).append((token, answer))
 
     # -- answers of others

@@ -121,11 +121,16 @@ class GroupMember:
     def committed(self) -> int:
         return self._committed
 
+    @property
+    def shown_end(self) -> int:
+        """The last index that readers may see."""
+        return self._committed
+
     def entries(self, first: int, most_bytes: int) -> list[Entry]:
         """Committed ones from this index on that clients have appended, at least one if there is any, otherwise no more
         than so many bytes."""
         found: list[Entry] = []
-        for index in range(max(first, self._store.begin, 0), self._committed + 1):
+        for index in range(max(first, self._store.begin, 0), self.shown_end + 1):
             entry = self._store.entry(index)
             if entry is None or (found and most_bytes < entry.size):
                 break
@@ -267,12 +272,16 @@ class GroupMember:
         for token, answer in effects.granted:
             self._voted.hold(lambda token=token, answer=answer: self._answer(token, answer))  # type: ignore[misc]
         for token, answer in effects.acknowledged:
-            if self._config.ack_durable:
-                self._logged.hold(lambda token=token, answer=answer: self._answer(token, answer))  # type: ignore[misc]
-            else:
-                self._answer(token, answer)
+            self.hold_acknowledgement(lambda token=token, answer=answer: self._answer(token, answer))  # type: ignore[misc]
         for appended in effects.appended:
             self._answer(appended.token, appended)
+
+    def hold_acknowledgement(self, answer: Callable[[], None]) -> None:
+        """Until the log is as durable as it has to be."""
+        if self._config.ack_durable:
+            self._logged.hold(answer)
+        else:
+            answer()
 
     def _send(self, sent: Sent) -> None:
         self._host.spawn(self._ask(sent), f"dledger request to {sent.peer}")

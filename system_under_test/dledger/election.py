@@ -123,8 +123,11 @@ class Election:
 
     def _ask_peer(self, votes: _Round, peer: str) -> None:
         state = self._state
-        request = VoteRequest(state.node, votes.term, state.log.end_term, state.log.end)
+        request = VoteRequest(state.node, votes.term, self.last_term(), state.log.end)
         votes.asked[state.send(peer, request)] = peer
+
+    def last_term(self) -> int:
+        return self._state.log.end_term
 
     def take_vote(self, number: int, answer: AnyAnswer | None) -> bool:
         """Whether this member was elected."""

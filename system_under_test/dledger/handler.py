@@ -25,6 +25,14 @@ class Handler:
         self.verified = NOTHING
         """The last index up to which this leader has, in its term, made sure that the log is its own."""
 
+    def obeys_anyway(self, request: PushRequest) -> bool:
+        """Of one that this member does not follow, or not in that term."""
+        return False
+
+    def vouches(self, request: PushRequest) -> bool:
+        """Whether a yes to this says that the log is held up to some index. Then it has to be as durable as that."""
+        return request.kind is not Push.COMMIT
+
     def obey(self, request: PushRequest) -> Code:
         """Of the leader that this member follows, in the term that it is in."""
         if self._leader != (request.leader, request.term):

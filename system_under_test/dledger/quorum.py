@@ -67,8 +67,11 @@ class Quorum:
         return self._state.log.term(index) == self._state.term
 
     def _end(self, pending: Pending) -> None:
-        is_same = self._state.log.term(pending.index) == pending.term
-        self._answer(pending, Code.SUCCESS if is_same else Code.TERM_CHANGED)
+        self._answer(pending, Code.SUCCESS if self.is_same(pending) else Code.TERM_CHANGED)
+
+    def is_same(self, pending: Pending) -> bool:
+        """Whether the entry that is committed there is the one that was appended."""
+        return self._state.log.term(pending.index) == pending.term
 
     def _answer(self, pending: Pending, code: Code) -> None:
         answer = Appended(pending.token, code, pending.index, pending.position)

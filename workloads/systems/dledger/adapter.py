@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.client import Client
 from harness.errors import UsageError
 from harness.record.fault_log import FaultWindow
+from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.dledger import mutants
 from system_under_test.node.mutant import find_mutant, mutant_names
@@ -31,6 +32,14 @@ POINTS = {
     "log-persisted": "a member's log is durable, and nobody has been told",
     "committed": "a member has learned that a majority has an entry",
 }
+EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
+    "ack_durable": (True,),
+    "batch_push": (True,),
+    "members": (5,),
+    "preferred": (2,),
+    "store": ("memory",),
+}
+"""Settings that storms draw, beside the defaults."""
 DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
 """Faults by which a disk loses what was synced."""
 CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
@@ -55,6 +64,7 @@ class Dledger:
             voters=(MEMBERS,),
             roles={"leader": MEMBERS},
             points=POINTS,
+            explored=EXPLORED,
             recovers_within_s=10 + 20 * settings.time_scale,
             may_panic=(*DAMAGE, *CANNOT_WRITE),
             lasting_damage=DAMAGE,

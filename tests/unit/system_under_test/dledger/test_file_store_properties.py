@@ -151,7 +151,7 @@ async def act(model: Model, store: FileStore, machine: DiskMachine) -> None:
             body = model.body()
             end = log[-1].index if log else NOTHING
             entry = Entry(end + 1, model.term, next_position(log, HEAD_BYTES + len(body)), body)
-            assert store.append([entry]) if draw.random() < 0.5 else store.end_with(entry)
+            assert store.append([entry])
             model.become([*log, entry])
         elif kind < 0.6 and log:
             cuttable = [at for at, entry in enumerate(log) if entry.index > model.committed]
@@ -199,19 +199,18 @@ async def act(model: Model, store: FileStore, machine: DiskMachine) -> None:
 
 
 def cut(model: Model, store: FileStore, at: int) -> None:
-    """Keep what is up to there, or put another entry in its place."""
+    """Keep what is up to there, or let the log begin anew with another entry in its place."""
     log = model.log
-    if model.draw.random() < 0.5:
+    if model.draw.random() < 0.7:
         assert store.end_with(log[at])
         model.become(log[: at + 1])
         return
     model.term += 1
-    body = model.body()
-    size = HEAD_BYTES + len(body)
-    position = next_position(log[:at], size) if at else log[0].position
-    entry = Entry(log[at].index, model.term, position, body)
-    assert store.end_with(entry)
-    model.become([*log[:at], entry])
+    entry = Entry(log[at].index, model.term, log[at].position, model.body())
+    can_begin = entry.position % FILE_BYTES == 0
+    assert store.end_with(entry) == can_begin
+    if can_begin:
+        model.begin_anew(entry)
 
 
 @pytest.mark.parametrize("seed", range(150))

@@ -46,7 +46,7 @@ _PROPERTIES_LENGTH = struct.Struct(">H")
 _LEAST = _HEADER.size + 1 + 2
 
 CONTINUES = 1 << 30
-"""In sysFlag: the next message belongs to the same batch."""
+"""A bit of sysFlag that says that the next message belongs to the same batch."""
 
 _CRC_NAME = b"__CRC32#\x01"
 _CRC_BYTES = len(_CRC_NAME) + 10 + 1
@@ -54,7 +54,7 @@ _RESEMBLING = 5
 """Bytes in their places: so many of its name's ten are no accident."""
 _CRC_MASK = 0x7FFFFFFF
 MAX_PROPERTIES_BYTES = 32767 - _CRC_BYTES
-"""Of the properties of one message, without its CRC: RocketMQ reads their length as a signed number."""
+"""So long may the properties of one message be without its CRC: RocketMQ reads their length as a signed number."""
 MAX_TIMES = (1 << 31) - 1
 """The greatest count of times that a message has room for."""
 HEADER_BYTES = _HEADER.size

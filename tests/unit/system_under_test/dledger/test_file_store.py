@@ -12,7 +12,6 @@ from zlib import crc32
 
 import pytest
 
-from harness.environments.simulated.disk import SimulatedFile
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.dledger.entry import HEAD_BYTES, NOTHING, Entry
 from system_under_test.dledger.store import FileStore

@@ -26,10 +26,10 @@ PATIENCE_S = 4.0
 """How long a client waits for an answer."""
 POINTS = {
     "about-to-persist-vote": "a member is about to write its term and vote",
-    "vote-persisted": "a member's term and vote are durable, and nobody has been told",
+    "vote-persisted": "a member's term and vote are durable, and no message says so yet",
     "became-leader": "a member has won an election; its first entry is written, and nothing is sent yet",
     "lost-leadership": "a member does not lead any more",
-    "log-persisted": "a member's log is durable, and nobody has been told",
+    "log-persisted": "a member's log is durable, and no message says so yet",
     "committed": "a member has learned that a majority has an entry",
 }
 EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {

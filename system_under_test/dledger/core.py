@@ -95,7 +95,6 @@ class Member:
         state = self.state
         state.now_ns = now_ns
         effects = state.effects = Effects(state.effects.sequence + 1)
-        end = state.log.end
         if isinstance(event, Tick):
             self._tick(event.backoff_ns)
         elif isinstance(event, Receive):
@@ -115,15 +114,15 @@ class Member:
             self._cease_to_lead()
         for dispatcher in self.dispatchers.values():
             dispatcher.go_on()
-        if effects.wrote:
-            self._wrote(end)
+        if effects.kept is not None:
+            self._wrote(effects.kept)
         return effects
 
-    def _wrote(self, end_before: int) -> None:
+    def _wrote(self, kept: int) -> None:
         state, end = self.state, self.state.log.end
-        if end <= end_before:
+        if self._unsynced and self._unsynced[-1][1] > kept:
             # It was cut: what is written in that place is not durable with what was there.
-            self._unsynced = deque((sequence, min(durable, end - 1)) for sequence, durable in self._unsynced)
+            self._unsynced = deque((sequence, min(durable, kept)) for sequence, durable in self._unsynced)
         self._unsynced.append((state.effects.sequence, end))
         if not state.config.ack_durable and state.role is Role.LEADER:
             self.quorum.has(state.node, end)
@@ -202,8 +201,10 @@ class Member:
 
     def _write(self, bodies: tuple[bytes, ...]) -> Entry:
         """The last one. Raises DiskFull."""
-        entries = self.state.log.append_own(self.state.term, bodies)
-        self.state.effects.wrote = True
+        state = self.state
+        kept = state.log.end
+        entries = state.log.append_own(state.term, bodies)
+        state.wrote(kept, entries)
         return entries[-1]
 
     def _append(self, event: Append) -> None:

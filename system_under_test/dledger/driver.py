@@ -28,6 +28,7 @@ from system_under_test.dledger.event import (
     Tick,
 )
 from system_under_test.dledger.message import AnyAnswer, PushRequest, Request, TakeRequest, VoteRequest
+from system_under_test.dledger.reports import MemberReports
 from system_under_test.dledger.state import GroupConfig, Role
 from system_under_test.runtime.host import Host
 
@@ -75,6 +76,7 @@ class GroupMember:
     def __init__(
         self,
         host: Host,
+        group: str,
         config: GroupConfig,
         times: DriverTimes,
         *,
@@ -99,8 +101,7 @@ class GroupMember:
         self._log_is_dirty = asyncio.Event()
         self._voted = _Progress()
         self._logged = _Progress()
-        self._role = Role.CANDIDATE
-        self._committed = NOTHING
+        self._reports = MemberReports(host, group)
 
     # -- what others may ask
 
@@ -115,16 +116,16 @@ class GroupMember:
 
     @property
     def is_leader(self) -> bool:
-        return self._role is Role.LEADER
+        return self._member is not None and self._member.state.role is Role.LEADER
 
     @property
     def committed(self) -> int:
-        return self._committed
+        return NOTHING if self._member is None else self._member.state.committed
 
     @property
     def shown_end(self) -> int:
         """The last index that readers may see."""
-        return self._committed
+        return self.committed
 
     def entries(self, first: int, most_bytes: int) -> list[Entry]:
         """Committed ones from this index on that clients have appended, at least one if there is any, otherwise no more
@@ -169,7 +170,7 @@ class GroupMember:
             now_ns=self._host.clock.monotonic_ns(),
             parts=self._parts,
         )
-        self._committed = self._store.committed
+        self._reports.started(self._member)
         spawn = self._host.spawn
         self._tasks = [
             spawn(self._keep_time(), "dledger timer"),
@@ -212,7 +213,7 @@ class GroupMember:
             written, hard_state = self._voted.written, self._member.state.hard_state
             self._host.reached("about-to-persist-vote")
             await self._votes.write(hard_state.term, hard_state.vote)
-            self._host.reached("vote-persisted")
+            self._reports.vote_persisted(hard_state)
             self._voted.persisted(written)
 
     async def _keep_log(self) -> None:
@@ -223,6 +224,7 @@ class GroupMember:
                 await self._host.clock.sleep(self._times.flush_interval_s)
             self._log_is_dirty.clear()
             written = self._logged.written
+            self._host.reached("about-to-persist-log")
             await self._store.sync()
             self._host.reached("log-persisted")
             self._step(Persisted(written))
@@ -251,10 +253,10 @@ class GroupMember:
     def _step(self, event: Event) -> None:
         member = self._member
         assert member is not None, "a member is started first"
+        self._reports.steps(event)
         effects = member.step(event, self._host.clock.monotonic_ns())
-        self._report(member)
+        self._reports.stepped(event, member, effects)
         if effects.hard_state is not None:
-            self._host.log("term", term=effects.hard_state.term, vote=effects.hard_state.vote)
             self._voted.written = effects.sequence
             self._vote_is_dirty.set()
         if effects.wrote:
@@ -264,15 +266,16 @@ class GroupMember:
             self._send(sent)
         for sent in effects.votes:
             self._voted.hold(lambda sent=sent: self._send(sent))  # type: ignore[misc]
-        self._carry_answers(effects)
+        self._carry_answers(member, effects)
 
-    def _carry_answers(self, effects: Effects) -> None:
+    def _carry_answers(self, member: Member, effects: Effects) -> None:
         for token, answer in effects.answers:
             self._answer(token, answer)
         for token, answer in effects.granted:
             self._voted.hold(lambda token=token, answer=answer: self._answer(token, answer))  # type: ignore[misc]
-        for token, answer in effects.acknowledged:
-            self.hold_acknowledgement(lambda token=token, answer=answer: self._answer(token, answer))  # type: ignore[misc]
+        if effects.acknowledged:
+            term, verified = member.state.term, member.handler.verified
+            self.hold_acknowledgement(lambda: self._acknowledge(effects.acknowledged, term, verified))
         for appended in effects.appended:
             self._answer(appended.token, appended)
 
@@ -283,6 +286,12 @@ class GroupMember:
         else:
             answer()
 
+    def _acknowledge(self, answers: list[tuple[int, AnyAnswer]], term: int, verified: int) -> None:
+        """That the log is held up to the index `verified` as this term's leader has it."""
+        self._host.reached("push-acknowledged", index=verified, term=term)
+        for token, answer in answers:
+            self._answer(token, answer)
+
     def _send(self, sent: Sent) -> None:
         self._host.spawn(self._ask(sent), f"dledger request to {sent.peer}")
 
@@ -290,19 +299,6 @@ class GroupMember:
         future = self._answers.pop(token)
         if not future.done():
             future.set_result(answer)
-
-    def _report(self, member: Member) -> None:
-        state = member.state
-        if state.role is not self._role:
-            was_leader, self._role = self._role is Role.LEADER, state.role
-            self._host.log("role", role=state.role.value, term=state.term)
-            if state.role is Role.LEADER:
-                self._host.reached("became-leader", term=state.term)
-            elif was_leader:
-                self._host.reached("lost-leadership", term=state.term)
-        if state.committed != self._committed:
-            self._committed = state.committed
-            self._host.reached("committed", index=state.committed)
 
 
 class _Progress:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from system_under_test.dledger.entry import NOTHING
 from system_under_test.dledger.message import (
     Answer,
     AnyAnswer,
@@ -55,6 +56,10 @@ class Election:
         self._heard_from: dict[str, int] = {}
         """When the last heartbeat that a peer has answered was sent by this leader."""
         self._backoff_ns = 0
+        self.elected_by: tuple[str, ...] = ()
+        """Who voted for this member when it was elected last."""
+        self.elected_with = (NOTHING, NOTHING)
+        """Term and index of its last entry then."""
 
     @property
     def deadline_ns(self) -> int:
@@ -150,6 +155,7 @@ class Election:
     def _counted(self, votes: _Round) -> bool:
         config = self._state.config
         if votes.count(VoteResult.ACCEPT) >= config.majority:
+            self.elected_by = tuple(node for node, one in votes.results.items() if one is VoteResult.ACCEPT)
             self._begin_to_lead()
             return True
         if votes.asked:
@@ -225,6 +231,7 @@ class Election:
         state = self._state
         state.role = Role.LEADER
         state.leader = state.node
+        self.elected_with = state.log.end_term, state.log.end
         self._round = None
         self._heard_from = dict.fromkeys(state.config.others, state.now_ns)
         self._beat(state.config.others)

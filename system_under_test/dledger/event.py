@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from system_under_test.dledger.entry import Entry
 from system_under_test.dledger.message import AnyAnswer, Code, Request
 
 
@@ -95,8 +96,11 @@ class Effects:
     """Counts steps; `Persisted` refers to it."""
     hard_state: HardState | None = None
     """Term and vote, which are to be made durable."""
-    wrote: bool = False
-    """The log was written to or cut, which is to be made durable."""
+    kept: int | None = None
+    """The last index up to which the log is as it was, NOTHING if it began anew; None if it was not written to or cut,
+    which is to be made durable."""
+    entries: list[Entry] = field(default_factory=list)
+    """Entries that were put behind that."""
     requests: list[Sent] = field(default_factory=list)
     """Requests that are to be sent at once."""
     votes: list[Sent] = field(default_factory=list)
@@ -108,3 +112,7 @@ class Effects:
     acknowledged: list[tuple[int, AnyAnswer]] = field(default_factory=list)
     """Answers that are to be sent, where acknowledgements are durable, once the log is as it was after this step."""
     appended: list[Appended] = field(default_factory=list)
+
+    @property
+    def wrote(self) -> bool:
+        return self.kept is not None

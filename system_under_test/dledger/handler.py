@@ -71,10 +71,11 @@ class Handler:
         return Code.SUCCESS
 
     def _truncate(self, entry: Entry) -> Code:
-        state = self._state
+        state, log = self._state, self._state.log
+        kept = entry.index if log.entry(entry.index) == entry else NOTHING
         if not self.may_truncate(entry) or not self.end_with(entry):
             return Code.INCONSISTENT_STATE
-        state.effects.wrote = True
+        state.wrote(min(kept, log.end), () if kept == entry.index else (entry,))
         state.committed = min(state.committed, state.log.end)
         self.verified = entry.index
         return Code.SUCCESS
@@ -98,8 +99,9 @@ class Handler:
             return Code.INCONSISTENT_STATE
         new = entries[len(known) :]
         if new:
+            kept = log.end
             if not log.append(new):
                 return Code.INCONSISTENT_STATE
-            self._state.effects.wrote = True
+            self._state.wrote(kept, new)
             self.verified = log.end
         return Code.SUCCESS

@@ -107,6 +107,7 @@ async def member(host: Host, config: Mapping[str, Any]) -> None:
     peers = RemotePeers(host, settings.group, settings.node, addresses, settings.push_timeout_s)
     own = parts.member(
         host,
+        settings.group,
         settings.core(),
         settings.times(),
         store=store(host, settings),

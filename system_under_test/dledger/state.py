@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from system_under_test.dledger.entry import EntryLog
+from system_under_test.dledger.entry import Entry, EntryLog
 from system_under_test.dledger.event import Effects, HardState, Sent
 from system_under_test.dledger.message import Request, VoteRequest
 
@@ -106,6 +107,12 @@ class State:
         else:
             self.effects.requests.append(sent)
         return self.requests
+
+    def wrote(self, kept: int, entries: Sequence[Entry]) -> None:
+        """To the log: behind the index `kept`, these."""
+        effects = self.effects
+        effects.kept = kept if effects.kept is None else min(kept, effects.kept)
+        effects.entries += entries
 
     def commit(self, index: int) -> None:
         self.committed = max(self.committed, index)

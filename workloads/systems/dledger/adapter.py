@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from harness.client import Client
 from harness.errors import UsageError
+from harness.invariants import Breaches
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.dledger import mutants
 from system_under_test.node.mutant import find_mutant, mutant_names
 from workloads.systems.dledger.client import LogClient, MemberClient
+from workloads.systems.dledger.invariants import INVARIANTS, DledgerInvariants
+from workloads.systems.dledger.legal_loss import DAMAGE, legal_loss
+from workloads.systems.dledger.narrator import DledgerNarrator
 from workloads.systems.dledger.nodes import MEMBERS, members
-from workloads.systems.dledger.settings import DledgerSettings, Store
+from workloads.systems.dledger.settings import DledgerSettings
+from workloads.systems.dledger.watch import DledgerWatch
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
@@ -29,8 +34,15 @@ POINTS = {
     "vote-persisted": "a member's term and vote are durable, and no message says so yet",
     "became-leader": "a member has won an election; its first entry is written, and nothing is sent yet",
     "lost-leadership": "a member does not lead any more",
+    "append-written": "a leader has written what a client appends, and has not pushed it yet",
+    "push-acknowledged": "a member is about to tell its leader up to where it has the same log",
+    "append-committed": "a leader knows that a majority has what a client appended, and has not answered yet",
+    "about-to-truncate": "a member has got a TRUNCATE, and has not obeyed yet",
+    "truncated": "a member has cut its log, and has not answered yet",
+    "about-to-persist-log": "a member is about to make its log durable",
     "log-persisted": "a member's log is durable, and no message says so yet",
     "committed": "a member has learned that a majority has an entry",
+    "transfer-begun": "a leader takes no more appends, and is about to ask another member to lead",
 }
 EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "ack_durable": (True,),
@@ -40,12 +52,8 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "store": ("memory",),
 }
 """Settings that storms draw, beside the defaults."""
-DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
-"""Faults by which a disk loses what was synced."""
 CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
 """Faults under which a member ends itself rather than go on."""
-FORGETS = {Store.FILE: ("power",), Store.MEMORY: ("power", "kill", "memory")}
-"""Faults by which a member loses what it has acknowledged, where that need not be durable."""
 
 
 class Dledger:
@@ -62,8 +70,9 @@ class Dledger:
             groups=(MEMBERS,),
             data=(MEMBERS,),
             voters=(MEMBERS,),
-            roles={"leader": MEMBERS},
+            roles={"leader": MEMBERS, **({"preferred": MEMBERS} if settings.preferred else {})},
             points=POINTS,
+            invariants=INVARIANTS,
             explored=EXPLORED,
             recovers_within_s=10 + 20 * settings.time_scale,
             may_panic=(*DAMAGE, *CANNOT_WRITE),
@@ -92,20 +101,20 @@ class Dledger:
         asking = MemberClient(host, PATIENCE_S)
         leader = await asking.leader(settings.names)
         asking.close()
-        return {} if leader is None else {"leader": (leader,)}
+        roles = {} if leader is None else {"leader": (leader,)}
+        return {**roles, "preferred": (settings.names[settings.preferred - 1],)} if settings.preferred else roles
+
+    def watch(self, settings: DledgerSettings) -> DledgerWatch:
+        return DledgerWatch(settings)
+
+    def invariants(self, settings: DledgerSettings, breaches: Breaches) -> DledgerInvariants:
+        return DledgerInvariants(settings, breaches)
+
+    def narrator(self, settings: DledgerSettings) -> DledgerNarrator:
+        return DledgerNarrator()
 
     def legal_loss(self, settings: DledgerSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
-        """Any loss from the first fault on by which a member has lost what it had acknowledged: where only a bare
-        majority held an entry, that member and one that lagged are a majority without it."""
-        forgets = () if settings.ack_durable and settings.store is Store.FILE else FORGETS[settings.store]
-        taken = {*DAMAGE, *forgets}
-        began = [window.start_ns for window in struck if taken & set(window.kinds)]
-        if settings.strict or not began:
-            return LegalLoss()
-        return LegalLoss(
-            anything="a member lost what it had acknowledged, and only a bare majority need have held that",
-            anything_from_ns=min(began),
-        )
+        return LegalLoss() if settings.strict else legal_loss(settings, struck, reports)
 
 
 SYSTEM = Dledger()

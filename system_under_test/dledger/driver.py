@@ -224,9 +224,10 @@ class GroupMember:
                 await self._host.clock.sleep(self._times.flush_interval_s)
             self._log_is_dirty.clear()
             written = self._logged.written
-            self._host.reached("about-to-persist-log")
+            end = self._store.end
+            self._host.reached("about-to-persist-log", index=end)
             await self._store.sync()
-            self._host.reached("log-persisted")
+            self._host.reached("log-persisted", index=end)
             self._step(Persisted(written))
             self._logged.persisted(written)
 

@@ -180,10 +180,10 @@ class DledgerInvariants:
 
     # Points -----------------------------------------------------------------------------------------------------
 
-    def _about_to_persist(self, node: str, member: _Member) -> None:
-        member.syncing = member.end
+    def _about_to_persist(self, node: str, member: _Member, index: int) -> None:
+        member.syncing = index
 
-    def _persisted(self, node: str, member: _Member) -> None:
+    def _persisted(self, node: str, member: _Member, index: int) -> None:
         member.durable = max(member.durable, member.syncing)
 
     def _append_written(self, node: str, member: _Member, index: int, serial: int) -> None:

@@ -34,11 +34,19 @@ DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
 UNSYNCED = ("power", "failing-fsync")
 """Faults by which a disk loses what was not synced."""
 
-GONE = ("lost-write", "unseen", "dirty-read", "inconsistent-offsets", "diverging-replicas", "nonmonotonic-send")
-"""An entry is not there any more, or another one in its place."""
+LATE_NS = 5_000_000_000
+"""How long after a loss a client may still hear that something was appended before it."""
+
+GONE = ("lost-write", "unseen", "dirty-read")
+"""An entry is not there any more."""
+REUSED = ("inconsistent-offsets", "diverging-replicas", "nonmonotonic-send")
+"""Another one is in its place."""
 SKIPPED = ("poll-skip", "internal-skip", "consumer-offset-skip", "nonmonotonic-poll")
 """A reader had come beyond the place at which the log goes on."""
-REPLACED = ("confirmed-lost", "fenced-write", "diverging-logs", "rewritten-log", "diverging-commits", "committed-cut")
+REPLACED = (
+    *("confirmed-lost", "fenced-write", "diverging-logs", "rewritten-log"),
+    *("diverging-commits", "committed-cut", "committed-back"),
+)
 """Members have seen one entry committed, and then another one there."""
 FORGOTTEN = ("forgotten-vote", "second-vote", "not-durable", "epoch-back")
 """A disk went back to what it was, or was made empty."""
@@ -165,9 +173,13 @@ def _excuses(loss: _Loss, logs: _Logs, majority: int) -> Iterator[Excuse]:
     from_ns = min(logs.first_written_ns(index, held.checksum) for index, held in few.items())
     last_ns = max(held.from_ns for held in few.values())
     reason = f"{loss.reason}, and too few others held entries {min(few)} to {max(few)}"
-    yield Excuse(anomalies=GONE, reason=reason, from_ns=from_ns, until_ns=last_ns)
-    for anomalies in (SKIPPED, REPLACED):
-        yield Excuse(anomalies=anomalies, reason=reason, from_ns=from_ns, until_ns=LAST_NS, seen_from_ns=loss.at_ns)
+    for anomalies, until_ns, seen_from_ns in (
+        (GONE, last_ns, 0),
+        (REUSED, loss.at_ns + LATE_NS, 0),
+        (SKIPPED, LAST_NS, 0),
+        (REPLACED, LAST_NS, loss.at_ns),
+    ):
+        yield Excuse(anomalies=anomalies, reason=reason, from_ns=from_ns, until_ns=until_ns, seen_from_ns=seen_from_ns)
 
 
 def _voided(damaged: Sequence[tuple[int, str, str]], reports: NodeReports) -> tuple[str, int]:

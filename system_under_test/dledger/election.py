@@ -36,7 +36,7 @@ class _Round:
     asked: dict[int, str] = field(default_factory=dict)
     """Peers that have not answered, by the numbers of requests."""
     results: dict[str, VoteResult | None] = field(default_factory=dict)
-    """None: no answer will come."""
+    """What each peer answered, and None where no answer will come."""
 
     def count(self, *results: VoteResult) -> int:
         return sum(result in results for result in self.results.values())

@@ -693,6 +693,20 @@ OTHERS = (
             "unit/system_under_test/dledger/test_file_store_properties.py",
         ),
     ),
+    Concern(
+        modules=tuple(
+            f"system_under_test/dledger/{name}"
+            for name in ("driver.py", "entry.py", "node.py", "parts.py", "remote_peers.py", "reports.py")
+        ),
+        tests=("unit/system_under_test/dledger/test_dledger_node.py",),
+    ),
+    Concern(
+        modules=("system_under_test/dledger/transfer.py", "system_under_test/dledger/mutants"),
+        tests=(
+            "unit/system_under_test/dledger/test_dledger_transcripts.py",
+            "unit/system_under_test/dledger/test_dledger_cluster.py",
+        ),
+    ),
     Concern(modules=("system_under_test/storage/flush.py",), tests=("unit/system_under_test/storage/test_flush.py",)),
     Concern(
         modules=("system_under_test/storage/forgotten_topics.py",),

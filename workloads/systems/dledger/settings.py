@@ -24,9 +24,9 @@ class DledgerSettings:
     batch_push: bool = False
     """Whether the leader pushes several entries at once."""
     preferred: Annotated[int, Bounds(0, 5)] = 0
-    """The number of the member that is to lead if it can; 0: none."""
+    """The number of the member that is to lead if it can, and 0 where none is."""
     time_scale: Annotated[float, Bounds(0.02, 10)] = 0.25
-    """By how much all times of the protocol are multiplied."""
+    """All times of the protocol are multiplied by this."""
     strict: bool = False
     """Judge as if nothing could be lost."""
 

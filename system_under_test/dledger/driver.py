@@ -31,6 +31,7 @@ from system_under_test.dledger.message import AnyAnswer, PushRequest, Request, T
 from system_under_test.dledger.reports import MemberReports
 from system_under_test.dledger.state import GroupConfig, Role
 from system_under_test.runtime.host import Host
+from system_under_test.storage.errors import StorageCorrupt
 
 
 class Store(EntryLog, Protocol):
@@ -148,8 +149,15 @@ class GroupMember:
     def receive(self, request: Request) -> asyncio.Future[AnyAnswer]:
         """The answer to a request of another member, or of an administrator."""
         token, future = self._new_token()
-        self._step(Receive(token, request))
+        self._receive(Receive(token, request))
         return future
+
+    def _receive(self, event: Receive) -> None:
+        """Entries of a term are written once that term is durable: a restart would not know how it got them."""
+        if isinstance(event.request, PushRequest) and not self._voted.is_durable:
+            self._voted.hold(lambda: self._receive(event))
+        else:
+            self._step(event)
 
     def connected(self, peer: str) -> None:
         """Requests to this peer go by a new connection from now on."""
@@ -161,11 +169,10 @@ class GroupMember:
     async def start(self) -> None:
         """Recover and take part. Raises StorageCorrupt, StorageFailed."""
         await self._store.open()
-        hard_state = HardState(*await self._votes.read())
         self._member = Member(
             self._config,
             self._store,
-            hard_state,
+            self._hard_state(*await self._votes.read()),
             committed=self._store.committed,
             now_ns=self._host.clock.monotonic_ns(),
             parts=self._parts,
@@ -178,6 +185,18 @@ class GroupMember:
             spawn(self._keep_log(), "dledger fsync"),
             spawn(self._keep_checkpoint(), "dledger checkpoint"),
         ]
+
+    def _hard_state(self, term: int, vote: str | None) -> HardState:
+        """Raises StorageCorrupt where the log has entries of a later term."""
+        last = self._store.end_term
+        if last <= term:
+            return HardState(term, vote)
+        if not self._config.others:
+            return HardState(last, self._config.node)
+        raise StorageCorrupt(
+            f"the log ends in term {last}, and the record of term and vote is of term {term}: this member may have "
+            "voted in between; bring the record back, or wipe this member and let it join empty"
+        )
 
     async def stop(self) -> None:
         """With a checkpoint; who waits for an answer gets none."""
@@ -310,9 +329,13 @@ class _Progress:
         self._durable = 0
         self._held: deque[tuple[int, Callable[[], None]]] = deque()
 
+    @property
+    def is_durable(self) -> bool:
+        return self._durable >= self.written
+
     def hold(self, action: Callable[[], None]) -> None:
         """Until all that is written now is durable."""
-        if self._durable >= self.written:
+        if self.is_durable:
             action()
         else:
             self._held.append((self.written, action))

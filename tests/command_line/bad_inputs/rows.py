@@ -39,10 +39,12 @@ def typed(command: str, table: str) -> Iterator[Row]:
 
 
 def values(command: str, table: str) -> Iterator[Row]:
-    """Lines `--option: value value … => words`, where words stand before what came."""
+    """Lines `--option: value value … => words`, where words stand before what came, and lines as `typed` takes them."""
     for line in table.strip().splitlines():
         left, _, words = line.partition(" => ")
-        option, _, given = left.partition(": ")
+        option, has_values, given = left.partition(": ")
+        if not has_values:
+            yield from typed(command, line)
         for value in _split(given):
             joined = f"{option}{value}" if option.endswith("=") else f"{option} {shlex.quote(value)}"
             yield Row(arguments=_split(f"{command} {joined}"), words=words)

@@ -125,6 +125,29 @@ rocketmq --nemesis kill --set longest_fault_s=: 0 inf => setting longest_fault_s
 rocketmq --nemesis kill --set longest_fault_s=: 0.1 => shortest_fault_s must be at most longest_fault_s (0.1), got 0.3
 """
 
+OF_DLEDGER = """
+dledger --set members=: 2 6 x => setting members takes a whole number from 3 to 5, got
+dledger --set members=4 => setting members of dledger takes 3 or 5, got 4
+dledger --nodes 4 => setting members of dledger takes 3 or 5, got 4
+dledger --set preferred=: 4 => setting preferred of dledger takes 0 to 3, got 4
+dledger --set preferred=: -1 6 => setting preferred takes a whole number from 0 to 5, got
+dledger --set store=: disk FILE => setting store takes one of file, memory, got
+dledger --set store=memory --set ack_durable=true => nothing in it is ever durable; leave one of them out
+dledger --set begins_as_version=: 0 3 => setting begins_as_version takes a whole number from 1 to 2, got
+dledger --set time_scale=: 0 11 nan => setting time_scale takes a number from 0.02 to 10, got
+dledger --set queues=2 => setting queues of log takes 1 on dledger, got 2
+dledger --set batch_share=0.5 => setting batch_share of log takes 0 on dledger, got 0.5
+dledger --set tags=2 => setting tags of log takes 0 on dledger, got 2
+dledger --set move_share=0.1 => setting move_share of log takes 0 on dledger, got 0.1
+dledger --workload pop => dledger does not serve workload 'pop'; it serves log
+dledger --mutant nope => unknown mutant 'nope' of dledger; known are: ack-not-durable
+dledger --nemesis upgrades => upgrades nodes, but dledger has no other version of any, as it is set
+dledger --nemesis membership => lets nodes leave the cluster and come back, which dledger cannot do
+dledger --nemesis 'isolate preferred every 5 for 2' => 'preferred' is no target that can follow 'isolate'
+dledger --nemesis 'kill n4 every 5 for 2' => 'n4' is no target that can follow 'kill'
+dledger --nemesis 'kill it when append-sent every 5 for 2' => append-sent
+"""
+
 KEYS = """
 rocketmq --set x => a setting reads key=value, got 'x'
 rocketmq --set =1 => a setting reads key=value, got '=1'
@@ -240,6 +263,7 @@ ROWS = (
     *typed("run", NAMES),
     *values("run", NUMBERS),
     *values("run", SETTINGS),
+    *values("run", OF_DLEDGER),
     *typed("run", KEYS),
     *typed("run", FAULTS),
     *typed("run", SCHEDULES),

@@ -52,6 +52,9 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "store": ("memory",),
 }
 """Settings that storms draw, beside the defaults."""
+SELDOM: tuple[Mapping[str, SettingValue], ...] = ({"begins_as_version": 1, "batch_push": True},)
+LASTING_DAMAGE = ("bit-rot", "short-files")
+"""A member whose disk was lost, or went back to an older state, gets from its leader what it lacks."""
 CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
 """Faults under which a member ends itself rather than go on."""
 
@@ -74,9 +77,11 @@ class Dledger:
             points=POINTS,
             invariants=INVARIANTS,
             explored=EXPLORED,
+            explored_seldom=SELDOM,
             recovers_within_s=10 + 20 * settings.time_scale,
+            progresses_within_s=10 + 20 * settings.time_scale,
             may_panic=(*DAMAGE, *CANNOT_WRITE),
-            lasting_damage=DAMAGE,
+            lasting_damage=LASTING_DAMAGE,
         )
 
     def require_fitting(self, settings: DledgerSettings, workload_settings: Any) -> None:
@@ -101,8 +106,7 @@ class Dledger:
         asking = MemberClient(host, PATIENCE_S)
         leader = await asking.leader(settings.names)
         asking.close()
-        roles = {} if leader is None else {"leader": (leader,)}
-        return {**roles, "preferred": (settings.names[settings.preferred - 1],)} if settings.preferred else roles
+        return settings.roles(leader)
 
     def watch(self, settings: DledgerSettings) -> DledgerWatch:
         return DledgerWatch(settings)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from harness.program import PythonProgram
 from harness.system import NodeSpec
-from workloads.systems.dledger.settings import DledgerSettings
+from workloads.systems.dledger.settings import NEWEST_VERSION, DledgerSettings
 
 GROUP = "storm"
 PORT = 20911
@@ -47,4 +48,8 @@ def _member(settings: DledgerSettings, mutant: str | None, name: str) -> NodeSpe
     if mutant is not None:
         config["mutant"] = mutant
     program = PythonProgram(main="system_under_test.dledger.node:member", config=config)
-    return NodeSpec(name=name, groups=(MEMBERS,), program=program, ports=(PORT,), replica=True)
+    node = NodeSpec(name=name, groups=(MEMBERS,), program=program, ports=(PORT,), replica=True)
+    if settings.begins_as_version == NEWEST_VERSION:
+        return node
+    older = {**config, "version": settings.begins_as_version, "isEnableBatchPush": False}
+    return replace(node, program=replace(program, config=older), upgraded=program)

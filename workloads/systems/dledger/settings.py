@@ -9,6 +9,8 @@ from typing import Annotated
 from harness.bounds import Bounds
 from harness.errors import UsageError
 
+NEWEST_VERSION = 2
+
 
 class Store(Enum):
     FILE = "file"
@@ -23,6 +25,8 @@ class DledgerSettings:
     """Whether a member counts only once it has synced what it acknowledges."""
     batch_push: bool = False
     """Whether the leader pushes several entries at once."""
+    begins_as_version: Annotated[int, Bounds(1, 2)] = 2
+    """Members of version 1 push and take single entries alone, until the nemesis upgrades them to version 2."""
     preferred: Annotated[int, Bounds(0, 5)] = 0
     """The number of the member that is to lead if it can, and 0 where none is."""
     time_scale: Annotated[float, Bounds(0.02, 10)] = 0.25
@@ -35,7 +39,18 @@ class DledgerSettings:
             raise UsageError(f"setting members of dledger takes 3 or 5, got {self.members}")
         if self.preferred > self.members:
             raise UsageError(f"setting preferred of dledger takes 0 to {self.members}, got {self.preferred}")
+        if self.store is Store.MEMORY and self.ack_durable:
+            raise UsageError("ack_durable=true with store=memory: nothing in it is ever durable; leave one of them out")
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(f"n{number}" for number in range(1, self.members + 1))
+
+    def roles(self, leader: str | None) -> dict[str, tuple[str, ...]]:
+        """Who plays which role, if it is known who leads. Spare are the leader and as many others as still leave a
+        majority."""
+        roles = {"preferred": (self.names[self.preferred - 1],)} if self.preferred else {}
+        if leader is None:
+            return roles
+        others = [name for name in self.names if name != leader]
+        return {**roles, "leader": (leader,), "spare": (leader, *others[: len(others) // 2 - 1])}

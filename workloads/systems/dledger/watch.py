@@ -35,7 +35,7 @@ class DledgerWatch:
 
     def __init__(self, settings: DledgerSettings) -> None:
         self._members = {name: _Member() for name in settings.names}
-        self._preferred = settings.names[settings.preferred - 1] if settings.preferred else None
+        self._settings = settings
         self._cuts: dict[tuple[str, str], None] = {}
 
     def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
@@ -64,14 +64,13 @@ class DledgerWatch:
             member.role, member.end, member.is_cutting = "candidate", fields["end"], False
 
     def roles(self) -> Mapping[str, tuple[str, ...]]:
-        """The leader of the newest term, and who is to lead if it can."""
+        """By the leader of the newest term."""
         leaders = [
             (member.term, name)
             for name, member in self._members.items()
             if member.role == "leader" and member.life in ("up", "paused")
         ]
-        roles = {"leader": (max(leaders)[1],)} if leaders else {}
-        return roles if self._preferred is None else {**roles, "preferred": (self._preferred,)}
+        return self._settings.roles(max(leaders)[1] if leaders else None)
 
     def state(self) -> tuple[str, ...]:
         newest = max(member.term for member in self._members.values())

@@ -10,7 +10,16 @@ from system_under_test.dledger.core import Member
 from system_under_test.dledger.dispatcher import Phase
 from system_under_test.dledger.entry import NOTHING
 from system_under_test.dledger.event import Answered, Append, Effects, HardState, Persisted, Receive, Tick
-from system_under_test.dledger.message import Code, HeartbeatRequest, Push, PushRequest, VoteAnswer, VoteResult
+from system_under_test.dledger.message import (
+    Answer,
+    Code,
+    HeartbeatRequest,
+    Push,
+    PushRequest,
+    TakeRequest,
+    VoteAnswer,
+    VoteResult,
+)
 from system_under_test.dledger.quorum import Quorum
 from system_under_test.dledger.state import GroupConfig, Role
 from tests.unit.system_under_test.dledger.dledger_cluster import ListLog
@@ -52,21 +61,26 @@ def test_what_differs_is_sought_from_behind_and_written_anew() -> None:
 
 
 @pytest.mark.parametrize(
-    ("leader", "follower", "truncated"),
+    ("leader", "follower", "compared", "truncated"),
     [
-        ("100-200:1", "0-50:1", 100),
-        ("0-50:2", "60-90:1", 0),
-        ("0-9:1", "", 0),
-        ("0-200:2", "150-180:1", 0),
-        ("0-2:3", "0-1:2", 0),
+        ("100-200:1", "0-50:1", [200], 100),
+        ("0-50:2", "60-90:1", [50], 0),
+        ("0-9:1", "", [9], 0),
+        ("0-200:2", "150-180:1", [200, *range(180, 148, -1)], 0),
+        ("0-2:3", "0-1:2", [2, 1, 0], 0),
+        ("100-103:2", "98-102:1", [103, 102, 101, 100], 100),
     ],
 )
 def test_where_nothing_is_shared_the_log_begins_anew_with_the_leaders_first_entry(
-    leader: str, follower: str, truncated: int
+    leader: str, follower: str, compared: list[int], truncated: int
 ) -> None:
     stage = Stage(leader, follower)
-    lines = stage.run()
-    assert [line.split(",")[0] for line in lines if line.startswith("TRUNCATE")] == [f"TRUNCATE {truncated}: SUCCESS"]
+    lines = [line.split(",")[0] for line in stage.run()]
+    assert lines[: len(compared) + 1] == [
+        *(f"COMPARE {index}: INCONSISTENT_STATE" for index in compared),
+        f"TRUNCATE {truncated}: SUCCESS",
+    ]
+    assert not any(line.startswith(("COMPARE", "TRUNCATE")) for line in lines[len(compared) + 1 :])
     assert written(stage.follower.log) == leader
 
 
@@ -78,6 +92,25 @@ def test_a_new_term_begins_with_a_comparison_at_the_end() -> None:
     (sent,) = stage.sends()
     assert isinstance(sent.request, PushRequest)
     assert (sent.request.kind, sent.request.entries[0].index) == (Push.COMPARE, 5)
+
+
+def test_who_leads_again_knows_nothing_of_its_peers_and_compares_at_its_end() -> None:
+    own = member("0-4:1")
+    for term in (2, 5):
+        own.step(Receive(1, HeartbeatRequest("b", term - 1)), own.state.now_ns)
+        effects = won(own)
+        pushes = [sent.request for sent in effects.requests if isinstance(sent.request, PushRequest)]
+        assert [(push.kind, push.term, push.entries[0].index) for push in pushes] == [
+            (Push.COMPARE, own.state.term, own.state.log.end)
+        ] * 2
+        assert own.quorum.marks == {"a": own.state.log.end, "b": NOTHING, "c": NOTHING}
+
+
+def test_who_follows_pushes_nothing() -> None:
+    own = member("0-4:1")
+    won(own)
+    own.step(Receive(9, HeartbeatRequest("b", own.state.term + 1)), own.state.now_ns)
+    assert own.dispatchers == {}
 
 
 def test_a_gap_is_refused_and_compared_again() -> None:
@@ -155,6 +188,73 @@ def test_a_full_disk_is_said_before_anything_is_written() -> None:
     effects = own.step(Append(7, (b"x", b"y")), own.state.now_ns)
     assert [(one.token, one.code) for one in effects.appended] == [(7, Code.DISK_FULL)]
     assert own.state.log.end == 5
+
+
+def test_a_follower_whose_disk_is_full_goes_on_once_there_is_room() -> None:
+    stage = Stage("0-3:1", "0-1:1")
+    assert isinstance(stage.follower.log, ListLog)
+    stage.follower.log.room = 1
+    for sent in (*stage.sends(), *stage.sends()):
+        assert isinstance(sent.request, PushRequest)
+        stage.dispatcher.take(sent.number, stage.obeys(sent.request))
+    for _ in range(4):
+        for sent in stage.sends():
+            assert isinstance(sent.request, PushRequest)
+            stage.dispatcher.take(sent.number, stage.obeys(sent.request))
+    assert stage.transcript == [
+        "COMPARE 3: INCONSISTENT_STATE, F has 0-1:1",
+        "COMPARE 1: SUCCESS, F has 0-1:1",
+        "APPEND 2: SUCCESS, F has 0-2:1",
+        "APPEND 3: DISK_FULL, F has 0-2:1",
+    ]
+    assert stage.quorum.marks["F"] == 2
+    stage.follower.log.room = None
+    stage.transcript.clear()
+    assert stage.run() == [
+        "COMPARE 3: INCONSISTENT_STATE, F has 0-2:1",
+        "COMPARE 2: SUCCESS, F has 0-2:1",
+        "APPEND 3: SUCCESS, F has 0-3:1",
+        "COMMIT -1: SUCCESS, F has 0-3:1",
+    ]
+
+
+def leader_with(marks: dict[str, int], **options: Any) -> Member:
+    """Of a log of 2,000 entries, and for whom `c` is preferred."""
+    own = member("0-1999:1", preferred=("c",), **options)
+    won(own)
+    for sent_to, mark in marks.items():
+        own.quorum.has(sent_to, mark)
+    own.election._heard_from = {peer: 10 * SECOND for peer in ("b", "c")}
+    return own
+
+
+@pytest.mark.parametrize(("behind", "is_handed_over"), [(0, True), (999, True), (1_000, False)])
+def test_who_is_preferred_gets_the_lead_if_it_is_less_than_a_thousand_behind(behind: int, is_handed_over: bool) -> None:
+    own = leader_with({"b": 2_000, "c": 2_000 - behind})
+    effects = own.step(Tick(SECOND), own.state.now_ns + SECOND)
+    asked = [(sent.peer, sent.request) for sent in effects.requests if isinstance(sent.request, TakeRequest)]
+    assert asked == ([("c", TakeRequest("a", own.state.term, 2_000))] if is_handed_over else [])
+    refused = own.step(Append(7, (b"x",)), own.state.now_ns).appended
+    assert [one.code for one in refused] == ([Code.LEADER_TRANSFERRING] if is_handed_over else [])
+
+
+def test_where_the_one_that_is_preferred_does_not_catch_up_in_time_the_leader_takes_appends_again() -> None:
+    """The link is cut while it is 500 behind: it never stands, and is followed by nobody."""
+    own = leader_with({"b": 2_000, "c": 1_500})
+    own.step(Tick(SECOND), own.state.now_ns + SECOND)
+    assert own.transfer.to == "c"
+    config = GroupConfig(node="c", members=("a", "b", "c"), preferred=("c",))
+    far = Member(config, log("0-1500:1"), HardState(own.state.term, "a"), now_ns=SECOND)
+    far.step(Receive(1, HeartbeatRequest("a", own.state.term)), SECOND)
+    far.step(Receive(2, TakeRequest("a", own.state.term, 2_000)), SECOND)
+    effects = far.step(Tick(SECOND), 2 * SECOND)
+    assert [(token, answer.code) for token, answer in effects.answers if isinstance(answer, Answer)] == [
+        (2, Code.TAKE_LEADERSHIP_FAILED)
+    ]
+    assert far.state.role is Role.FOLLOWER and far.state.leader == "a"
+    own.step(Tick(SECOND), own.state.now_ns + SECOND)
+    assert own.transfer.to is None and own.state.role is Role.LEADER
+    assert not own.step(Append(7, (b"x",)), own.state.now_ns).appended
 
 
 def test_a_durable_acknowledgement_of_the_leader_waits_for_its_disk() -> None:

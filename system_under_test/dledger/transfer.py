@@ -77,9 +77,12 @@ class Transfer:
             self._end(Code.TAKE_LEADERSHIP_FAILED)
 
     def _end(self, code: Code) -> None:
+        """After a failure appends are taken for a while before another one is tried."""
         self._answer(self._asked_by, code)
         self.to = self._asked_by = None
         self._until_ns = NEVER_NS
+        if self._next_look_ns != NEVER_NS:
+            self._next_look_ns = self._state.now_ns + self._state.config.preference_interval_ns
 
     def _answer(self, token: int | None, code: Code) -> None:
         if token is not None:

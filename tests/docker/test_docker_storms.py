@@ -37,6 +37,25 @@ def test_the_healthy_system_is_valid_in_containers(tmp_path: Path) -> None:
         assert (outcome.directory / "nodes" / node / "events.jsonl").stat().st_size
 
 
+def test_a_group_that_elects_its_leader_is_valid_in_containers(tmp_path: Path) -> None:
+    scenario = Scenario(
+        system="dledger",
+        workload="log",
+        nemesis=("partition", "kill"),
+        environment="docker",
+        rate=60.0,
+        time_limit_s=15.0,
+        recovery_s=3.0,
+        seed=1,
+        settings={"longest_fault_s": 3.0, "interval_s": 3.0},
+    )
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    assert outcome.faults.keys() == {"partition", "kill"}
+    for node in ("n1", "n2", "n3"):
+        assert (outcome.directory / "nodes" / node / "events.jsonl").stat().st_size
+
+
 def test_a_planted_bug_is_caught_in_containers(tmp_path: Path) -> None:
     scenario = _scenario(("isolate primary every 8 for 5",), "dispatch-to-max")
     outcome = run_scenario(scenario, runs=tmp_path, options=HERE)

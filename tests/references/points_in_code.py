@@ -16,7 +16,9 @@ def points_in(files: Iterable[Path]) -> Counter[str]:
 def named(source: str) -> Iterator[str]:
     """The constants that calls of `reached` are given; one that is no constant is named by its place."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reached":
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr == "reached" and node.args:
             (given,) = node.args
             for one in (given.body, given.orelse) if isinstance(given, ast.IfExp) else (given,):
                 yield one.value if isinstance(one, ast.Constant) else f"no constant in line {node.lineno}"

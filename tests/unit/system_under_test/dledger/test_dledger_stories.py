@@ -14,8 +14,6 @@ from system_under_test.dledger.vote_file import VoteFile
 from tests.unit.system_under_test.dledger.disk_machine import DiskMachine, simulate
 from tests.unit.system_under_test.dledger.dledger_group import NAMES, Group, play
 
-FIRST_FILE = "dledger/0/data/" + "0" * 20
-
 
 async def filled(group: Group, count: int = 20) -> tuple[str, list[bytes]]:
     """The leader, and what it has acknowledged."""
@@ -74,11 +72,13 @@ def test_without_the_file_with_which_its_log_begins_a_member_stops_and_says_what
         (harmed, _) = others(leader)
         await group.sleep(5)
         await group.environment.kill([harmed])
-        group.environment.disk_of(harmed).remove(FIRST_FILE)
+        disk = group.environment.disk_of(harmed)
+        first = min(path for path in disk.paths() if "/data/" in path)
+        disk.remove(first)
         await group.environment.boot([harmed])
         await group.sleep(1)
         assert (
-            f"{FIRST_FILE}, with which the log begins, is gone: bring the file back, or wipe"
+            f"{first}, with which the log begins, is gone: bring the file back, or wipe"
             in (group.environment.panics()[harmed])
         )
         assert (await group.append(leader, b"on")).code is Code.SUCCESS

@@ -18,7 +18,7 @@ from workloads.systems.dledger.settings import DledgerSettings
 
 SETTINGS = DledgerSettings(begins_as_version=1, batch_push=True, ack_durable=True)
 NAMES = SETTINGS.names
-PRODUCERS = 6
+PRODUCERS = 3
 FAILOVER_S = 8.0 * SETTINGS.time_scale + 1.0
 """From a leader's end to the next one's first acknowledgement, by the times of the protocol, and what a client needs to
 find it."""
@@ -50,7 +50,7 @@ class Load:
             assert done.value is not None
             assert self.acknowledged.setdefault(done.value["offset"], message) == message
             self.times_s.append(self.environment.timeline.now_ns() / 1e9)
-            await self.environment.timeline.sleep(0.02)
+            await self.environment.timeline.sleep(0.08)
         await client.close()
 
     def end(self) -> None:
@@ -67,7 +67,7 @@ class Load:
             found |= {one["offset"]: one["message"] for one in done.value["messages"]}
 
 
-@pytest.mark.parametrize("order", permutations(NAMES), ids=" ".join)
+@pytest.mark.parametrize("order", [*permutations(NAMES)], ids=" ".join)
 def test_in_any_order_no_append_is_lost_and_none_waits_longer_than_for_a_new_leader(order: tuple[str, ...]) -> None:
     async def story(environment: SimulatedEnvironment) -> None:
         load = Load(environment)
@@ -76,12 +76,12 @@ def test_in_any_order_no_append_is_lost_and_none_waits_longer_than_for_a_new_lea
         await environment.timeline.sleep(2)
         for node in order:
             assert (await environment.upgrade([node])).happened
-            await environment.timeline.sleep(FAILOVER_S + 1.0)
+            await environment.timeline.sleep(FAILOVER_S)
         load.end()
         await loading
         await environment.timeline.sleep(3)
         assert max(later - time for time, later in zip(load.times_s, load.times_s[1:], strict=False)) < FAILOVER_S
-        assert len(load.acknowledged) > 500
+        assert len(load.acknowledged) > 200
         shown = [await load.shown(node) for node in NAMES]
         assert shown[0] == shown[1] == shown[2]
         assert load.acknowledged.items() <= shown[0].items()

@@ -40,6 +40,7 @@ NEVER_GIVEN = {
     194,
     195,
     197,
+    *range(202, 209),
 }
 REFERENCE = re.compile(rf"\b[Dd]ecisions?\s+({NUMBERS})")
 NUMBER_ALONE = re.compile(r"(?<![\d.])\b0\d{3}\b")

@@ -698,10 +698,19 @@ OTHERS = (
             f"system_under_test/dledger/{name}"
             for name in ("driver.py", "entry.py", "node.py", "parts.py", "remote_peers.py", "reports.py")
         ),
-        tests=("unit/system_under_test/dledger/test_dledger_node.py",),
+        tests=(
+            "unit/system_under_test/dledger/test_dledger_node.py",
+            "unit/system_under_test/dledger/test_dledger_stories.py",
+        ),
     ),
     Concern(
-        modules=("system_under_test/dledger/transfer.py", "system_under_test/dledger/mutants"),
+        modules=tuple(
+            f"system_under_test/dledger/{name}"
+            for name in (
+                *("core.py", "dispatcher.py", "election.py", "event.py", "handler.py", "message.py", "quorum.py"),
+                *("state.py", "transfer.py", "mutants"),
+            )
+        ),
         tests=(
             "unit/system_under_test/dledger/test_dledger_transcripts.py",
             "unit/system_under_test/dledger/test_dledger_cluster.py",

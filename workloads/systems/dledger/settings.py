@@ -49,8 +49,10 @@ class DledgerSettings:
     def roles(self, leader: str | None) -> dict[str, tuple[str, ...]]:
         """Who plays which role, if it is known who leads. Spare are the leader and as many others as still leave a
         majority."""
-        roles = {"preferred": (self.names[self.preferred - 1],)} if self.preferred else {}
-        if leader is None:
-            return roles
-        others = [name for name in self.names if name != leader]
-        return {**roles, "leader": (leader,), "spare": (leader, *others[: len(others) // 2 - 1])}
+        roles: dict[str, tuple[str, ...]] = {}
+        if self.preferred:
+            roles["preferred"] = (self.names[self.preferred - 1],)
+        if leader is not None:
+            others = [name for name in self.names if name != leader]
+            roles |= {"leader": (leader,), "spare": (leader, *others[: len(others) // 2 - 1])}
+        return roles

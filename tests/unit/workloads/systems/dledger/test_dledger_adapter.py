@@ -44,10 +44,10 @@ def test_every_point_says_in_a_line_what_it_means() -> None:
 
 
 def test_members_take_whatever_settings_a_storm_draws() -> None:
-    drawn = [dict(zip(EXPLORED, values, strict=True)) for values in product(*EXPLORED.values())]
+    drawn = [dict(zip(EXPLORED, each, strict=True)) for each in product(*EXPLORED.values())]
     alone = [{name: value} for one in drawn for name, value in one.items()]
-    for given in ({}, *alone, *({**one, "ack_durable": False} for one in drawn), *SELDOM):
-        settings = DledgerSettings(**{**given, "store": Store(given.get("store", "file"))})  # type: ignore[arg-type]
+    for values in ({}, *alone, *({**one, "ack_durable": False} for one in drawn), *SELDOM):
+        settings = DledgerSettings(**{**values, "store": Store(values.get("store", "file"))})  # type: ignore[arg-type]
         nodes = members(settings, None)
         assert [node.name for node in nodes] == list(settings.names)
         for node in nodes:
@@ -79,7 +79,7 @@ def test_older_members_know_no_batches_and_become_members_that_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("wanted", "says"),
     [
         ({"members": 4}, "takes 3 or 5, got 4"),
         ({"preferred": 4}, "takes 0 to 3, got 4"),
@@ -87,9 +87,9 @@ def test_older_members_know_no_batches_and_become_members_that_do() -> None:
     ],
     ids=str,
 )
-def test_settings_that_no_group_can_have_are_refused(given: dict[str, object], says: str) -> None:
+def test_settings_that_no_group_can_have_are_refused(wanted: dict[str, object], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        DledgerSettings(**given)  # type: ignore[arg-type]
+        DledgerSettings(**wanted)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("name", "value"), [("queues", 2), ("batch_share", 0.1), ("tags", 1), ("move_share", 0.1)])

@@ -43,9 +43,10 @@ class Group:
             self.saw(node, "written", start=index, end=index + 1, checksum=checksum, term=term)
 
     def syncs(self, nodes: str) -> None:
+        """The one entry that each has."""
         for node in nodes.split():
-            self.observe(node, "about-to-persist-log")
-            self.observe(node, "log-persisted")
+            self.observe(node, "about-to-persist-log", index=0)
+            self.observe(node, "log-persisted", index=0)
 
     def commits(self, nodes: str, index: int, leads: int = 0) -> None:
         for node in nodes.split():
@@ -157,9 +158,9 @@ def lost_what_was(*, synced: bool) -> Story:
     return story
 
 
-def votes(*given: tuple[int, str]) -> Story:
+def votes(*kept: tuple[int, str]) -> Story:
     def story(group: Group) -> None:
-        for term, vote in given:
+        for term, vote in kept:
             group.saw("n2", "vote_persisted", term=term, vote=vote)
 
     return story
@@ -243,10 +244,10 @@ def test_what_is_cut_while_it_is_synced_is_not_durable_afterwards() -> None:
     group = Group()
     group.writes("n2", 0)
     group.writes("n2", 1)
-    group.observe("n2", "about-to-persist-log")
+    group.observe("n2", "about-to-persist-log", index=1)
     group.saw("n2", "truncated", to=1)
     group.writes("n2", 1, term=2)
-    group.observe("n2", "log-persisted")
+    group.observe("n2", "log-persisted", index=1)
     group.ends("n2", recovered=1)
     assert group.names() == []
 

@@ -13,7 +13,16 @@ import pytest
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.record.node_events import TableOfReports, node_events_table
-from workloads.systems.dledger.legal_loss import FORGOTTEN, GONE, LAST_NS, REPLACED, SKIPPED, legal_loss
+from workloads.systems.dledger.legal_loss import (
+    FORGOTTEN,
+    GONE,
+    LAST_NS,
+    LATE_NS,
+    REPLACED,
+    REUSED,
+    SKIPPED,
+    legal_loss,
+)
 from workloads.systems.dledger.settings import DledgerSettings, Store
 
 STRIKES_S = 1.05
@@ -52,13 +61,13 @@ def reports(
     return TableOfReports(node_events_table(events, {}))
 
 
-def gone(settings: DledgerSettings, faults: tuple[FaultWindow, ...], told: TableOfReports) -> list[tuple[int, int]]:
+def gone(settings: DledgerSettings, faults: tuple[FaultWindow, ...], reported: TableOfReports) -> list[tuple[int, int]]:
     """The spans of what may be gone."""
-    return [(one.from_ns, one.until_ns) for one in excuses(settings, faults, told) if "lost-write" in one.anomalies]
+    return [(one.from_ns, one.until_ns) for one in excuses(settings, faults, reported) if "lost-write" in one.anomalies]
 
 
-def excuses(settings: DledgerSettings, faults: tuple[FaultWindow, ...], told: TableOfReports) -> tuple[Excuse, ...]:
-    return legal_loss(settings, faults, told).excuses
+def excuses(settings: DledgerSettings, faults: tuple[FaultWindow, ...], reported: TableOfReports) -> tuple[Excuse, ...]:
+    return legal_loss(settings, faults, reported).excuses
 
 
 BARE = {"n1": 10, "n2": 10, "n3": 8}
@@ -72,10 +81,12 @@ def test_what_a_bare_majority_held_is_excused_from_its_first_entry_to_its_last()
 
 def test_what_came_of_it_is_excused_once_it_was_lost() -> None:
     found = {one.anomalies: one for one in excuses(FILE, struck("power", "n1"), reports(BARE, {"n1": 7}))}
-    assert set(found) == {GONE, SKIPPED, REPLACED}
-    for anomalies in (SKIPPED, REPLACED):
-        one = found[anomalies]
-        assert (one.from_ns, one.until_ns, one.seen_from_ns) == (ns(0.9), LAST_NS, ns(STRIKES_S))
+    assert {anomalies: (one.from_ns, one.until_ns, one.seen_from_ns) for anomalies, one in found.items()} == {
+        GONE: (ns(0.9), ns(1.0), 0),
+        REUSED: (ns(0.9), ns(STRIKES_S) + LATE_NS, 0),
+        SKIPPED: (ns(0.9), LAST_NS, 0),
+        REPLACED: (ns(0.9), LAST_NS, ns(STRIKES_S)),
+    }
     assert "n1 lost entries (power at 1.1 s), and too few others held entries 8 to 9" in found[GONE].reason
 
 
@@ -91,8 +102,8 @@ def test_of_five_a_bare_majority_are_three() -> None:
 
 
 def test_two_that_lose_it_at_once_do_not_hold_it_for_each_other() -> None:
-    told = reports(ALL, {"n1": 9, "n2": 9})
-    assert gone(FILE, struck("power", "n1", "n2"), told) == [(ns(1.0), ns(1.0))] * 2
+    reported = reports(ALL, {"n1": 9, "n2": 9})
+    assert gone(FILE, struck("power", "n1", "n2"), reported) == [(ns(1.0), ns(1.0))] * 2
 
 
 @pytest.mark.parametrize("kind", ["kill", "partition", "pause", "clock"])

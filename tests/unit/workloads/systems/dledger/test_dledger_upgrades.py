@@ -56,7 +56,7 @@ class Load:
     def end(self) -> None:
         self._ends = True
 
-    async def shown(self, node: str) -> dict[int, int]:
+    async def read(self, node: str) -> dict[int, int]:
         client = LogClient(self.host, (node,), 0, PATIENCE_S)
         found: dict[int, int] = {}
         while True:
@@ -82,9 +82,9 @@ def test_in_any_order_no_append_is_lost_and_none_waits_longer_than_for_a_new_lea
         await environment.timeline.sleep(3)
         assert max(later - time for time, later in zip(load.times_s, load.times_s[1:], strict=False)) < FAILOVER_S
         assert len(load.acknowledged) > 200
-        shown = [await load.shown(node) for node in NAMES]
-        assert shown[0] == shown[1] == shown[2]
-        assert load.acknowledged.items() <= shown[0].items()
-        assert len(set(shown[0].values())) == len(shown[0])
+        found_at = [await load.read(node) for node in NAMES]
+        assert found_at[0] == found_at[1] == found_at[2]
+        assert load.acknowledged.items() <= found_at[0].items()
+        assert len(set(found_at[0].values())) == len(found_at[0])
 
     play(members(SETTINGS, None), story)

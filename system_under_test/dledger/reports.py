@@ -35,7 +35,7 @@ class MemberReports:
         host.log("recovered", log=self._log, end=log.end + 1)
         self._term(member.state.hard_state)
         self._end = log.end
-        self._commits(member)
+        self._commits(member, counts=False)
 
     def steps(self, event: Event) -> None:
         """Is about to."""
@@ -48,7 +48,7 @@ class MemberReports:
 
     def stepped(self, event: Event, member: Member, effects: Effects) -> None:
         """And has not sent anything yet."""
-        host, state = self._host, member.state
+        host, state, led = self._host, member.state, self._role is Role.LEADER
         if effects.hard_state is not None:
             self._term(effects.hard_state)
         if state.role is not self._role:
@@ -58,7 +58,7 @@ class MemberReports:
             if isinstance(event, Append):
                 host.reached("append-written", index=state.log.end, serial=event.token)
         if state.committed != self._committed:
-            self._commits(member)
+            self._commits(member, led and state.role is Role.LEADER)
         if member.transfer.to != self._transfers_to:
             self._transfers_to = member.transfer.to
             if self._transfers_to is not None:
@@ -102,11 +102,12 @@ class MemberReports:
         if was_cut:
             host.reached("truncated", index=self._end)
 
-    def _commits(self, member: Member) -> None:
+    def _commits(self, member: Member, counts: bool) -> None:
+        """`counts`: as the leader, which knows it by counting, and not from another one."""
         state = member.state
         self._committed = state.committed
         self._host.log("confirmed", log=self._log, offset=state.committed + 1, master_epoch=state.term)
-        self._host.reached("committed", index=state.committed, leads=int(state.role is Role.LEADER))
+        self._host.reached("committed", index=state.committed, leads=int(counts))
 
 
 def _checksum(entry: Entry) -> int:

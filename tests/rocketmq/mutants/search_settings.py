@@ -113,8 +113,19 @@ OF_CONTROLLERS: Mapping[str, SettingValue] = {"deployment": "controller"}
 """For all others: what they break is controller mode, or as well to be seen there."""
 
 
+OF_DLEDGER: Mapping[str, Mapping[str, SettingValue]] = {
+    "ack-not-durable": {"ack_durable": True},
+    "batch-ack-all": {"batch_push": True},
+    "compare-unsynced": {"ack_durable": True},
+    "transfer-without-lag-check": {"preferred": 2},
+}
+"""The same of DLedger's bugs."""
+
+
 def space_for(mutant: str, system: str = "rocketmq") -> Space:
     """The space in which this bug is searched for."""
+    if system == "dledger":
+        return Space(system=system, workload=None, mutant=mutant, settings=OF_DLEDGER.get(mutant, {}))
     workload = next((workload for workload, mutants in WORKLOADS.items() if mutant in mutants), None)
     return Space(
         system=system,

@@ -33,13 +33,17 @@ INVARIANTS: Mapping[str, Meaning] = {
         says="What a member knew to be committed became less while it ran.",
         usually="A new leader's committed index, which it learns anew, is taken over as it is.",
     ),
-    "unheld-ack": Meaning(
-        says="An append was acknowledged that a majority did not hold, durably where that is demanded.",
+    "unheld-commit": Meaning(
+        says="A leader took an entry for committed that a majority did not hold, durably where that is demanded.",
         usually="A member's answer is counted for entries that it does not have, or has not synced.",
     ),
     "wrong-ack": Meaning(
         says="An append was acknowledged though another entry stands at its index.",
         usually="Who waits for an index is answered whatever term's entry is committed there.",
+    ),
+    "old-term-counted": Meaning(
+        says="A leader took entries of older terms for committed before one of its own.",
+        usually="A majority that holds an entry is taken for enough, whatever the entry's term is.",
     ),
     "electable-laggard": Meaning(
         says="A majority would have elected a member that lacked what was being committed.",
@@ -194,11 +198,6 @@ class DledgerInvariants:
         if appended != stands:
             because = f"{node} acknowledged an append of term {appended[0]} at {index}, where another entry stands"
             self._says("wrong-ack", (node,), because)
-        holders = [name for name, other in self._members.items() if self._holds(other, index, appended)]
-        if len(holders) < self._majority:
-            durably = " durably" if self._ack_durable else ""
-            because = f"{node} acknowledged entry {index}, which {', '.join(holders) or 'nobody'} held{durably}"
-            self._says("unheld-ack", (node,), because)
 
     def _holds(self, member: _Member, index: int, stands: Stands) -> bool:
         if member.log.get(index) == stands:
@@ -223,7 +222,19 @@ class DledgerInvariants:
                 because = f"{first} committed an entry of term {known[0]} at {at}, and {node} one of term {stands[0]}"
                 self._says("diverging-commits", (first, node), because)
         if leads and index in member.log:
-            self._look_for_laggards(node, index, member.log[index])
+            self._counted(node, member, index, member.log[index])
+
+    def _counted(self, node: str, member: _Member, index: int, stands: Stands) -> None:
+        """A leader has found that a majority has it."""
+        holders = [name for name, other in self._members.items() if self._holds(other, index, stands)]
+        if len(holders) < self._majority:
+            durably = " durably" if self._ack_durable else ""
+            because = f"{node} committed entry {index}, which {', '.join(holders) or 'nobody'} held{durably}"
+            self._says("unheld-commit", (node,), because)
+        if stands[0] != member.leads:
+            because = f"{node}, which led in term {member.leads}, committed entry {index} of term {stands[0]}"
+            self._says("old-term-counted", (node,), because)
+        self._look_for_laggards(node, index, stands)
 
     def _look_for_laggards(self, node: str, index: int, stands: Stands) -> None:
         last = {name: (member.end_term, member.end) for name, member in self._members.items()}

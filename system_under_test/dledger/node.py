@@ -115,6 +115,7 @@ async def member(host: Host, config: Mapping[str, Any]) -> None:
         peers=peers,
         parts=parts.core,
     )
+    peers.on_connected = own.connected
     port = int(addresses[settings.node].rpartition(":")[2])
     server = MemberServer(settings, own, addresses)
     await node.run([own, AtPort(RemotingServer(host, server.handle), port)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from system_under_test.dledger.json_fields import MalformedBody
 from system_under_test.dledger.message import Answer, AnyAnswer, Code, PushAnswer, Request, VoteAnswer
@@ -20,7 +20,14 @@ class RemotePeers:
         self._group = group
         self._node = node
         self._addresses = addresses
-        self._remoting = RemotingClient(host, connect_timeout_s)
+        self._remoting = RemotingClient(host, connect_timeout_s, on_connected=self._connected)
+        self.on_connected: Callable[[str], None] = lambda peer: None
+        """Hears each peer to which there is a new connection, before anything is sent there."""
+
+    def _connected(self, address: str) -> None:
+        for peer, its_address in self._addresses.items():
+            if its_address == address:
+                self.on_connected(peer)
 
     async def ask(self, peer: str, request: Request, timeout_s: float) -> AnyAnswer | None:
         code, body = encode_request(Addressed(group=self._group, to=peer, sender=self._node, request=request))

@@ -63,6 +63,9 @@ class MemberReports:
             self._transfers_to = member.transfer.to
             if self._transfers_to is not None:
                 host.reached("transfer-begun")
+        for sent in effects.requests:
+            if isinstance(sent.request, PushRequest) and sent.request.kind is Push.TRUNCATE:
+                host.reached("about-to-push-truncate")
         for appended in effects.appended:
             if appended.code is Code.SUCCESS:
                 host.reached("append-committed", index=appended.index, serial=appended.token)

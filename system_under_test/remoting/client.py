@@ -23,7 +23,8 @@ _LONGEST_PATIENCE_NS = 1_000_000_000
 class RemotingClient:
     """Connects when first asked; a failed or ended connection is forgotten, so the next request tries anew.
 
-    `on_request` hears requests of the other side, with its address; it is not answered.
+    `on_request` hears requests of the other side, with its address; it is not answered. `on_connected` hears each
+    address to which there is a new connection, before anything is sent there.
     """
 
     def __init__(
@@ -31,10 +32,12 @@ class RemotingClient:
         host: Host,
         connect_timeout_s: float = 3.0,
         on_request: Callable[[str, RemotingCommand], None] | None = None,
+        on_connected: Callable[[str], None] = lambda address: None,
     ) -> None:
         self._host = host
         self._connect_timeout_s = connect_timeout_s
         self._on_request = on_request
+        self._on_connected = on_connected
         self._channels: dict[str, _Channel] = {}
         self._opaque = 0
         self._closed = False
@@ -122,6 +125,7 @@ class RemotingClient:
             connection.close()
             return
         channel.opened(connection, monotonic_ns() - began_ns)
+        self._on_connected(channel.address)
         pending = channel.pending
         failure: Exception
         try:

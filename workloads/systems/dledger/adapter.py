@@ -37,6 +37,7 @@ POINTS = {
     "append-written": "a leader has written what a client appends, and has not pushed it yet",
     "push-acknowledged": "a member is about to tell its leader up to where it has the same log",
     "append-committed": "a leader knows that a majority has what a client appended, and has not answered yet",
+    "about-to-push-truncate": "a leader is about to send a TRUNCATE",
     "about-to-truncate": "a member has got a TRUNCATE, and has not obeyed yet",
     "truncated": "a member has cut its log, and has not answered yet",
     "about-to-persist-log": "a member is about to make its log durable",

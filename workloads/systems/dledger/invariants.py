@@ -94,6 +94,17 @@ class _Member:
         stands = self.log.get(self.end)
         return -1 if stands is None else stands[0]
 
+    @property
+    def last(self) -> tuple[int, int]:
+        """Term and index of its last entry."""
+        return self.end_term, self.end
+
+    @property
+    def ever_last(self) -> tuple[int, int]:
+        """The same with what it lost."""
+        index = max(self.lost, default=-1)
+        return max(self.last, (self.lost[index][0], index)) if self.lost else self.last
+
     def cut(self, end: int) -> dict[int, Stands]:
         """What was behind it."""
         gone = {index: self.log.pop(index) for index in range(end + 1, self.end + 1) if index in self.log}
@@ -237,15 +248,15 @@ class DledgerInvariants:
         self._look_for_laggards(node, index, stands)
 
     def _look_for_laggards(self, node: str, index: int, stands: Stands) -> None:
-        last = {name: (member.end_term, member.end) for name, member in self._members.items()}
         for name, member in self._members.items():
             if member.log.get(index) == stands or member.lost.get(index) == stands:
                 continue
-            voters = [other for other, of_other in last.items() if of_other <= last[name]]
+            others = {other: its for other, its in self._members.items() if other != name}
+            voters = [name, *(other for other, its in others.items() if its.ever_last <= member.last)]
             if len(voters) >= self._majority:
                 because = (
-                    f"{node} committed entry {index}, and {name}, which lacks it, ends with entry {last[name][1]} of "
-                    f"term {last[name][0]}, so that {', '.join(voters)} would vote for it"
+                    f"{node} committed entry {index}, and {name}, which lacks it, ends with entry {member.end} of "
+                    f"term {member.end_term}, so that {', '.join(voters)} would vote for it"
                 )
                 self._says("electable-laggard", (name,), because)
 

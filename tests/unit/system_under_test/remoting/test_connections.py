@@ -275,3 +275,18 @@ def test_an_answer_comes_in_the_serialization_of_its_request(tmp_path):
                 assert (answer.code, answer.serialization) == (expected, serialization)
 
     in_world(tmp_path, body)
+
+
+def test_each_new_connection_is_heard_of_before_anything_is_sent_there(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        heard: list[tuple[str, int]] = []
+        client = RemotingClient(world.host, on_connected=lambda address: heard.append((address, len(world.codes))))
+        await client.invoke(world.address, RemotingCommand.request(ECHO), 20.0)
+        await client.invoke(world.address, RemotingCommand.request(ECHO), 20.0)
+        client.close()
+        again = RemotingClient(world.host, on_connected=lambda address: heard.append((address, len(world.codes))))
+        await again.invoke(world.address, RemotingCommand.request(ECHO), 20.0)
+        again.close()
+        assert heard == [(world.address, 0), (world.address, 2)]
+
+    in_world(tmp_path, body)

@@ -34,9 +34,10 @@ from tests.rocketmq.scenarios.public_answers import (
     conversation,
     neutral,
 )
+from workloads.systems.java import OPTIONS
 from workloads.systems.rocketmq.nodes import node_specs
 from workloads.systems.rocketmq.original import original_node
-from workloads.systems.rocketmq.release import MAIN, OPTIONS
+from workloads.systems.rocketmq.release import MAIN
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 TRANSCRIPTS = Path(__file__).parent / "public_transcripts"

@@ -22,7 +22,8 @@ from harness.system import NodeSpec
 from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.admin_client import AdminClient, AdminRefusal
 from system_under_test.rocketmq.topic import TopicConfig
-from workloads.systems.rocketmq.release import DIRECTORY, HEAPS, NO_TLS, SCRIPTS, image
+from workloads.systems.java import NO_TLS
+from workloads.systems.rocketmq.release import DIRECTORY, HEAPS, SCRIPTS, image
 from workloads.systems.rocketmq.settings import (
     CONTROLLER_PORT,
     NAMESERVER_PORT,

@@ -15,17 +15,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import timedelta, timezone
 from typing import Any
+
+from harness.dated_lines import dated_lines
+from workloads.systems.dledger.elector_lines import FOLLOWS, LEADS, STANDS
 
 Fields = dict[str, Any]
 Named = tuple[str, Fields]
 """An event's name, and its fields."""
 
-STAMPED = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,](\d{3}))? [A-Z]+ ")
 ZONE = timezone(timedelta(hours=8))
 """Wherever a node runs: every pattern of RocketMQ's log files says GMT+8."""
-EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +43,9 @@ def logged_events(logs: Mapping[str, Sequence[str]], group: str) -> list[Logged]
     """
     found: list[Logged] = []
     reader = _Reader(group=group)
-    for wall_ns, line in _by_time(logs):
+    for wall_ns, line in dated_lines(logs, ZONE):
         found += [Logged(wall_ns, name, fields) for name, fields in reader.read(line)]
     return found
-
-
-def _by_time(logs: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, str]]:
-    """Lines with a time; those of one file keep their order, whatever a clock did meanwhile."""
-    stamped: list[tuple[int, str, int, str]] = []
-    for path in sorted(logs):
-        latest = 0
-        for number, line in enumerate(logs[path]):
-            stamp = STAMPED.match(line)
-            if stamp is not None:
-                latest = max(latest, _wall_ns(stamp))
-                stamped.append((latest, path, number, line))
-    return ((wall_ns, line) for wall_ns, _, _, line in sorted(stamped))
-
-
-def _wall_ns(stamp: re.Match[str]) -> int:
-    """Without a fraction a second is logged as a whole: what happened in it counts as in its middle."""
-    moment = datetime.strptime(stamp[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=ZONE)
-    milliseconds = 500 if stamp[2] is None else int(stamp[2])
-    return int((moment - EPOCH_START).total_seconds()) * 10**9 + milliseconds * 10**6
 
 
 @dataclass
@@ -200,12 +181,9 @@ LINES: Sequence[tuple[re.Pattern[str], Callable[[_Reader, re.Match[str]], Iterab
         (r"no need to truncate files, truncate offset is (?P<to>\d+)", _Reader.need_not_cut),
         (r"Truncate slave log to (?P<to>\d+) success", _Reader.cut),
         (r"Truncate commitLog to (?P<to>\d+)$", _Reader.cut),
-        (r"\[ChangeRoleToLeader\] from term: (?P<term>\d+) and currTerm: (?P=term)\b", _Reader.leads),
-        (
-            r"\[ChangeRoleToFollower\] from term: (?P<term>\d+) leaderId: \S* and currTerm: (?P=term)\b",
-            _Reader.follows,
-        ),
-        (r"\[ChangeRoleToCandidate\] from term: \d+ and currTerm: (?P<term>\d+)", _Reader.stands),
+        (LEADS, _Reader.leads),
+        (FOLLOWS, _Reader.follows),
+        (STANDS, _Reader.stands),
         (r"node \S+ Start Leader, term=(?P<term>\d+)", _Reader.leads),
         (r"Start following, ctx=.*\bterm=(?P<term>\d+)", _Reader.follows),
         (r"elect master, request :.*" + _ELECT, _Reader.applied_master),

@@ -16,13 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.printable import printable
-from harness.record.run_directory import NODE_LOG
 from harness.reporting import Account, Event, Report
 from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq.client.admin_client import AdminClient, BrokerEpochs
 from system_under_test.rocketmq.client.controller_client import ControllerClient
 from system_under_test.rocketmq.controller.protocol import GroupState
+from workloads.systems.java import out_of_memory
 from workloads.systems.rocketmq.original_events import logged_events
 from workloads.systems.rocketmq.settings import (
     BROKER_PORT,
@@ -37,11 +36,6 @@ from workloads.systems.rocketmq.settings import (
 ASKED_EVERY_S = 0.5
 ANSWERS_WITHIN_S = 1.0
 MASTER_ID = 0
-OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
-"""Says that a heap was too small that this project has chosen: what a broker forgets or refuses after it says nothing
-about RocketMQ."""
-LONGEST_SHOWN = 200
-"""Characters of a line."""
 TOPICS = (
     ("identity",),
     ("role",),
@@ -83,11 +77,7 @@ class OriginalReporting:
         return merged(logged, account.observed)
 
     def doubts(self, account: Account) -> list[str]:
-        for path, lines in ((NODE_LOG, account.console), *account.logs.items()):
-            found = next((line for line in lines if OUT_OF_MEMORY in line), None)
-            if found is not None:
-                return [f"ran out of the memory that its settings give it ({path}: {printable(found[:LONGEST_SHOWN])})"]
-        return []
+        return out_of_memory(account)
 
 
 def merged(logged: Iterable[Event], observed: Iterable[Event]) -> list[Event]:

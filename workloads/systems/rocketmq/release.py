@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.program import Image, Installed, JavaRelease, MavenArtifacts, NamedImage
+from workloads.systems.java import NO_TLS, OPTIONS
 from workloads.systems.rocketmq.settings import RocketmqSettings
 
 DIRECTORY = "/opt/rocketmq"
@@ -27,18 +28,12 @@ OTHER_WAYS = (
     "name a distribution that is here (distribution=FOLDER or ARCHIVE), an image that has one (image=NAME), or the "
     "directory where it is installed on the nodes (installed=/opt/rocketmq)"
 )
-OPTIONS = (
-    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 --add-opens=java.base/java.nio=ALL-UNNAMED "
-    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED --add-exports=java.base/jdk.internal.ref=ALL-UNNAMED"
-)
 SCRIPT = """#!/bin/sh
 exec java -XX:SharedArchiveFile="$ROCKETMQ_HOME/{name}.jsa" -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off \\
     {options} $JAVA_OPT_EXT -cp "$(cat "$ROCKETMQ_HOME/classpath")" {main} "$@"
 """
 PLAIN_ACL = ("conf/plain_acl.yml", "globalWhiteRemoteAddresses: []\naccounts: []\n")
 """Without this file of accounts, which are none, proxies before 5.3.0 do not start."""
-NO_TLS = "-Dtls.server.mode=disabled"
-"""Each server makes a certificate of its own when it starts otherwise, which nobody asks for: seconds for each."""
 HEAPS = {
     "nameserver": "-Xms48m -Xmx160m -XX:MaxDirectMemorySize=128m",
     "controller": "-Xms48m -Xmx160m -XX:MaxDirectMemorySize=128m",

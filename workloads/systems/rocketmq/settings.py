@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields
 from string import ascii_lowercase
 from typing import Annotated, Literal
@@ -10,6 +9,7 @@ from typing import Annotated, Literal
 from harness.bounds import Bounds
 from harness.errors import UsageError
 from system_under_test.rocketmq.topic import MAX_NAME
+from workloads.systems.java import require_release
 
 Deployment = Literal["controller", "single", "masters", "async-slaves", "dual-write"]
 
@@ -23,7 +23,6 @@ NAMESERVER_PORT, CONTROLLER_PORT, RAFT_PORT = 9876, 9878, 9879
 BROKER_PORT, HA_PORT = 10911, 10912
 PROXY_PORT = 8081
 
-RELEASE = re.compile(r"\d+\.\d+\.\d+(-[\w.]+)?")
 SEGMENT_BYTES, SMALL_SEGMENT_BYTES = 64 * 1024 * 1024, 4_096
 
 
@@ -158,8 +157,8 @@ class RocketmqSettings:
         if len(named) > 1 or (self.installed and named not in ([], ["image"])):
             both = " and ".join([*named, *(["installed"] if self.installed else [])])
             raise UsageError(f"{both} each say which RocketMQ is put on trial; leave all but one out")
-        if self.release and not RELEASE.fullmatch(self.release):
-            raise UsageError(f"release takes the version of a release of RocketMQ, as 5.4.0, got {self.release!r}")
+        if self.release:
+            require_release(self.release, of="RocketMQ", such_as="5.4.0")
         if self.installed and not self.installed.startswith("/"):
             raise UsageError(
                 "installed takes the directory of a RocketMQ where nodes run, an absolute path as /opt/rocketmq, got "

@@ -9,7 +9,6 @@ acknowledged before they are on the disk.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,12 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from harness.bounds import Bounds
 from harness.client import Client
 from harness.client_package import require_package
-from harness.errors import UsageError
 from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
+from workloads.systems.java import require_release
 from workloads.systems.zookeeper.client import ZookeeperClient
 from workloads.systems.zookeeper.lock import LockClient
 from workloads.systems.zookeeper.membership import let_go, let_in
@@ -40,7 +39,6 @@ UNFENCED = (
     "a session may end while its client does not know, and with it a lock (the vendor's programmer's guide on "
     "sessions); --set fencing=true judges by tokens"
 )
-RELEASE = re.compile(r"\d+\.\d+\.\d+(-[\w.]+)?")
 HELD_FOR = 2
 """Times a session lasts unheard of: so long locks are held on average."""
 
@@ -65,8 +63,8 @@ class ZookeeperSettings:
     """Judge as if no read might show the past, and nothing might be lost."""
 
     def __post_init__(self) -> None:
-        if self.release and not RELEASE.fullmatch(self.release):
-            raise UsageError(f"release takes the version of a release of ZooKeeper, as 3.9.5, got {self.release!r}")
+        if self.release:
+            require_release(self.release, of="ZooKeeper", such_as="3.9.5")
 
 
 class Zookeeper:

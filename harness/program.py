@@ -30,6 +30,8 @@ class PythonProgram:
     """`package.module:function`, a `Main`. Whatever it imports is copied into its image, package by package."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """Plain JSON data."""
+    logs: str = ""
+    """A directory on its disk, which comes home with its output."""
     requirements: tuple[str, ...] = ()
     """Requirements that pip installs into the image instead of copying: packages with compiled parts."""
 
@@ -57,6 +59,8 @@ class MavenArtifacts:
     """`group:artifact:version` each."""
     otherwise: str
     """What a user does where there is no Maven, or where it does not find them; for messages."""
+    sources: tuple[Path, ...] = ()
+    """Files of Java that Maven compiles with them, into `classes` of the release: where jars have no program."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ Operations (key: `topic/queue`; every message is a number that is sent at most o
   those of one client after the other; it begins on a queue where its group's committed offset says, and tells that
   in its first poll (`resumed`). A poll commits what earlier polls have returned, never more.
 - `final-poll` {offset}: after the storm has healed, each queue is read from 0 to its end at every replica
-  (`node` says which). `caught-up` {offset}: ok if that is the end, at the master as well.
+  (`node` says which), or, where no node shows its own, at the one that serves. `caught-up` {offset}: ok if that is the
+  end, at the master as well.
 - `send-batch` {txn}: sends of several messages to one queue at once, where `batch_share` is set.
 With `tags`, message m has the tag m modulo their number, and a key of its own:
 - `filtered-poll` {tag}: what comes next with this tag for a second consumer, from `resumed` up to `offset`, from where
@@ -92,10 +93,10 @@ def queue_key(queue: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FinalRead:
-    """How far one queue has been read at one replica."""
+    """How far one queue has been read at one replica, or at the one that serves."""
 
     key: str
-    node: str
+    node: str | None
     position: int = 0
     due_ns: int = 0
     failures: int = 0
@@ -310,10 +311,12 @@ def _batch(settings: LogSettings, key: str, messages: list[int]) -> Operation:
 
 
 def final_generator(settings: LogSettings, seed: Seed, concurrency: int, nodes: tuple[str, ...]) -> Generator:
-    places = [(node, queue_key(queue)) for queue in range(settings.queues) for node in nodes]
+    queues = [queue_key(queue) for queue in range(settings.queues)]
+    places = [(node, key) for key in queues for node in nodes]
     moved = settings.queues if settings.move_share else 0
     segments = (SegmentsRead(queue_key(queue)) for queue in range(moved))
-    reads = FinalReads((*segments, *(FinalRead(key, node) for node, key in places)))
+    final = [FinalRead(key, node) for node, key in places] or [FinalRead(key, None) for key in queues]
+    reads = FinalReads((*segments, *final))
     return FinalChecks(reads, settings.tags, tuple(places)) if settings.tags else reads
 
 

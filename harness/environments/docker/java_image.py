@@ -42,6 +42,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <dependencies>%s</dependencies></project>
 """
 DEPENDENCY = "<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version></dependency>"
+COMPILED_FOR = ("-Dmaven.compiler.source=11", "-Dmaven.compiler.target=11")
+"""A Java that every Maven of today can compile for; the runtime of the image is newer."""
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 NOT_FOUND = re.compile(r"(?:Could not find artifact|artifacts could not be resolved:) ([^\s,]+)")
 
@@ -51,7 +53,7 @@ def java_image(client: Any, release: JavaRelease, base: str, say: Say) -> str:
     with scratch.directory() as place:
         content = release.content
         if isinstance(content, MavenArtifacts):
-            files, named = dict[str, bytes](), "\n".join(content.coordinates)
+            files, named = dict[str, bytes](), _named(content)
         else:
             files, named = _distribution(content, place), ""
         added = {path: text.encode() for path, text in release.files if path not in files}
@@ -69,6 +71,11 @@ def java_image(client: Any, release: JavaRelease, base: str, say: Say) -> str:
         build(client, tag, context_of({"Dockerfile": recipe, **released}), {"BASE": runtime})
         forget_old(client, REPOSITORY)
         return tag
+
+
+def _named(content: MavenArtifacts) -> str:
+    """All that decides what Maven makes of it."""
+    return "\n".join((*content.coordinates, *(path.read_text("utf-8") for path in content.sources)))
 
 
 def _words(content: MavenArtifacts | Path) -> str:
@@ -90,9 +97,15 @@ def _fetched(wanted: MavenArtifacts, place: Path, say: Say) -> dict[str, bytes]:
         raise UsageError(f"there is no Maven here (no command mvn) to fetch {_words(wanted)}; {wanted.otherwise}")
     say(f"Maven fetches {_words(wanted)}")
     dependencies = [DEPENDENCY % tuple(map(escape, one.split(":"))) for one in wanted.coordinates]
-    pom, jars = place / "pom.xml", place / "lib"
+    pom, jars, classes = place / "pom.xml", place / "lib", place / "target" / "classes"
     pom.write_text(POM % "".join(dependencies))
     command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
+    if wanted.sources:
+        command += ["compiler:compile", *COMPILED_FOR]
+        sources = place / "src" / "main" / "java"
+        sources.mkdir(parents=True)
+        for path in wanted.sources:
+            shutil.copy(path, sources)
     done = supervised.run([*command, f"-DoutputDirectory={jars}"], stderr=subprocess.STDOUT)
     if done.returncode:
         words = next(filter(None, (line.strip() for line in done.stdout.split("[ERROR]")[1:])), "it said nothing")
@@ -102,7 +115,7 @@ def _fetched(wanted: MavenArtifacts, place: Path, say: Say) -> dict[str, bytes]:
         raise HarnessError(f"Maven could not fetch {_words(wanted)}: {words}; {wanted.otherwise}")
     found = {f"lib/{path.name}": path.read_bytes() for path in sorted(jars.glob("*.jar"))}
     say(f"{len(found)} jars, {sum(map(len, found.values())) / 2**20:.0f} MiB")
-    return found
+    return found | {f"classes/{path.name}": path.read_bytes() for path in sorted(classes.glob("*.class"))}
 
 
 def require_distribution(path: Path) -> None:

@@ -38,9 +38,13 @@ def launch_of(name: str, program: Program, addresses: Mapping[str, str]) -> Laun
     Raises UsageError for a text that names what is not there.
     """
     match program:
-        case PythonProgram(main=main, config=config):
+        case PythonProgram(main=main, config=config, logs=logs):
             settings = {"name": name, "data": f"{agent.NODE}/data", "config": dict(config)}
-            return Launch(argv=("python3", "-m", RUNNER, main, CONFIG), files={CONFIG: json.dumps(settings).encode()})
+            return Launch(
+                argv=("python3", "-m", RUNNER, main, CONFIG),
+                files={CONFIG: json.dumps(settings).encode()},
+                logs=f"{agent.DISK}/{logs}" if logs else "",
+            )
         case Command() as command:
             names = places(name, addresses, agent.NODE)
             ready = command.ready

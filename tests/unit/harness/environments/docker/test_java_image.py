@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.environments.docker.java_image import _distribution, _fetched
+from harness.environments.docker.java_image import _distribution, _fetched, _named
 from harness.errors import UsageError
 from harness.program import MavenArtifacts
 
@@ -82,3 +83,28 @@ def test_what_maven_says_is_handed_on(complaint: str, tmp_path: Path, monkeypatc
     words = r"finds no org\.example:server:jar:9" if "server" in complaint else r"could not fetch .*: no way out"
     with pytest.raises(Exception, match=words):
         _fetched(wanted, tmp_path, print)
+
+
+def test_a_source_is_compiled_with_the_jars_and_makes_another_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maven = tmp_path / "mvn"
+    maven.write_text("""#!/bin/sh
+cd "$(dirname "$4")"
+mkdir -p lib target/classes
+echo jar >lib/server.jar
+case "$*" in *compiler:compile*) cp src/main/java/Start.java target/classes/Start.class;; esac
+""")
+    maven.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    jars = MavenArtifacts(coordinates=("org.example:server:9",), otherwise="")
+    (tmp_path / "one").mkdir()
+    (tmp_path / "other").mkdir()
+    assert _fetched(jars, tmp_path / "one", print) == {"lib/server.jar": b"jar\n"}
+    source = tmp_path / "Start.java"
+    source.write_text("class Start {}")
+    started = replace(jars, sources=(source,))
+    assert _fetched(started, tmp_path / "other", print)["classes/Start.class"] == b"class Start {}"
+    names = {_named(jars), _named(started)}
+    source.write_text("class Start { }")
+    assert len({*names, _named(started)}) == 3

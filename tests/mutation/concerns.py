@@ -716,6 +716,13 @@ OTHERS = (
             "unit/system_under_test/dledger/test_dledger_cluster.py",
         ),
     ),
+    Concern(
+        modules=("harness/dated_lines.py",),
+        tests=(
+            "rocketmq/unit/adapter/test_original_events.py",
+            "unit/workloads/systems/dledger/test_dledger_original_reporting.py",
+        ),
+    ),
     Concern(modules=("system_under_test/storage/flush.py",), tests=("unit/system_under_test/storage/test_flush.py",)),
     Concern(
         modules=("system_under_test/storage/forgotten_topics.py",),

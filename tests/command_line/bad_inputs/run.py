@@ -105,6 +105,13 @@ rocketmq --set release=5.4.0 --set installed=/opt => release and installed each 
 rocketmq --set release=5.4.0 => environment 'simulated' cannot run rocketmq: its node c1 is a command
 rocketmq --set deployment=single --set begins_as_version=4 --set retention_s=5 => begins_as_version=4 with retention_s=5
 rocketmq --set release=5.4.0 --set retention_s=5 => retention_s is no setting of a RocketMQ that Apache publishes
+dledger --set release=newest => release takes the version of a release of DLedger, as 0.3.1, got 'newest'
+dledger --set release=0.3.1 => environment 'simulated' cannot run dledger: its node n1 is a command (java)
+dledger --set release=0.3.1 --set originals=2 => can be run in: docker, ssh
+dledger --set release=0.3.1 --set ack_durable=true => ack_durable is no setting of the public DLedger; leave it out
+dledger --set release=0.3.1 --mutant late-truncate => nothing is planted beside the public DLedger
+dledger --set originals=1 => originals is about a release of the public library: say which, by release=0.3.1
+dledger --set release=0.3.1 --set originals=: 4 -1 => setting originals
 rocketmq --set flush=: maybe SYNC 1 => setting flush takes one of sync, async, got
 rocketmq --set all_ack=: 1 yes => setting all_ack takes true or false, got
 rocketmq --set queues=: 0 17 x nan => setting queues takes a whole number from 1 to 16, got

@@ -21,7 +21,9 @@ from workloads.systems.dledger.invariants import INVARIANTS, DledgerInvariants
 from workloads.systems.dledger.legal_loss import DAMAGE, legal_loss
 from workloads.systems.dledger.narrator import DledgerNarrator
 from workloads.systems.dledger.nodes import MEMBERS, members
-from workloads.systems.dledger.settings import DledgerSettings
+from workloads.systems.dledger.original_loss import original_loss
+from workloads.systems.dledger.original_reporting import OriginalReporting
+from workloads.systems.dledger.settings import OURS_ALONE, DledgerSettings
 from workloads.systems.dledger.watch import DledgerWatch
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 4.0
 """How long a client waits for an answer."""
+STARTS_WITHIN_S = 15.0
+"""How long a virtual machine may take on a busy machine before its member takes part."""
 POINTS = {
     "about-to-persist-vote": "a member is about to write its term and vote",
     "vote-persisted": "a member's term and vote are durable, and no message says so yet",
@@ -70,6 +74,8 @@ class Dledger:
         return members(settings, mutant)
 
     def cluster(self, settings: DledgerSettings) -> Declaration:
+        left_out = OURS_ALONE if settings.release else ()
+        within_s = 10 + 20 * settings.time_scale + (STARTS_WITHIN_S if settings.release else 0)
         return Declaration(
             groups=(MEMBERS,),
             data=(MEMBERS,),
@@ -77,10 +83,10 @@ class Dledger:
             roles={"leader": MEMBERS, **({"preferred": MEMBERS} if settings.preferred else {})},
             points=POINTS,
             invariants=INVARIANTS,
-            explored=EXPLORED,
-            explored_seldom=SELDOM,
-            recovers_within_s=10 + 20 * settings.time_scale,
-            progresses_within_s=10 + 20 * settings.time_scale,
+            explored={name: values for name, values in EXPLORED.items() if name not in left_out},
+            explored_seldom=() if settings.release else SELDOM,
+            recovers_within_s=within_s,
+            progresses_within_s=within_s,
             may_panic=(*DAMAGE, *CANNOT_WRITE),
             lasting_damage=LASTING_DAMAGE,
         )
@@ -95,7 +101,7 @@ class Dledger:
         return {"queues": 1}
 
     def client(self, workload: str, settings: DledgerSettings, host: Any, process: int) -> Client:
-        return LogClient(host, settings.names, process, PATIENCE_S)
+        return LogClient(host, settings.names, process, PATIENCE_S, settings.public)
 
     async def ready(self, settings: DledgerSettings, host: Any, workload: str) -> None:
         asking = MemberClient(host, PATIENCE_S)
@@ -109,6 +115,10 @@ class Dledger:
         asking.close()
         return settings.roles(leader)
 
+    def reporting(self, settings: DledgerSettings) -> OriginalReporting | None:
+        """`Reported`: members of our own report themselves."""
+        return OriginalReporting(settings.public) if settings.public else None
+
     def watch(self, settings: DledgerSettings) -> DledgerWatch:
         return DledgerWatch(settings)
 
@@ -119,7 +129,9 @@ class Dledger:
         return DledgerNarrator()
 
     def legal_loss(self, settings: DledgerSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
-        return LegalLoss() if settings.strict else legal_loss(settings, struck, reports)
+        if settings.strict:
+            return LegalLoss()
+        return original_loss(settings, struck) if settings.release else legal_loss(settings, struck, reports)
 
 
 SYSTEM = Dledger()

@@ -1,7 +1,8 @@
 """A group as a log of one queue: an append is answered with the entry's index, and readers ask by index.
 
 Sends go to the leader, as far as the client knows who that is. Polls go to the member that is the client's own, which
-shows what it knows to be committed; final reads go to each member.
+shows what it knows to be committed; final reads go to each member. A member of the public library answers no PULL: in
+its place the leader is read by GET, entry by entry if it is such a member itself, which shows whatever its log holds.
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ from system_under_test.dledger.client_message import (
     MetadataRequest,
     PullRequest,
 )
+from system_under_test.dledger.entry import Entry
 from system_under_test.dledger.json_fields import MalformedBody
 from system_under_test.dledger.message import Code
 from system_under_test.dledger.wire import Addressed, decode_answer, encode_request
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
-from workloads.systems.dledger.errors import NOT_LEADER, error_of
+from workloads.systems.dledger.errors import NOT_LEADER, OUT_OF_RANGE, error_of
 from workloads.systems.dledger.nodes import GROUP, PORT
 
 _METADATA = MetadataRequest()
+FINAL_READS = ("final-poll", "caught-up")
+MOST_GETS = 32
+"""So many requests a poll makes at most, where each one may bring one entry."""
 A = TypeVar("A", AppendAnswer, EntriesAnswer, MetadataAnswer)
 
 
@@ -78,10 +83,14 @@ class MemberClient:
 class LogClient:
     """`Client` of one process. As a consumer it begins at the first entry."""
 
-    def __init__(self, host: Any, nodes: tuple[str, ...], process: int, patience_s: float) -> None:
+    def __init__(
+        self, host: Any, nodes: tuple[str, ...], process: int, patience_s: float, public: tuple[str, ...] = ()
+    ) -> None:
+        """`public`: those of the nodes that run the public library."""
         self._members = MemberClient(host, patience_s)
         self._nodes = nodes
-        self._home = self._leader = nodes[process % len(nodes)]
+        self._leader = nodes[process % len(nodes)]
+        self._home = None if self._leader in public else self._leader
         self._next = 0
 
     async def open(self) -> None:
@@ -97,47 +106,78 @@ class LogClient:
             "final-poll": self._final_poll,
             "caught-up": self._caught_up,
         }
-        node, value = await actions[operation.f](operation)
+        try:
+            node, value = await actions[operation.f](operation)
+        except OperationError as error:
+            if operation.f not in FINAL_READS:
+                raise
+            # The place that is read is the member's own or nobody's, not that of the leader which refused.
+            raise OperationError(error.error, error.detail, node=operation.node) from error
         return operation._replace(type="ok", value=value, node=node)
 
-    async def _send(self, operation: Operation) -> tuple[str, Mapping[str, Any]]:
+    async def _send(self, operation: Operation) -> tuple[str | None, Mapping[str, Any]]:
         value = dict(operation.value or {})
-        request = AppendRequest((b"%d" % value["message"],))
+        node, answer = await self._at_leader(AppendRequest((b"%d" % value["message"],)), AppendAnswer)
+        return node, {**value, "offset": answer.index}
+
+    async def _at_leader(self, request: ClientRequest, kind: type[A]) -> tuple[str, A]:
+        """Who answered, and what."""
         node = self._leader
         try:
-            answer = await self._members.ask(node, request, AppendAnswer)
+            answer = await self._members.ask(node, request, kind)
         except OperationError as error:
             found = await self._members.leader(self._nodes)
             self._leader = found or self._nodes[(self._nodes.index(node) + 1) % len(self._nodes)]
             if error.error is not NOT_LEADER or found in (None, node):
                 raise
             node = self._leader
-            answer = await self._members.ask(node, request, AppendAnswer)
-        return node, {**value, "offset": answer.index}
+            answer = await self._members.ask(node, request, kind)
+        return node, answer
 
-    async def _poll(self, operation: Operation) -> tuple[str, Mapping[str, Any]]:
-        found = await self._pulled(self._home, self._next)
+    async def _poll(self, operation: Operation) -> tuple[str | None, Mapping[str, Any]]:
+        found = await self._read(self._home, self._next)
         self._next = found["offset"]
         return self._home, found
 
-    async def _final_poll(self, operation: Operation) -> tuple[str, Mapping[str, Any]]:
-        assert operation.value is not None and operation.node is not None
-        return operation.node, await self._pulled(operation.node, operation.value["offset"])
+    async def _final_poll(self, operation: Operation) -> tuple[str | None, Mapping[str, Any]]:
+        assert operation.value is not None
+        return operation.node, await self._read(operation.node, operation.value["offset"])
 
-    async def _pulled(self, node: str, begin: int) -> dict[str, Any]:
-        answer = await self._members.ask(node, PullRequest("", begin), EntriesAnswer)
-        messages = [{"offset": entry.index, "message": int(entry.body)} for entry in answer.entries]
-        offset = messages[-1]["offset"] + 1 if messages else begin
-        return {"message": None, "offset": offset, "messages": messages}
+    async def _read(self, node: str | None, begin: int) -> dict[str, Any]:
+        """At this member, or at the leader. Entries that no client has appended are passed over."""
+        if node is None:
+            entries = await self._entries_of_leader(begin)
+        else:
+            entries = (await self._members.ask(node, PullRequest("", begin), EntriesAnswer)).entries
+        messages = [{"offset": entry.index, "message": int(entry.body)} for entry in entries if entry.body]
+        return {"message": None, "offset": entries[-1].index + 1 if entries else begin, "messages": messages}
 
-    async def _caught_up(self, operation: Operation) -> tuple[str, Mapping[str, Any]]:
+    async def _entries_of_leader(self, begin: int) -> tuple[Entry, ...]:
+        found: tuple[Entry, ...] = ()
+        for _ in range(MOST_GETS):
+            try:
+                _, answer = await self._at_leader(GetRequest(begin=begin), EntriesAnswer)
+            except OperationError as error:
+                if error.error is not OUT_OF_RANGE:
+                    raise
+                break
+            if not answer.entries:
+                break
+            found += answer.entries
+            begin = found[-1].index + 1
+        return found
+
+    async def _caught_up(self, operation: Operation) -> tuple[str | None, Mapping[str, Any]]:
         """Ok only if neither this member nor the leader shows anything from the position on."""
-        assert operation.value is not None and operation.node is not None
+        assert operation.value is not None
         begin = operation.value["offset"]
         leader = await self._members.leader(self._nodes)
         if leader is None:
             raise OperationError(NOT_LEADER, "nobody says that it leads", node=operation.node)
-        answer = await self._members.ask(leader, GetRequest(begin=begin), EntriesAnswer)
-        if answer.entries or (await self._pulled(operation.node, begin))["messages"]:
+        self._leader = leader
+        shown = (await self._read(None, begin))["messages"]
+        if operation.node is not None:
+            shown += (await self._read(operation.node, begin))["messages"]
+        if shown:
             raise OperationError(PRECONDITION_FAILED, f"there is more behind {begin}", node=operation.node)
         return operation.node, operation.value

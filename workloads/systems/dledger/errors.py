@@ -10,6 +10,8 @@ NOT_LEADER = ErrorCode("not-leader", definite=True)
 DISK_FULL = ErrorCode("disk-full", definite=True)
 PENDING_FULL = ErrorCode("pending-full", definite=True)
 TRANSFERRING = ErrorCode("transferring", definite=True)
+OUT_OF_RANGE = ErrorCode("out-of-range", definite=True)
+"""The public library's leader, of an index behind its log, or before it."""
 TERM_CHANGED = ErrorCode("term-changed", definite=False)
 NO_QUORUM = ErrorCode("no-quorum-in-time", definite=False)
 
@@ -18,6 +20,7 @@ REFUSALS = {
     Code.DISK_FULL: DISK_FULL,
     Code.LEADER_PENDING_FULL: PENDING_FULL,
     Code.LEADER_TRANSFERRING: TRANSFERRING,
+    Code.INDEX_OUT_OF_RANGE: OUT_OF_RANGE,
     Code.TERM_CHANGED: TERM_CHANGED,
     Code.WAIT_QUORUM_ACK_TIMEOUT: NO_QUORUM,
     Code.UNKNOWN_GROUP: SERVICE_NOT_AVAILABLE,

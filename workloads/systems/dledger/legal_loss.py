@@ -173,11 +173,16 @@ def _excuses(loss: _Loss, logs: _Logs, majority: int) -> Iterator[Excuse]:
     from_ns = min(logs.first_written_ns(index, held.checksum) for index, held in few.items())
     last_ns = max(held.from_ns for held in few.values())
     reason = f"{loss.reason}, and too few others held entries {min(few)} to {max(few)}"
+    yield from excuses_of(reason, from_ns=from_ns, last_ns=last_ns, lost_ns=loss.at_ns)
+
+
+def excuses_of(reason: str, *, from_ns: int, last_ns: int, lost_ns: int) -> Iterator[Excuse]:
+    """Of a loss at this moment of entries that were written in this span of time."""
     for anomalies, until_ns, seen_from_ns in (
         (GONE, last_ns, 0),
-        (REUSED, loss.at_ns + LATE_NS, 0),
+        (REUSED, lost_ns + LATE_NS, 0),
         (SKIPPED, LAST_NS, 0),
-        (REPLACED, LAST_NS, loss.at_ns),
+        (REPLACED, LAST_NS, lost_ns),
     ):
         yield Excuse(anomalies=anomalies, reason=reason, from_ns=from_ns, until_ns=until_ns, seen_from_ns=seen_from_ns)
 

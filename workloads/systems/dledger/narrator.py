@@ -21,7 +21,9 @@ class DledgerNarrator:
         term, to = fields.get("term"), fields.get("to")
         match event:
             case "leader":
-                sentence = f"led in term {term}, with a log that ended before entry {fields.get('start')}"
+                start = fields.get("start")
+                log = "" if start is None else f", with a log that ended before entry {start}"
+                sentence = f"led in term {term}{log}"
                 return Phrase(label=f"leads, term {term}", sentence=sentence, weight=8)
             case "voted_in":
                 voters = ", ".join(str(voter) for voter in fields.get("by") or ())

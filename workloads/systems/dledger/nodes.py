@@ -1,12 +1,14 @@
-"""The processes of a group: a member each."""
+"""The processes of a group: a member each, ours or one of the public library."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+from harness.errors import UsageError
 from harness.program import PythonProgram
 from harness.system import NodeSpec
+from workloads.systems.dledger.original import original_member
 from workloads.systems.dledger.settings import NEWEST_VERSION, DledgerSettings
 
 GROUP = "storm"
@@ -24,10 +26,13 @@ TIMES_MS = {
 }
 """DLedger's own times, which `time_scale` multiplies."""
 DATA_FILE_BYTES, INDEX_FILE_BYTES = 64 * 1024, 32 * 512
-"""Small, so that a storm fills several files."""
+"""Small, so that a storm fills several files; the same in all members, whose positions have to agree."""
 
 
 def members(settings: DledgerSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
+    """Members of the public library are no replicas: they show their log only while they lead."""
+    if mutant is not None and settings.release:
+        raise UsageError(f"nothing is planted beside the public DLedger; leave mutant {mutant} out, or release")
     return tuple(_member(settings, mutant, name) for name in settings.names)
 
 
@@ -47,7 +52,10 @@ def _member(settings: DledgerSettings, mutant: str | None, name: str) -> NodeSpe
         config["preferredLeaderIds"] = settings.names[settings.preferred - 1]
     if mutant is not None:
         config["mutant"] = mutant
-    program = PythonProgram(main="system_under_test.dledger.node:member", config=config)
+    if name in settings.public:
+        return NodeSpec(name=name, groups=(MEMBERS,), program=original_member(settings.release, config), ports=(PORT,))
+    kept = "dledger" if settings.release else ""
+    program = PythonProgram(main="system_under_test.dledger.node:member", config=config, logs=kept)
     node = NodeSpec(name=name, groups=(MEMBERS,), program=program, ports=(PORT,), replica=True)
     if settings.begins_as_version == NEWEST_VERSION:
         return node

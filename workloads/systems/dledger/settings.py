@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Annotated
 
 from harness.bounds import Bounds
 from harness.errors import UsageError
+from workloads.systems.java import require_release
+
+OURS_ALONE = ("ack_durable", "begins_as_version")
+"""What the public library has no setting for."""
 
 NEWEST_VERSION = 2
 
@@ -31,6 +35,10 @@ class DledgerSettings:
     """The number of the member that is to lead if it can, and 0 where none is."""
     time_scale: Annotated[float, Bounds(0.02, 10)] = 0.25
     """All times of the protocol are multiplied by this."""
+    release: str = ""
+    """A release of the public library, as 0.3.1, that is on trial; empty for the DLedger that comes with Stormproof."""
+    originals: Annotated[int, Bounds(0, 5)] = 0
+    """So many members, the first ones, run the release, and the others ours. With 0 all run it."""
     strict: bool = False
     """Judge as if nothing could be lost."""
 
@@ -41,6 +49,18 @@ class DledgerSettings:
             raise UsageError(f"setting preferred of dledger takes 0 to {self.members}, got {self.preferred}")
         if self.store is Store.MEMORY and self.ack_durable:
             raise UsageError("ack_durable=true with store=memory: nothing in it is ever durable; leave one of them out")
+        if self.originals > self.members:
+            raise UsageError(f"setting originals of dledger takes 0 to {self.members}, got {self.originals}")
+        if self.release:
+            self._require_original_possible()
+        elif self.originals:
+            raise UsageError("originals is about a release of the public library: say which, by release=0.3.1")
+
+    def _require_original_possible(self) -> None:
+        require_release(self.release, of="DLedger", such_as="0.3.1")
+        for field in fields(self):
+            if field.name in OURS_ALONE and getattr(self, field.name) != field.default:
+                raise UsageError(f"{field.name} is no setting of the public DLedger; leave it out, or release")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,3 +76,8 @@ class DledgerSettings:
             others = [name for name in self.names if name != leader]
             roles |= {"leader": (leader,), "spare": (leader, *others[: len(others) // 2 - 1])}
         return roles
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """The members that run the public library."""
+        return self.names[: self.originals or self.members] if self.release else ()

@@ -137,6 +137,7 @@ def test_a_send_that_nobody_answers_may_have_happened_and_one_that_nobody_takes_
 
 
 DEFINITE = {
+    "INDEX_OUT_OF_RANGE",
     "NOT_LEADER",
     "DISK_FULL",
     "LEADER_PENDING_FULL",

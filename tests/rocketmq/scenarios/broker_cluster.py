@@ -474,6 +474,7 @@ def _controller(name: str, settings: Mapping[str, object]) -> NodeSpec:
         "controllerPort": 9878,
         "controllerDLegerPeers": ";".join(f"{peer}-{peer}:9879" for peer in CONTROLLERS),
         "controllerDLegerSelfId": name,
+        "raftHeartbeatInterval": 500,
         **settings,
     }
     program = PythonProgram(main="system_under_test.rocketmq.node:nameserver", config=config)

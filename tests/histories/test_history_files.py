@@ -11,6 +11,7 @@ import pytest
 from checkers.api.plan import Checker, CheckRequest
 from checkers.api.verdict import CheckerResult, Verdict, merge
 from checkers.availability import Availability
+from checkers.history_batches import Source
 from checkers.in_process.engine import InProcessEngine
 from checkers.linearizable import MODELS
 from checkers.liveness import Liveness
@@ -74,9 +75,9 @@ SHOWN_BY_OTHER_NAMES = {
 OBJECTS = sorted(set(MODELS) - {"register"})
 
 
-def judge(written: WrittenHistory, path: Path) -> tuple[Verdict, CheckerResult, tuple[str, ...]]:
-    """The verdict, what the checker says, and all reasons."""
-    request = CheckRequest(history=written.write(path), repeats=repeats_of(written), run=written.run)
+def judge(written: WrittenHistory, source: Source) -> tuple[Verdict, CheckerResult, tuple[str, ...]]:
+    """The verdict, what the checker says, and all reasons. `source`: where the history has been written."""
+    request = CheckRequest(history=source, repeats=repeats_of(written), run=written.run)
     checkers = {"it": checker_of(written), "vacuity": Vacuity(subject="x", evidence=evidence_of(written))}
     results = check_history(request, checkers, InProcessEngine())
     reasons = tuple(reason for result in results.values() for reason in result.reasons)
@@ -84,9 +85,9 @@ def judge(written: WrittenHistory, path: Path) -> tuple[Verdict, CheckerResult, 
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_history_gets_the_verdict_it_is_written_for(file: Path, tmp_path: Path) -> None:
+def test_history_gets_the_verdict_it_is_written_for(file: Path) -> None:
     written = parse_history(file.read_text())
-    verdict, result, reasons = judge(written, tmp_path / "history.parquet")
+    verdict, result, reasons = judge(written, written.table())
     assert (verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), (result, reasons)
     for name, summary in result.anomalies.items():
         assert summary.meaning == checker_of(written).meanings[name]
@@ -106,14 +107,14 @@ def _interpreted(kernel: Kernel[Any, Any], *args: Any, **kwargs: Any) -> Any:
 
 @pytest.mark.gate
 @pytest.mark.parametrize("folder", sorted({file.parent.name for file in FILES}))
-def test_interpreted_kernels_judge_as_machine_code_does(
+def test_interpreted_kernels_judge_in_memory_as_machine_code_does_a_file(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = [file for file in FILES if file.parent.name == folder]
-    compiled = [judge(parse_history(file.read_text()), tmp_path / f"{file.stem}.parquet") for file in files]
+    written = {file: parse_history(file.read_text()) for file in FILES if file.parent.name == folder}
+    compiled = [judge(history, history.write(tmp_path / f"{file.stem}.parquet")) for file, history in written.items()]
     monkeypatch.setattr(Kernel, "__call__", _interpreted)
-    for file, expected in zip(files, compiled, strict=True):
-        assert judge(parse_history(file.read_text()), tmp_path / f"{file.stem}.parquet") == expected, file
+    for (file, history), expected in zip(written.items(), compiled, strict=True):
+        assert judge(history, history.table()) == expected, file
 
 
 COLLECTIONS = ("fifo-queue", "unordered-queue", "priority-queue", "stack")
@@ -123,18 +124,18 @@ def _elements(rows: list[dict[str, Any]]) -> set[str]:
     return {row["value"]["json"] for row in rows} - {None}
 
 
-def test_what_convicts_an_object_that_is_decided_convicts_it_alone(tmp_path: Path) -> None:
+def test_what_convicts_an_object_that_is_decided_convicts_it_alone() -> None:
     convicted = 0
     for file in FILES:
         written = parse_history(file.read_text())
         if written.checker != "object" or written.verdict != "invalid" or MODELS[written.model].decided is None:
             continue
-        _, result, _ = judge(written, tmp_path / f"{file.stem}.parquet")
+        _, result, _ = judge(written, written.table())
         ((name, summary),) = result.anomalies.items()
         for anomaly in summary.examples:
             rows = [written.rows[index] for index in anomaly.operations]
-            alone = judge(replace(written, rows=rows), tmp_path / f"{file.stem}-alone.parquet")[1]
-            assert list(alone.anomalies) == [name], (file, anomaly)
+            alone = replace(written, rows=rows)
+            assert list(judge(alone, alone.table())[1].anomalies) == [name], (file, anomaly)
             if written.model in COLLECTIONS:
                 until_then = written.rows[: max(anomaly.operations)]
                 others = [row for row in until_then if row["type"] == "ok" and row not in rows]
@@ -154,7 +155,7 @@ ALONE_IN_THE_GATE = ("read-uncommitted", "PL-2", "read-atomic", "snapshot-isolat
         *(pytest.param(ConsistencyModel(name), id=name, marks=pytest.mark.gate) for name in ALONE_IN_THE_GATE),
     ],
 )
-def test_a_level_for_itself_gets_the_verdict_that_it_gets_among_all(model: ConsistencyModel, tmp_path: Path) -> None:
+def test_a_level_for_itself_gets_the_verdict_that_it_gets_among_all(model: ConsistencyModel) -> None:
     for file in FILES:
         written = parse_history(file.read_text())
         among_all = checker_of(written)
@@ -162,7 +163,7 @@ def test_a_level_for_itself_gets_the_verdict_that_it_gets_among_all(model: Consi
             continue
         among_all = replace(among_all, model=model)
         for_itself = replace(among_all, levels=Levels.DEMANDED)
-        request = CheckRequest(history=written.write(tmp_path / f"{file.stem}.parquet"), run=written.run)
+        request = CheckRequest(history=written.table(), run=written.run)
         given = check_history(request, {"all": among_all, "one": for_itself}, InProcessEngine())
         verdicts = {name: (result.verdict, result.reasons) for name, result in given.items()}
         if given["all"].verdict is not Verdict.UNKNOWN:
@@ -172,7 +173,7 @@ def test_a_level_for_itself_gets_the_verdict_that_it_gets_among_all(model: Consi
 @pytest.mark.parametrize(
     "folder", ["causal-reverse", "counter", "log", "monotonic", "object", "queue", "register", "set"]
 )
-def test_explanations_about_an_object_without_name_leave_no_gap(folder: str, tmp_path: Path) -> None:
+def test_explanations_about_an_object_without_name_leave_no_gap(folder: str) -> None:
     sentences = 0
     for file in FILES:
         written = parse_history(file.read_text())
@@ -180,7 +181,7 @@ def test_explanations_about_an_object_without_name_leave_no_gap(folder: str, tmp
         if file.parent.name != folder or len(keys) != 1:
             continue
         nameless = replace(written, rows=[row | {"key": None} for row in written.rows])
-        verdict, result, reasons = judge(nameless, tmp_path / f"{file.stem}.parquet")
+        verdict, result, reasons = judge(nameless, nameless.table())
         assert (verdict.value, tuple(result.anomalies)) == (written.verdict, written.anomalies), file
         examples = [anomaly.because for summary in result.anomalies.values() for anomaly in summary.examples]
         for sentence in (*examples, *reasons):
@@ -252,9 +253,9 @@ def test_every_anomaly_has_its_smallest_history(workload: str) -> None:
         ("0 info send q0 1 error=client-timeout", "it was never acknowledged, and was shown before it was safe"),
     ],
 )
-def test_a_dirty_read_is_explained_by_the_fate_of_its_write(sent: str, fate: str, tmp_path: Path) -> None:
+def test_a_dirty_read_is_explained_by_the_fate_of_its_write(sent: str, fate: str) -> None:
     text = (FOLDER / "log" / "dirty-read.history").read_text().replace("0 info send q0 1 error=client-timeout", sent)
     assert sent in text
-    request = CheckRequest(history=parse_history(text).write(tmp_path / "history.parquet"))
+    request = CheckRequest(history=parse_history(text).table())
     result = check_history(request, {"log": LogChecker()}, InProcessEngine())["log"]
     assert result.anomalies["dirty-read"].examples[0].because.endswith(f"does not hold it: {fate}")

@@ -127,19 +127,27 @@ class WrittenHistory:
     def max_configurations(self) -> int:
         return int(self.bounds.get("max_configurations", CONFIGURATIONS))
 
+    def table(self) -> pa.Table:
+        """In memory, as a short history is judged."""
+        return _table(self.rows, VALUE_TYPES[self.checker])
+
     def write(self, path: Path) -> Path:
         return write_rows(self.rows, VALUE_TYPES[self.checker], path)
 
 
 def write_rows(rows: list[dict[str, Any]], value_type: pa.DataType, path: Path) -> Path:
     """Rows without index and time get both from their order: a microsecond after the row before."""
+    pq.write_table(_table(rows, value_type), path)
+    return path
+
+
+def _table(rows: list[dict[str, Any]], value_type: pa.DataType) -> pa.Table:
     numbered = []
     time_ns = -1_000
     for index, row in enumerate(rows):
         time_ns = row.get("time", time_ns + 1_000)
         numbered.append({"index": index, **row, "time": time_ns})
-    pq.write_table(pa.Table.from_pylist(numbered, schema=history_schema(value_type)), path)
-    return path
+    return pa.Table.from_pylist(numbered, schema=history_schema(value_type))
 
 
 def parse_history(text: str) -> WrittenHistory:

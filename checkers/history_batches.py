@@ -23,6 +23,8 @@ from harness.record.history import MalformedHistory
 
 BATCH_ROWS = 262_144
 """Rows handed to a kernel at once: bounds its memory; the more, the less is left to pair across batches."""
+SHORT_ROWS = 10_000
+"""A history of at most so many rows is read while a plan is made: opening its file costs more than what it holds."""
 
 Source: TypeAlias = Path | pa.Table
 """Where the rows of a table are."""
@@ -33,21 +35,31 @@ STRINGS = ("type", "f", "key", "error", "node", "event")
 def open_history(path: Path, metadata: pq.FileMetaData | None = None, words: Sequence[str] = STRINGS) -> pq.ParquetFile:
     """Raises MalformedHistory if it is not a Parquet file, OSError if it cannot be read. `metadata`: its footer;
     `words`: paths of what arrives dictionary-encoded."""
+    metadata = metadata or _footer(path)
     try:
-        metadata = metadata or pq.read_metadata(path, memory_map=True)
         paths = {metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)}
         strings = [name for name in words if name in paths]
         return pq.ParquetFile(path, memory_map=True, read_dictionary=strings, metadata=metadata)
     except pa.ArrowInvalid as error:
-        raise MalformedHistory(None, f"not a Parquet file, or a part of one ({error})", path=path) from error
+        raise _no_parquet(path, error) from error
+
+
+def _footer(path: Path) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(path, memory_map=True)
+    except pa.ArrowInvalid as error:
+        raise _no_parquet(path, error) from error
+
+
+def _no_parquet(path: Path, error: pa.ArrowInvalid) -> MalformedHistory:
+    return MalformedHistory(None, f"not a Parquet file, or a part of one ({error})", path=path)
 
 
 def history_rows(source: Source) -> int:
     """Number of rows; of a file, from its footer."""
     if isinstance(source, pa.Table):
         return int(source.num_rows)
-    with open_history(source) as file:
-        return int(file.metadata.num_rows)
+    return int(_footer(source).num_rows)
 
 
 def nulls_in(source: Source, column: str) -> int | None:
@@ -71,8 +83,20 @@ def batch_schema(source: Source, columns: Sequence[str]) -> pa.Schema:
         _require_columns(source.column_names, columns)
         return _encoded(source.slice(0, 0), columns).schema
     with open_history(source) as file:
-        _require_columns(file.schema_arrow.names, columns, source)
-        return _complete(file.read_row_groups([], columns=_leaves(file, columns)), columns).schema
+        return _schema(source, file, columns)
+
+
+def _schema(path: Path, file: pq.ParquetFile, columns: Sequence[str]) -> pa.Schema:
+    _require_columns(file.schema_arrow.names, columns, path)
+    return _complete(file.read_row_groups([], columns=_leaves(file, columns)), columns).schema
+
+
+def short_batches(path: Path, columns: Sequence[str]) -> tuple[pa.Schema, list[pa.Table]] | None:
+    """The schema and the batches of a file of one row group that is short; None for any other."""
+    with open_history(path) as file:
+        if file.metadata.num_row_groups != 1 or file.metadata.num_rows > SHORT_ROWS:
+            return None
+        return _schema(path, file, columns), list(_batches(path, file, [0], columns))
 
 
 def _require_columns(there: Sequence[str], columns: Sequence[str], path: Path | None = None) -> None:
@@ -122,18 +146,20 @@ def row_group_batches(
 ) -> Iterator[pa.Table]:
     """These row groups, in order, as tables of one chunk and at most BATCH_ROWS rows."""
     with open_history(path, metadata) as file:
-        leaves = _leaves(file, columns)
-        within = _words_within(leaves)
-        largest = max((file.metadata.row_group(group).num_rows for group in row_groups), default=0)
-        if within and largest <= BATCH_ROWS:
-            yield from _with_words(path, file, row_groups, columns, within)
-            return
-        # Engines read in parallel already.
-        batches = file.iter_batches(
-            batch_size=BATCH_ROWS, row_groups=list(row_groups), columns=leaves, use_threads=False
-        )
-        for batch in batches:
-            yield _complete(pa.Table.from_batches([batch]), columns)
+        yield from _batches(path, file, row_groups, columns)
+
+
+def _batches(path: Path, file: pq.ParquetFile, row_groups: Sequence[int], columns: Sequence[str]) -> Iterator[pa.Table]:
+    leaves = _leaves(file, columns)
+    within = _words_within(leaves)
+    largest = max((file.metadata.row_group(group).num_rows for group in row_groups), default=0)
+    if within and largest <= BATCH_ROWS:
+        yield from _with_words(path, file, row_groups, columns, within)
+        return
+    # Engines read in parallel already.
+    batches = file.iter_batches(batch_size=BATCH_ROWS, row_groups=list(row_groups), columns=leaves, use_threads=False)
+    for batch in batches:
+        yield _complete(pa.Table.from_batches([batch]), columns)
 
 
 def _words_within(leaves: Sequence[str]) -> list[str]:

@@ -29,6 +29,7 @@ from checkers.history_batches import (
     history_rows,
     open_history,
     row_group_batches,
+    short_batches,
     table_batches,
 )
 from checkers.kernels.grouping import groups, partitions
@@ -71,19 +72,24 @@ class InProcessEngine:
     threads: int = os.cpu_count() or 1
 
     def history(self, source: Source, columns: tuple[str, ...] = COLUMNS) -> Dataset:
-        schema = batch_schema(source, columns)
+        if isinstance(source, pa.Table):
+            in_memory = partial(table_batches, source, columns)
+            return InProcessDataset(
+                batch_schema(source, columns), lambda: iter((in_memory,)), bucket_count(source.num_rows)
+            )
+        short = short_batches(source, columns)
+        if short is not None:
+            schema, batches = short
+            return InProcessDataset(schema, lambda: iter((partial(iter, batches),)), 1)
 
         def tasks() -> Iterator[Task]:
-            if isinstance(source, pa.Table):
-                yield partial(table_batches, source, columns)
-                return
             with open_history(source) as file:
                 metadata = file.metadata
             for first in range(0, metadata.num_row_groups, ROW_GROUPS_A_TASK):
                 mine = range(first, min(first + ROW_GROUPS_A_TASK, metadata.num_row_groups))
                 yield partial(row_group_batches, source, mine, columns, metadata)
 
-        return InProcessDataset(schema, tasks, bucket_count(history_rows(source)))
+        return InProcessDataset(batch_schema(source, columns), tasks, bucket_count(history_rows(source)))
 
     def mapped(self, source: Dataset, kernel: Kernel, schema: pa.Schema) -> Dataset:
         of = cast(InProcessDataset, source)

@@ -12,6 +12,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +25,8 @@ FOLDERS = (*PACKAGES, "benchmarks", "examples", "tests")
 FILES = {
     path.relative_to(ROOT).as_posix(): path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))
 }
+
+pytestmark = pytest.mark.xdist_group("identifiers")  # each worker would read all files
 
 EMPTY_NAMES = ("told", "judged", "known", "given", "said", "shown", "made")
 # File -> the names that a stored format forces on it.
@@ -49,14 +52,29 @@ def fields(node: ast.ClassDef) -> Iterator[tuple[int, str]]:
             yield target.lineno, target.attr
 
 
-@cache
-def names(source: str) -> list[tuple[int, str, str]]:
+@dataclass(frozen=True)
+class Reading:
+    """What a file is asked for; it is parsed once, and its tree is not kept."""
+
+    names: list[tuple[int, str, str]]
     """(line, kind, name) of each class, function, field and parameter."""
-    return list(_names(source))
+    texts: list[tuple[int, str]]
+    documentation: frozenset[int]
+    """Lines on which strings begin that are documentation."""
+    fragments: list[int]
 
 
-def _names(source: str) -> Iterator[tuple[int, str, str]]:
-    for node in ast.walk(ast.parse(source)):
+@cache
+def reading(source: str) -> Reading:
+    nodes = list(ast.walk(ast.parse(source)))
+    documentation = frozenset(
+        node.lineno for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
+    return Reading(list(_names(nodes)), list(_texts(nodes, documentation)), documentation, _fragments(nodes))
+
+
+def _names(nodes: list[ast.AST]) -> Iterator[tuple[int, str, str]]:
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
             yield node.lineno, "class", node.name
             yield from ((line, "field", name) for line, name in fields(node))
@@ -74,7 +92,7 @@ def empty_names(file: str, source: str) -> list[str]:
     found = [f"{file}: module {Path(file).stem}"] if is_empty(Path(file).stem) else []
     found += [
         f"{file}:{line}: {kind} {name}"
-        for line, kind, name in names(source)
+        for line, kind, name in reading(source).names
         if is_empty(name) and name not in STORED.get(file, ())
     ]
     return sorted(set(found))
@@ -89,7 +107,9 @@ def test_every_name_says_what_it_names(folder: str) -> None:
 
 def test_a_stored_name_is_still_there() -> None:
     for file, stored in STORED.items():
-        assert set(stored) <= {name for _, kind, name in names(FILES[file].read_text("utf-8")) if kind == "field"}
+        assert set(stored) <= {
+            name for _, kind, name in reading(FILES[file].read_text("utf-8")).names if kind == "field"
+        }
 
 
 @pytest.mark.parametrize(
@@ -182,22 +202,12 @@ def uses(word: str, name: str) -> bool:
     return words_of(word.lower()) in words_of(name)
 
 
-@cache
-def is_documentation(source: str) -> frozenset[int]:
-    """Lines on which strings begin that are documentation."""
-    return frozenset(
-        node.lineno
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    )
-
-
-def texts(source: str) -> Iterator[tuple[int, str]]:
+def _texts(nodes: list[ast.AST], documentation: frozenset[int]) -> Iterator[tuple[int, str]]:
     """(line, text) of what a user may read: strings of more than one word, and the documentation of commands, which is
     their help."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if " " in node.value.strip() and node.lineno not in is_documentation(source):
+            if " " in node.value.strip() and node.lineno not in documentation:
                 yield node.lineno, node.value
         elif isinstance(node, ast.FunctionDef) and any(
             ast.unparse(each).split("(")[0].endswith((".command", ".group")) for each in node.decorator_list
@@ -208,7 +218,7 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 def prose(source: str) -> Iterator[tuple[int, str]]:
     """(line, text) of comments and documentation."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        is_string = token.type == tokenize.STRING and token.start[0] in is_documentation(source)
+        is_string = token.type == tokenize.STRING and token.start[0] in reading(source).documentation
         if is_string or token.type == tokenize.COMMENT:
             yield token.start[0], token.string
 
@@ -222,9 +232,11 @@ def places(packages: tuple[str, ...], of: str) -> Iterator[tuple[str, str]]:
             if of == "rooms":
                 yield file, path.stem
             if of in ("rooms", "details"):
-                found = ((line, name) for line, kind, name in names(source) if (kind == "class") == (of == "rooms"))
+                found = (
+                    (line, name) for line, kind, name in reading(source).names if (kind == "class") == (of == "rooms")
+                )
             else:
-                found = texts(source) if of == "texts" else prose(source)
+                found = iter(reading(source).texts) if of == "texts" else prose(source)
             yield from ((f"{file}:{line}", text) for line, text in found)
 
 
@@ -275,7 +287,7 @@ def test_every_word_that_is_exempt_in_detail_is_used_and_no_module_or_class_need
     ],
 )
 def test_texts_are_what_a_user_may_read(source: str, found: list[tuple[int, str]]) -> None:
-    assert list(texts(source)) == found
+    assert reading(source).texts == found
 
 
 FRAGMENT = re.compile(
@@ -290,9 +302,9 @@ FRAGMENT = re.compile(
 )
 
 
-def fragments(source: str) -> list[int]:
+def _fragments(nodes: list[ast.AST]) -> list[int]:
     """Lines with the comment of a constant or a field that is only a part of a sentence."""
-    bodies = [node.body for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Module | ast.ClassDef)]
+    bodies = [node.body for node in nodes if isinstance(node, ast.Module | ast.ClassDef)]
     return [
         comment.lineno
         for body in bodies
@@ -307,14 +319,14 @@ def fragments(source: str) -> list[int]:
 @pytest.mark.parametrize("folder", PACKAGES)
 def test_each_comment_of_a_constant_is_a_sentence_of_its_own(folder: str) -> None:
     files = {file: path for file, path in FILES.items() if file.startswith(f"{folder}/")}
-    found = {file: fragments(path.read_text("utf-8")) for file, path in files.items()}
+    found = {file: reading(path.read_text("utf-8")).fragments for file, path in files.items()}
     assert {file: lines for file, lines in found.items() if lines} == {}
 
 
 def test_a_sentence_over_two_constants_would_be_found() -> None:
     source = "A = 1\n'So many events,'\nclass C:\n    b: int = 2\n    'and so many literals.'\n    c = 3"
-    assert fragments(source) == [2, 5]
-    assert fragments("A = 1\n'So many events.'") == []
+    assert reading(source).fragments == [2, 5]
+    assert reading("A = 1\n'So many events.'").fragments == []
 
 
 @pytest.mark.parametrize(
@@ -332,7 +344,7 @@ def test_a_sentence_over_two_constants_would_be_found() -> None:
     ],
 )
 def test_a_comment_that_begins_within_a_sentence_would_be_found(comment: str, is_fragment: bool) -> None:
-    assert fragments(f"A = 1\n{comment!r}") == [2] * is_fragment
+    assert reading(f"A = 1\n{comment!r}").fragments == [2] * is_fragment
 
 
 def test_prose_is_comments_and_documentation() -> None:

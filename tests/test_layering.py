@@ -6,12 +6,15 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("stormproof", "harness", "nemesis", "workloads", "checkers", "system_under_test", "results")
+
+pytestmark = pytest.mark.xdist_group("layers")  # each worker would read all modules
 
 # Rooms of the harness that import the standard library alone.
 LEAVES = (
@@ -68,9 +71,14 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+@cache
+def imports(source: str) -> list[tuple[int, str]]:
     """(line, module) of every import, also of those inside functions."""
-    for node in ast.walk(tree):
+    return list(_imports(ast.walk(ast.parse(source))))
+
+
+def _imports(nodes: Iterator[ast.AST]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -82,7 +90,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def imported(source: str) -> set[str]:
     """The project's own modules that a module imports, at once, in functions or for types alone."""
-    return {module for _, module in imports(ast.parse(source)) if module in MODULES}
+    return {module for _, module in imports(source) if module in MODULES}
 
 
 def cycles(arrows: dict[str, set[str]]) -> list[list[str]]:
@@ -109,7 +117,7 @@ def allowed(module: str) -> tuple[str, ...]:
 def violations(name: str, source: str) -> list[str]:
     return [
         f"{name}:{line} imports {module}"
-        for line, module in imports(ast.parse(source))
+        for line, module in imports(source)
         if under(module, PACKAGES)
         and (not under(module, allowed(name)) or (under(module, ("stormproof.cli",)) and not under(name, THE_COMMAND)))
     ]
@@ -117,9 +125,8 @@ def violations(name: str, source: str) -> list[str]:
 
 def touches(source: str) -> list[str]:
     """The imports and calls of a module that do input, output, time or randomness without the host."""
-    tree = ast.parse(source)
-    found = [f"line {line}: import {module}" for line, module in imports(tree) if under(module, WORLD_MODULES)]
-    for node in ast.walk(tree):
+    found = [f"line {line}: import {module}" for line, module in imports(source) if under(module, WORLD_MODULES)]
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module == "random":
             found.append(f"line {node.lineno}: from random")
         if isinstance(node, ast.Call):
@@ -184,7 +191,7 @@ def test_every_exception_is_still_used() -> None:
 def test_the_system_under_test_needs_hardly_more_than_the_standard_library() -> None:
     for name, source in sources("system_under_test"):
         optional = ("uvloop",) if name in THE_REAL_HOST else ("h2",) if under(name, ("system_under_test.grpc",)) else ()
-        for line, module in imports(ast.parse(source)):
+        for line, module in imports(source):
             top = module.partition(".")[0]
             own = ("system_under_test", *optional)
             assert top in sys.stdlib_module_names or top in own, f"{name}:{line} imports {module}"
@@ -229,7 +236,7 @@ def test_verification_shares_with_checking_what_the_guide_says() -> None:
     found = set()
     for name in MODULES:
         if under(name, ("checkers.linearizable.replay", "checkers.transactions.verify")):
-            of_module = {module for _, module in imports(ast.parse(MODULES[name].read_text(encoding="utf-8")))}
+            of_module = {module for _, module in imports(MODULES[name].read_text(encoding="utf-8"))}
             found |= {module if module in MODULES else module.partition(".")[0] for module in of_module}
     own = {name for name in found if under(name, ("checkers.linearizable.replay", "checkers.transactions.verify"))}
     assert found - own - sys.stdlib_module_names == programs
@@ -259,7 +266,7 @@ def test_no_room_of_transactions_imports_a_later_one(room: str) -> None:
     later = TRANSACTION_ROOMS[TRANSACTION_ROOMS.index(room) + 1 :]
     above = tuple(f"checkers.transactions.{name}" for name in (*later, "checker", "anomalies"))
     for name in (one for one in MODULES if under(one, (f"checkers.transactions.{room}",))):
-        for line, module in imports(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        for line, module in imports(MODULES[name].read_text(encoding="utf-8")):
             assert not under(module, above), f"{name}:{line} imports {module}"
 
 

@@ -313,5 +313,5 @@ def test_no_order_allows_what_is_certified_under_assumptions_of_many_histories(s
     said: Counter[str] = Counter()
     for seed in seeds:
         judge(seed, tmp_path, said, 6)
-    assert said["assuming"] > 500 and said["forged"] > 3_000
+    assert said["assuming"] > len(seeds) // 2 and said["forged"] > 3 * len(seeds)
     assert said["true all the same"] < said["forged"] / 2

@@ -192,7 +192,7 @@ def test_answers_are_certified_and_verified(tmp_path: Path) -> None:
 @thousands()
 def test_many_answers_are_certified_and_verified(seeds: range, tmp_path: Path) -> None:
     said = judge_all(seeds, tmp_path, models=4, most=6)
-    assert said["valid"] > 500 and said["invalid"] > 250
+    assert said["valid"] > len(seeds) // 2 and said["invalid"] > len(seeds) // 4
 
 
 @pytest.mark.slow

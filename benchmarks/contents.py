@@ -23,8 +23,8 @@ from log_check import TYPES, names_column
 from objects import APART, INFO, OK, Timeline, checked, decided, timeline
 
 from checkers.kernels.columns import NONE, Int8, Int64
-from checkers.linearizable import MODELS
 from checkers.linearizable.deciders.spans import Lists, Spans
+from checkers.linearizable.objects import MODELS
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 from harness.record.history import history_schema

@@ -32,8 +32,9 @@ from measured import measured
 from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
 from checkers.kernels.columns import NONE, Bool, Int8, Int64
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
 from checkers.linearizable.deciders.spans import Ordered, Spans
+from checkers.linearizable.objects import MODELS
 from checkers.linearizable.values import NEVER
 from harness.compiled import compiled
 from harness.record.history import history_schema

@@ -24,7 +24,8 @@ from objects import INFO, OK, SCHEMA, VALUE, timeline
 
 from checkers.api.plan import CheckRequest
 from checkers.kernels.columns import NONE, Int8, Int64
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
+from checkers.linearizable.objects import MODELS
 from harness.compiled import compiled
 
 FUNCTIONS = ("read", "write")

@@ -23,7 +23,8 @@ import pyarrow as pa
 from checkers.api.evidence import Evidence
 from checkers.api.plan import Checker
 from checkers.completions import members
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
+from checkers.linearizable.objects import MODELS
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import ErrorCode

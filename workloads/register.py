@@ -16,7 +16,8 @@ from typing import Annotated
 import pyarrow as pa
 
 from checkers.completions import members
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
+from checkers.linearizable.objects import MODELS
 from harness.bounds import Bounds
 from harness.draw import Draw
 from harness.errors import UsageError

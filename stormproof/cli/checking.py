@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from checkers.api.verdict import Verdict, accepted, found
-from checkers.linearizable import MODELS, TooLargeToCertify
+from checkers.linearizable.checker import TooLargeToCertify
+from checkers.linearizable.objects import MODELS
 from harness.compiled import interpreted
 from harness.errors import HarnessError, UsageError
 from harness.jepsen.test_directory import HISTORIES, JepsenTest, is_test_directory

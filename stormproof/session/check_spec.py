@@ -16,9 +16,10 @@ from checkers.certified import CertifiedHistory
 from checkers.completions import CompletionEchoes
 from checkers.history_batches import Source, batch_schema
 from checkers.kernels.columns import NONE
-from checkers.linearizable import FailedCas, Linearizable, Model, cas_register
+from checkers.linearizable.checker import Linearizable
 from checkers.linearizable.history.completions import repeats_of
-from checkers.linearizable.model import ASKING
+from checkers.linearizable.model import ASKING, FailedCas, Model
+from checkers.linearizable.objects.register import cas_register
 from checkers.linearizable.own_model import NoModel, model_of
 from checkers.names import TRANSACTIONAL
 from checkers.statistics import Statistics

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from checkers.api.anomaly import Anomaly
 from checkers.api.verdict import AnomalySummary
-from checkers.linearizable import TooLargeToCertify
+from checkers.linearizable.checker import TooLargeToCertify
 from checkers.prefix import certain
 from checkers.search_budget import Effort
 from harness.errors import HarnessError, UsageError

@@ -15,7 +15,7 @@ from checkers.api.plan import CheckRequest, Engine
 from checkers.asked import in_full
 from checkers.certified import CertifiedHistory, fingerprint
 from checkers.history_batches import Source
-from checkers.linearizable import require_certifiable
+from checkers.linearizable.checker import require_certifiable
 from checkers.search_budget import TimeIsUp
 from harness.errors import HarnessError, UsageError
 from harness.jepsen import Beside, located

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.linearizable import MODELS
+from checkers.linearizable.objects import MODELS
 from stormproof.session.registry import names
 from tests.command_line.answers import Stormproof
 

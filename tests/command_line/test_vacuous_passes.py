@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.linearizable import MODELS
+from checkers.linearizable.objects import MODELS
 from stormproof.session.registry import names
 from tests.command_line.answers import Stormproof
 

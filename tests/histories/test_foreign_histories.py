@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from checkers.linearizable import MODELS
+from checkers.linearizable.objects import MODELS
 from checkers.spark.java import JavaMissing, require_java
 from results.verdict_file import ACCEPTED
 from stormproof.cli import main

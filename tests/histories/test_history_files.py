@@ -13,7 +13,7 @@ from checkers.api.verdict import CheckerResult, Verdict, merge
 from checkers.availability import Availability
 from checkers.history_batches import Source
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS
+from checkers.linearizable.objects import MODELS
 from checkers.liveness import Liveness
 from checkers.log import LogChecker
 from checkers.progress import Progress

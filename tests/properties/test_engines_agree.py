@@ -28,7 +28,8 @@ from checkers.deadline_engine import EngineInTime
 from checkers.elements.delay import DELAYED, DelayChecker
 from checkers.elements.pop import POPPED, PopChecker
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
+from checkers.linearizable.objects import MODELS
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
 from checkers.replication import ReplicationChecker

@@ -11,7 +11,8 @@ import pytest
 
 from checkers.api.plan import Checker, CheckRequest, Engine
 from checkers.api.verdict import CheckerResult
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
+from checkers.linearizable.objects import MODELS
 from checkers.prefix import Finals, by_their_names, finals_of
 from checkers.transactions.meanings import NO_ORDER
 from checkers.transactions.model.lattice import ConsistencyModel

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from checkers.kernels.columns import FAIL, INFO, INVOKE, NONE, OK
-from checkers.linearizable import FailedCas, cas_register
 from checkers.linearizable.deciders.register_functions import CAS, CAS_MISS, READ, WRITE
 from checkers.linearizable.deciders.spans import Contradiction, Open, Ordered, Spans
-from checkers.linearizable.objects.register import Register, suspects
+from checkers.linearizable.model import FailedCas
+from checkers.linearizable.objects.register import Register, cas_register, suspects
 from checkers.linearizable.registers.findings import calls_of_spans
 from checkers.linearizable.registers.rows import SPANS, RegisterOperations, all_whole, from_table
 from checkers.linearizable.replay import OBJECTS, fault

@@ -20,7 +20,8 @@ import pytest
 
 from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
+from checkers.linearizable.objects import MODELS
 from checkers.linearizable.replay.__main__ import main as replay
 from checkers.linearizable.replay.objects import OBJECTS
 from checkers.transactions.checker import ListAppend, RwRegister

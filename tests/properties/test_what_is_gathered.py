@@ -12,7 +12,8 @@ import pytest
 
 from checkers.api.plan import CheckRequest, Dataset
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
+from checkers.linearizable.objects import MODELS
 from checkers.run import check_history
 from checkers.statistics import Statistics
 from checkers.transactions.elle.graph.subgraphs import BLOCK

@@ -20,7 +20,8 @@ from checkers import buckets
 from checkers.api.plan import Checker, CheckRequest, Engine, RunUnderCheck
 from checkers.availability import Availability
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
+from checkers.linearizable.objects import MODELS
 from checkers.replication import ReplicationChecker
 from checkers.run import check_history
 from checkers.spark.engine import SparkEngine

@@ -6,8 +6,9 @@ from checkers.api.evidence import Evidence
 from checkers.api.plan import Checker
 from checkers.availability import Availability
 from checkers.completions import CompletionEchoes
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
 from checkers.linearizable.history import completions as of_objects
+from checkers.linearizable.objects import MODELS
 from checkers.log.rows import REPEATS as OF_LOGS
 from stormproof.session.check_spec import checker_for
 from stormproof.session.registry import names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from checkers import names
-from checkers.linearizable import MODELS
+from checkers.linearizable.objects import MODELS
 from checkers.transactions.elle.rw_register import Assumption
 from stormproof.session.registry import workloads
 

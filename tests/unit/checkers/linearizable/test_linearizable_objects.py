@@ -17,9 +17,10 @@ from checkers.api.evidence import Evidence, any_ok
 from checkers.api.plan import CheckRequest
 from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS, Call, FailedCas, Linearizable, Model, TooLargeToCertify, cas_register
-from checkers.linearizable.checker import CONFIGURATIONS
-from checkers.linearizable.model import ANYTHING
+from checkers.linearizable.checker import CONFIGURATIONS, Linearizable, TooLargeToCertify
+from checkers.linearizable.model import ANYTHING, Call, FailedCas, Model
+from checkers.linearizable.objects import MODELS
+from checkers.linearizable.objects.register import cas_register
 from harness.record.history import MalformedHistory, history_schema
 from results.output import write
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from checkers.linearizable import MODELS
 from checkers.linearizable.history.calls import Row, calls_of
+from checkers.linearizable.objects import MODELS
 from checkers.linearizable.search.decision import LINEARIZABLE, NOT_LINEARIZABLE
 from checkers.linearizable.search.parts import components, decide_parts, order_of_parts, parts
 from checkers.linearizable.values import Truth, frozen

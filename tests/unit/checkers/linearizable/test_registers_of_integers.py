@@ -13,7 +13,10 @@ import pytest
 from checkers.api.plan import CheckRequest
 from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS, FailedCas, Linearizable, Model, cas_register
+from checkers.linearizable.checker import Linearizable
+from checkers.linearizable.model import FailedCas, Model
+from checkers.linearizable.objects import MODELS
+from checkers.linearizable.objects.register import cas_register
 from checkers.linearizable.replay import OBJECTS, fault
 from harness.record.history import history_schema
 from results.output import write

@@ -13,8 +13,9 @@ import pytest
 
 from checkers.api.plan import CheckRequest
 from checkers.in_process.engine import InProcessEngine
-from checkers.linearizable import MODELS, Linearizable
+from checkers.linearizable.checker import Linearizable
 from checkers.linearizable.evidence.surroundings import SHOWN_CANDIDATES, SHOWN_OPERATIONS
+from checkers.linearizable.objects import MODELS
 from harness.record.history import history_schema
 
 JSON = pa.struct([pa.field("json", pa.string())])

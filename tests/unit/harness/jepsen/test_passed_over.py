@@ -10,7 +10,7 @@ import pytest
 
 from checkers.api.plan import CheckRequest
 from checkers.api.verdict import Verdict
-from checkers.linearizable import MODELS
+from checkers.linearizable.objects import MODELS
 from harness.jepsen import held
 from harness.jepsen.shape import OF_DATA
 from harness.record.history import MalformedHistory

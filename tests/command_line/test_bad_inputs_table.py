@@ -70,29 +70,17 @@ def test_there_are_rows_for_every_command_and_enough_of_them() -> None:
 
 
 PROCESSES = """
-run kafka                                 |           | unknown system 'kafka'
-run rocketmq --concurrency 1000000        |           | concurrency takes a whole number from 1 to 1000
-run rocketmq --time-limit 1e9             |           | time_limit_s takes a number from 0 to 604800
-run rocketmq --set segment_bytes=1        |           | setting segment_bytes takes a whole number from 1024
 run rocketmq --set time_scale=0           |           | setting time_scale takes a number from 0.01 to 100
-run rocketmq --runs text/runs             |           | cannot write into text/runs: Not a directory
-run rocketmq --nope                       |           | No such option '--nope'
 run \udcff                                |           | system takes printable text
-suite nowhere                             |           | no suite file nowhere
 suite /dev/zero                           |           | /dev/zero cannot be read: it is a device
 suite -                                   | /dev/zero | suite file - cannot be read: it is a device
 suite -                                   | text      | -: not TOML
 suite /dev/stdin                          | text      | /dev/stdin: not TOML
-suite good.toml --runs text/runs          |           | cannot write into text/runs: Not a directory
 check \udcff --model register             |           | there is no history \\udcff
 check - --model register                  | /dev/zero | - cannot be read: it is a device
 check /dev/stdin --model register         | text      | /dev/stdin: line 1, row 0: neither EDN, nor JSON
 export -                                  | text      | - is no history of ours
-replay nowhere                            |           | nowhere is not a run directory
-list nope                                 |           | unknown kind of list 'nope'
-doctor extra                              |           | Got unexpected extra argument
 cleanup --nope                            |           | No such option '--nope'
-nope                                      |           | unknown command 'nope'
 """
 
 

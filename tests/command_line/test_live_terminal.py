@@ -25,7 +25,7 @@ STORM = ["run", "rocketmq", "--nemesis", "isolate primary every 10 for 9", "--se
 PLAIN = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")}
 
 
-@pytest.mark.parametrize(("columns", "seconds"), [(64, 20), (200, 60)])
+@pytest.mark.parametrize(("columns", "seconds"), [(64, 12), (200, 20)])
 def test_a_storm_shows_how_far_it_is_and_leaves_its_lines_alone_on_the_terminal(
     tmp_path: Path, columns: int, seconds: int
 ) -> None:
@@ -51,7 +51,7 @@ def test_a_storm_shows_how_far_it_is_and_leaves_its_lines_alone_on_the_terminal(
 
 def test_without_a_terminal_there_is_no_escape_sequence(tmp_path: Path) -> None:
     finished = subprocess.run(
-        [*STORMPROOF, *STORM, "--time-limit", "20", "--runs", str(tmp_path), "--progress"],
+        [*STORMPROOF, *STORM, "--time-limit", "10", "--runs", str(tmp_path), "--progress"],
         env={**PLAIN, "TERM": "xterm"},
         capture_output=True,
         text=True,
@@ -67,8 +67,8 @@ def what_happened(runs: Path, progress: Progress) -> dict[str, str]:
         system="rocketmq",
         workload="log",
         nemesis=("partition", "kill"),
-        time_limit_s=20.0,
-        recovery_s=10.0,
+        time_limit_s=10.0,
+        recovery_s=5.0,
         seed=11,
         settings={"interval_s": 3.0},
     )

@@ -144,8 +144,8 @@ def test_what_convicts_an_object_that_is_decided_convicts_it_alone() -> None:
     assert convicted
 
 
-ALONE = ("read-committed", "causal", "serializable")
-ALONE_IN_THE_GATE = ("read-uncommitted", "PL-2", "read-atomic", "snapshot-isolation")
+ALONE = ("causal", "serializable")
+ALONE_IN_THE_GATE = ("read-committed", "read-uncommitted", "PL-2", "read-atomic", "snapshot-isolation")
 
 
 @pytest.mark.parametrize(

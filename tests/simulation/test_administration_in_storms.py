@@ -18,8 +18,15 @@ ACTS = {
 }
 
 
-@pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("workload", ["consumption", pytest.param("pop", marks=pytest.mark.gate)])
+@pytest.mark.parametrize(
+    ("act", "workload"),
+    [
+        ("more-queues", "consumption"),
+        ("passing-topic", "consumption"),
+        *(pytest.param(act, "consumption", marks=pytest.mark.gate) for act in ("more-retry-queues", "remade-groups")),
+        *(pytest.param(act, "pop", marks=pytest.mark.gate) for act in ACTS),
+    ],
+)
 def test_an_act_is_done_again_and_again_and_breaks_no_promise(act: str, workload: str) -> None:
     scenario = Scenario(
         system="rocketmq",

@@ -17,7 +17,7 @@ def storm(workload: str, **settings: SettingValue) -> Scenario:
         nemesis=("isolate primary every 12 for 7",),
         settings=settings,
         concurrency=3 * len(workload.split("+")),
-        rate=60.0 * len(workload.split("+")),
+        rate=30.0 * len(workload.split("+")),
         time_limit_s=16,
         seed=1,
     )

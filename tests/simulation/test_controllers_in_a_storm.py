@@ -17,7 +17,15 @@ STORMS = 120
 """A bug that shows in one storm of twenty is missed by all of them with a chance of one in five hundred."""
 
 
-@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 12), marks=pytest.mark.gate)], ids=str)
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(3),
+        pytest.param(range(3, 7), marks=pytest.mark.gate),
+        pytest.param(range(7, 12), marks=pytest.mark.thorough),
+    ],
+    ids=str,
+)
 def test_no_storm_makes_the_controllers_forget_repeat_or_go_back(tmp_path: Path, seeds: range) -> None:
     acknowledged = reads = faults = 0
     for seed in seeds:
@@ -26,23 +34,28 @@ def test_no_storm_makes_the_controllers_forget_repeat_or_go_back(tmp_path: Path,
         acknowledged += len(seen.acknowledged)
         reads += len(seen.reads)
         faults += seen.faults
-    assert acknowledged > 500
-    assert reads > 500
-    assert faults > 25
+    assert acknowledged > 80 * len(seeds)
+    assert reads > 80 * len(seeds)
+    assert faults > 4 * len(seeds)
 
 
-@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 8), marks=pytest.mark.gate)], ids=str)
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 8), marks=pytest.mark.gate)], ids=str)
 def test_no_storm_makes_controllers_forget_that_take_a_snapshot_every_few_entries(tmp_path: Path, seeds: range) -> None:
     acknowledged = 0
     for seed in seeds:
         seen = storm(seed, tmp_path / str(seed), kinds=ALL, config={"raftSnapshotThreshold": 4})
         assert not seen.anomalies(), f"seed {seed}: {seen.anomalies()[:3]}"
         acknowledged += len(seen.acknowledged)
-    assert acknowledged > 300
+    assert acknowledged > 75 * len(seeds)
 
 
 @pytest.mark.parametrize(
-    "seeds", [pytest.param(range(3), id="3 storms"), pytest.param(range(3, 40), id="37 more", marks=pytest.mark.gate)]
+    "seeds",
+    [
+        pytest.param(range(2), id="2 storms"),
+        pytest.param(range(2, 20), id="18 more", marks=pytest.mark.gate),
+        pytest.param(range(20, 40), id="20 more", marks=pytest.mark.thorough),
+    ],
 )
 def test_no_storm_makes_controllers_forget_that_come_and_go_meanwhile(tmp_path: Path, seeds: range) -> None:
     acknowledged = changes = faults = 0

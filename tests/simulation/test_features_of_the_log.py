@@ -42,7 +42,11 @@ def test_a_healthy_system_keeps_batches_whole_filters_exactly_and_finds_by_keys(
 
 
 @pytest.mark.parametrize(
-    ("mutant", "anomaly"), [("filter-skips-one", "filtered-skip"), ("index-not-durable", "key-not-found")]
+    ("mutant", "anomaly"),
+    [
+        ("filter-skips-one", "filtered-skip"),
+        pytest.param("index-not-durable", "key-not-found", marks=pytest.mark.gate),
+    ],
 )
 def test_a_planted_bug_is_caught_by_what_it_breaks(mutant: str, anomaly: str, tmp_path: Path) -> None:
     outcome = run_storm(mutant, tmp_path)

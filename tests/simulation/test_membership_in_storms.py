@@ -25,7 +25,7 @@ def storm(seed: int, *nemesis: str, workload: str = "register", mutant: str | No
     [
         (1, "register", ("membership",)),
         pytest.param(2, "register", ("membership", "partition", "kill"), marks=pytest.mark.gate),
-        (3, "register", ("membership", "power", "pause")),
+        pytest.param(3, "register", ("membership", "power", "pause"), marks=pytest.mark.gate),
         (11, "log", ("membership", "partition", "kill")),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else str(value),

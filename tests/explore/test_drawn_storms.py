@@ -217,7 +217,7 @@ def test_no_deployment_is_drawn_that_contradicts_what_is_given(
 ) -> None:
     space = Space(system="rocketmq", workload=workload, settings=settings)
     space.require_possible()
-    drawn = [drawn_storm(space, 2, number) for number in range(25)]
+    drawn = [drawn_storm(space, 2, number) for number in range(45)]
     for number, scenario in enumerate(drawn):
         changed = mutated(scenario, drawn[number - 1], space, NOTHING_KNOWN, Seed(number).stream())
         for storm in (scenario, changed):

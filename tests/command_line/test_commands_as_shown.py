@@ -79,3 +79,12 @@ def test_the_planted_bug_of_the_readme_is_found_as_it_says(stormproof: Stormproo
         pattern = ".*".join(map(re.escape, promise.split("…")))
         assert promise == "…" or any(re.fullmatch(pattern, line) for line in lines), (promise, answer.out)
     assert (Path("runs") / "latest" / "report.html").exists()
+
+
+@pytest.mark.gate
+def test_the_runs_of_dledger_are_valid_but_for_the_planted_bug(stormproof: Stormproof) -> None:
+    lines = [line for line in lines_of_blocks("stormproof") if line.startswith("stormproof run dledger ")]
+    assert len(lines) == 4
+    for line in lines:
+        answer = carried_out(stormproof, line, *SHORT)
+        assert answer.code == ("--mutant" in line), (line, answer.out)

@@ -52,8 +52,8 @@ def test_the_death_of_a_follower_goes_unnoticed_and_without_two_nothing_is_ackno
     play(story)
 
 
-@pytest.mark.parametrize("is_preferred", [False, True])
-def test_who_loses_its_disk_while_nobody_writes_gets_all_of_it_again(is_preferred: bool) -> None:
+@pytest.mark.parametrize("mutant", [None, "wiped-not-pushed"])
+def test_who_loses_its_disk_while_nobody_writes_gets_all_of_it_again(mutant: str | None) -> None:
     async def story(group: Group) -> None:
         leader, bodies = await filled(group)
         wiped = others(leader)[0]
@@ -61,9 +61,12 @@ def test_who_loses_its_disk_while_nobody_writes_gets_all_of_it_again(is_preferre
         await group.environment.relieve([wiped], LostDisk())
         await group.environment.boot([wiped])
         await group.sleep(5)
-        assert await group.pulled(wiped) == bodies
+        assert await group.pulled(wiped) == ([] if mutant else bodies)
+        assert (await group.append(leader, b"more")).code is Code.SUCCESS
+        await group.sleep(5)
+        assert await group.pulled(wiped) == [*bodies, b"more"]
 
-    play(story, preferredLeaderIds="n2" if is_preferred else "-")
+    play(story, **({} if mutant is None else {"mutant": mutant}))
 
 
 def test_without_the_file_with_which_its_log_begins_a_member_stops_and_says_what_to_do() -> None:

@@ -1,8 +1,9 @@
 """A group as a log of one queue: an append is answered with the entry's index, and readers ask by index.
 
 Sends go to the leader, as far as the client knows who that is. Polls go to the member that is the client's own, which
-shows what it knows to be committed; final reads go to each member. A member of the public library answers no PULL: in
-its place the leader is read by GET, entry by entry if it is such a member itself, which shows whatever its log holds.
+shows what it knows to be committed, and after one that it does not answer to the next member; final reads go to each. A
+member of the public library answers no PULL: in its place the leader is read by GET, entry by entry if it is such a
+member itself, which shows whatever its log holds.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from workloads.systems.dledger.errors import NOT_LEADER, OUT_OF_RANGE, error_of
 from workloads.systems.dledger.nodes import GROUP, PORT
 
 _METADATA = MetadataRequest()
+UNREACHED = (CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST)
 FINAL_READS = ("final-poll", "caught-up")
 MOST_GETS = 32
 """So many requests a poll makes at most, where each one may bring one entry."""
@@ -88,7 +90,7 @@ class LogClient:
     ) -> None:
         """`public`: those of the nodes that run the public library."""
         self._members = MemberClient(host, patience_s)
-        self._nodes = nodes
+        self._nodes, self._public = nodes, public
         self._leader = nodes[process % len(nodes)]
         self._home = None if self._leader in public else self._leader
         self._next = 0
@@ -135,9 +137,16 @@ class LogClient:
         return node, answer
 
     async def _poll(self, operation: Operation) -> tuple[str | None, Mapping[str, Any]]:
-        found = await self._read(self._home, self._next)
+        home = self._home
+        try:
+            found = await self._read(home, self._next)
+        except OperationError as error:
+            if home is not None and error.error in UNREACHED:
+                self._home = self._nodes[(self._nodes.index(home) + 1) % len(self._nodes)]
+                self._home = None if self._home in self._public else self._home
+            raise
         self._next = found["offset"]
-        return self._home, found
+        return home, found
 
     async def _final_poll(self, operation: Operation) -> tuple[str | None, Mapping[str, Any]]:
         assert operation.value is not None

@@ -15,16 +15,16 @@ GROUP = "storm"
 PORT = 20911
 MEMBERS = "members"
 """The group of nodes."""
-TIMES_MS = {
-    "heartBeatTimeIntervalMs": 2_000,
+TIMES_MS = {"heartBeatTimeIntervalMs": 2_000, "checkPointInterval": 3_000}
+"""DLedger's own times, which `time_scale` multiplies."""
+ANSWERED_WITHIN_MS = {
     "minVoteIntervalMs": 300,
     "maxVoteIntervalMs": 1_000,
     "maxWaitAckTimeMs": 2_500,
     "maxPushTimeOutMs": 1_000,
-    "checkPointInterval": 3_000,
     "leadershipTransferWaitTimeout": 1_000,
 }
-"""DLedger's own times, which `time_scale` multiplies."""
+"""These bound how long answers may be under way, so they are made longer by `time_scale`, and never shorter."""
 DATA_FILE_BYTES, INDEX_FILE_BYTES = 64 * 1024, 32 * 512
 """Small, so that a storm fills several files; the same in all members, whose positions have to agree."""
 
@@ -47,6 +47,7 @@ def _member(settings: DledgerSettings, mutant: str | None, name: str) -> NodeSpe
         "mappedFileSizeForEntryData": DATA_FILE_BYTES,
         "mappedFileSizeForEntryIndex": INDEX_FILE_BYTES,
         **{key: max(1, round(ms * settings.time_scale)) for key, ms in TIMES_MS.items()},
+        **{key: round(ms * max(1.0, settings.time_scale)) for key, ms in ANSWERED_WITHIN_MS.items()},
     }
     if settings.preferred:
         config["preferredLeaderIds"] = settings.names[settings.preferred - 1]

@@ -34,7 +34,7 @@ class DledgerSettings:
     preferred: Annotated[int, Bounds(0, 5)] = 0
     """The number of the member that is to lead if it can, and 0 where none is."""
     time_scale: Annotated[float, Bounds(0.02, 10)] = 0.25
-    """All times of the protocol are multiplied by this."""
+    """Times of the protocol are multiplied by this; those in which answers must come, only if it is above 1."""
     release: str = ""
     """A release of the public library, as 0.3.1, that is on trial; empty for the DLedger that comes with Stormproof."""
     originals: Annotated[int, Bounds(0, 5)] = 0

@@ -17,7 +17,7 @@ from harness.system import NodeSpec
 from system_under_test.dledger.message import Code
 from tests.unit.workloads.systems.dledger.members_on_hosts import play
 from workloads.systems.dledger.adapter import PATIENCE_S, SYSTEM
-from workloads.systems.dledger.client import LogClient, MemberClient
+from workloads.systems.dledger.client import UNREACHED, LogClient, MemberClient
 from workloads.systems.dledger.errors import REFUSALS, error_of
 from workloads.systems.dledger.nodes import members
 from workloads.systems.dledger.settings import DledgerSettings
@@ -105,6 +105,18 @@ def test_the_end_is_the_end_of_a_member_and_of_the_leader() -> None:
         await group.environment.kill([follower])
         await group.environment.boot([follower])
         assert (await group.error(group.last_read("caught-up", follower, end))).error.code == "precondition-failed"
+
+    asking(body)
+
+
+def test_a_poll_that_its_member_does_not_answer_is_the_last_one_there() -> None:
+    async def body(group: Asking) -> None:
+        await group.ready()
+        await group.send(7)
+        await group.environment.kill([NAMES[0]])
+        assert (await group.error(group.clients[0].invoke(invoke("poll", {})))).error in UNREACHED
+        done = await group.clients[0].invoke(invoke("poll", {}))
+        assert done.node == NAMES[1]
 
     asking(body)
 

@@ -80,7 +80,7 @@ def _taken(one: Hostile, rows: Source, folder: Path) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "count", [8, pytest.param(20, marks=pytest.mark.gate), pytest.param(120, marks=pytest.mark.thorough)]
+    "count", [4, pytest.param(20, marks=pytest.mark.gate), pytest.param(120, marks=pytest.mark.thorough)]
 )
 def test_a_hostile_row_is_refused_or_judged_as_it_is(kind: str, count: int, tmp_path: Path) -> None:
     history = KINDS[kind].drawn(900)

@@ -12,10 +12,12 @@ from system_under_test.raft.replication import Progress
 from tests.references.raft_network import Broken, ForgetfulNode, Network, Node, SmallChunks, of
 
 
+@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.gate)])
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_no_storm_breaks_raft_and_the_calm_after_it_brings_progress(size: int) -> None:
+def test_no_storm_breaks_raft_and_the_calm_after_it_brings_progress(size: int, half: int) -> None:
     crashes = served_reads = committed = compactions = installs = changes = 0
-    for seed in range(60 if size == 3 else 30):
+    storms = 30 if size >= 3 else 15
+    for seed in range(half * storms, (half + 1) * storms):
         network = Network(seed, size)
         try:
             network.storm(2500 if size < 5 else 4000)
@@ -39,8 +41,8 @@ def test_no_storm_breaks_raft_and_the_calm_after_it_brings_progress(size: int) -
         compactions += network.compactions
         installs += network.installs
         changes += network.changes
-    assert min(crashes, served_reads, committed, compactions, changes) > 20, "the storms were no storms"
-    assert installs > 10, "snapshots were hardly sent"
+    assert min(crashes, served_reads, committed, compactions, changes) > 10, "the storms were no storms"
+    assert installs > 5, "snapshots were hardly sent"
 
 
 class CountsLearners(SmallChunks):

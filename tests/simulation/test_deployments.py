@@ -23,13 +23,13 @@ def storm(seed: int = SEED, workload: str = "log", **settings: SettingValue) -> 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"deployment": "single"},
+        pytest.param({"deployment": "single"}, marks=pytest.mark.gate),
         {"deployment": "single", "flush": "async"},
-        {"deployment": "masters"},
+        pytest.param({"deployment": "masters"}, marks=pytest.mark.gate),
         {"deployment": "masters", "groups": 3, "flush": "async"},
-        {"deployment": "async-slaves"},
+        pytest.param({"deployment": "async-slaves"}, marks=pytest.mark.gate),
         {"deployment": "async-slaves", "groups": 2, "brokers": 2, "flush": "async"},
-        {"deployment": "dual-write"},
+        pytest.param({"deployment": "dual-write"}, marks=pytest.mark.gate),
         {"deployment": "dual-write", "groups": 2, "brokers": 2, "flush": "async"},
         pytest.param({"groups": 2}, marks=pytest.mark.gate),
         {"controllers_alone": True, "name_servers": 2},
@@ -49,7 +49,14 @@ def test_queues_of_several_groups_are_emptied(deployment: str) -> None:
     assert outcome.verdict is Verdict.VALID, outcome.words()
 
 
-@pytest.mark.parametrize("settings", [{}, {"groups": 2, "brokers": 2}, {"deployment": "dual-write", "proxies": 1}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({}, marks=pytest.mark.gate),
+        {"groups": 2, "brokers": 2},
+        {"deployment": "dual-write", "proxies": 1},
+    ],
+)
 def test_what_is_received_through_proxies_comes_until_it_is_acknowledged(settings: dict[str, SettingValue]) -> None:
     scenario = storm(workload="pop", client="grpc", **settings)
     outcome = blown_and_judged(scenario, registry.resolve(scenario))

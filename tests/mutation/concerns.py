@@ -708,13 +708,17 @@ OTHERS = (
             f"system_under_test/dledger/{name}"
             for name in (
                 *("core.py", "dispatcher.py", "election.py", "event.py", "handler.py", "message.py", "quorum.py"),
-                *("state.py", "transfer.py", "mutants"),
+                *("state.py", "transfer.py"),
             )
         ),
         tests=(
             "unit/system_under_test/dledger/test_dledger_transcripts.py",
             "unit/system_under_test/dledger/test_dledger_cluster.py",
         ),
+    ),
+    Concern(
+        modules=("system_under_test/dledger/mutants",),
+        tests=("unit/system_under_test/dledger/test_dledger_mutants.py",),
     ),
     Concern(
         modules=("harness/dated_lines.py",),

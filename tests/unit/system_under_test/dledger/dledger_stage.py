@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from system_under_test.dledger.dispatcher import Dispatcher
+from system_under_test.dledger.core import CoreParts, Member
 from system_under_test.dledger.entry import NOTHING, Entry
-from system_under_test.dledger.event import Effects, HardState, Sent
-from system_under_test.dledger.handler import Handler
-from system_under_test.dledger.message import PushAnswer, PushRequest
-from system_under_test.dledger.quorum import Quorum
+from system_under_test.dledger.event import Answered, Effects, HardState, Sent, Tick
+from system_under_test.dledger.message import PushAnswer, PushRequest, VoteAnswer, VoteResult
 from system_under_test.dledger.state import GroupConfig, Role, State
 from tests.unit.system_under_test.dledger.dledger_cluster import FILE_BYTES, ListLog
 
@@ -59,6 +57,25 @@ def state_of(node: str, text: str, term: int, members: tuple[str, ...], **option
     return State(config=config, log=own, hard_state=HardState(term), committed=NOTHING, now_ns=SECOND)
 
 
+def member(text: str, term: int = 1, *, parts: CoreParts | None = None, **options: Any) -> Member:
+    """Of a, b and c it is a, and has voted for b."""
+    config = GroupConfig(node="a", members=("a", "b", "c"), **options)
+    return Member(config, log(text), HardState(term, "b"), parts=parts)
+
+
+def won(own: Member) -> Effects:
+    """Of the step in which it wins: both others answer at once, and vote for it once they are asked in its own term."""
+    now_ns = 0
+    while True:
+        now_ns = max(now_ns, own.deadline_ns)
+        for sent in own.step(Tick(SECOND), now_ns).votes:
+            has_voted = own.state.hard_state.vote != "a"
+            result = VoteResult.REJECT_ALREADY_VOTED if has_voted else VoteResult.ACCEPT
+            effects = own.step(Answered(sent.peer, sent.number, VoteAnswer(result, own.state.term)), now_ns)
+            if result is VoteResult.ACCEPT:
+                return effects
+
+
 class Stage:
     """L leads in the term of its last entry, and F follows."""
 
@@ -71,17 +88,19 @@ class Stage:
         term: int | None = None,
         batch_bytes: int = 0,
         understands_batches: bool = True,
+        parts: CoreParts | None = None,
     ) -> None:
+        parts = parts or CoreParts()
         members = "F", "L", "M"
         term = log(leader).end_term if term is None else term
         self.leader = state_of("L", leader, term, members, batch_bytes=batch_bytes)
         self.leader.role, self.leader.leader = Role.LEADER, "L"
         self.leader.committed = committed
-        self.quorum = Quorum(self.leader)
+        self.quorum = parts.quorum(self.leader)
         self.quorum.begin()
-        self.dispatcher = Dispatcher(self.leader, self.quorum, "F")
+        self.dispatcher = parts.dispatcher(self.leader, self.quorum, "F")
         self.follower = state_of("F", follower, term, members, understands_batches=understands_batches)
-        self.handler = Handler(self.follower)
+        self.handler = parts.handler(self.follower)
         self.transcript: list[str] = []
 
     def sends(self) -> list[Sent]:

@@ -9,7 +9,7 @@ import pytest
 from system_under_test.dledger.core import Member
 from system_under_test.dledger.dispatcher import Phase
 from system_under_test.dledger.entry import NOTHING
-from system_under_test.dledger.event import Answered, Append, Effects, HardState, Persisted, Receive, Tick
+from system_under_test.dledger.event import Append, HardState, Persisted, Receive, Tick
 from system_under_test.dledger.message import (
     Answer,
     Code,
@@ -17,21 +17,28 @@ from system_under_test.dledger.message import (
     Push,
     PushRequest,
     TakeRequest,
-    VoteAnswer,
-    VoteResult,
 )
 from system_under_test.dledger.quorum import Quorum
 from system_under_test.dledger.state import GroupConfig, Role
 from tests.unit.system_under_test.dledger.dledger_cluster import ListLog
-from tests.unit.system_under_test.dledger.dledger_stage import SECOND, Stage, entry, log, state_of, written
+from tests.unit.system_under_test.dledger.dledger_stage import (
+    SECOND,
+    Stage,
+    entry,
+    log,
+    member,
+    state_of,
+    won,
+    written,
+)
 
 
 def test_a_majority_has_what_the_middle_mark_says() -> None:
     members = "a", "b", "c", "d", "e"
     quorum = Quorum(state_of("a", "0-3:1", 1, members))
     quorum.begin()
-    for member, mark in zip(members, (1, 1, 2, 3, 3), strict=True):
-        quorum.has(member, mark)
+    for name, mark in zip(members, (1, 1, 2, 3, 3), strict=True):
+        quorum.has(name, mark)
     assert quorum.reached() == 2
 
 
@@ -128,24 +135,6 @@ def test_a_follower_takes_no_more_for_committed_than_was_verified() -> None:
     stage.obeys(PushRequest("L", 1, Push.COMPARE, (entry(3, 1),), committed=9))
     stage.obeys(PushRequest("L", 1, Push.COMMIT, committed=9))
     assert stage.follower.committed == 3
-
-
-def member(text: str, term: int = 1, **options: Any) -> Member:
-    config = GroupConfig(node="a", members=("a", "b", "c"), **options)
-    return Member(config, log(text), HardState(term, "b"))
-
-
-def won(own: Member) -> Effects:
-    """Of the step in which it wins: both others answer at once, and vote for it once they are asked in its own term."""
-    now_ns = 0
-    while True:
-        now_ns = max(now_ns, own.deadline_ns)
-        for sent in own.step(Tick(SECOND), now_ns).votes:
-            has_voted = own.state.hard_state.vote != "a"
-            result = VoteResult.REJECT_ALREADY_VOTED if has_voted else VoteResult.ACCEPT
-            effects = own.step(Answered(sent.peer, sent.number, VoteAnswer(result, own.state.term)), now_ns)
-            if result is VoteResult.ACCEPT:
-                return effects
 
 
 def test_what_is_pending_when_the_term_changes_may_or_may_not_stay() -> None:

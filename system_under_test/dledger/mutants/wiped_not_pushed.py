@@ -8,7 +8,7 @@ from system_under_test.node.mutant import Mutant
 
 class TrustsWhatItKnows(Dispatcher):
     def _compare_again(self, wait_ns: int = 0) -> None:
-        """But not with a peer that has acknowledged everything, whatever it answers, and if it is another process now."""
+        """But not with a peer that has acknowledged everything, whatever it answers, and as whichever process."""
         if self.phase is Phase.APPEND and self._quorum.marks[self.peer] == self._state.log.end:
             self._in_flight.clear()
         else:

@@ -118,7 +118,7 @@ OF_DLEDGER: Mapping[str, Mapping[str, SettingValue]] = {
     "batch-ack-all": {"batch_push": True},
     "compare-unsynced": {"ack_durable": True},
     "transfer-without-lag-check": {"preferred": 2},
-    "wiped-not-pushed": {"send_share": 0.03},
+    "wiped-not-pushed": {"send_share": 0.005},
 }
 """The same of DLedger's bugs."""
 

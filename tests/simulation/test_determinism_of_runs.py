@@ -34,8 +34,8 @@ nemeses = json.loads(sys.argv[2])
 for seed in json.loads(sys.argv[1]):
     workload = ("log", "register", "consumption")[seed % 3]
     scenario = Scenario(
-        system="rocketmq", workload=workload, nemesis=tuple(nemeses[seed // 2 % len(nemeses)]), time_limit_s=15.0,
-        recovery_s=10.0, rate=100.0, seed=seed, settings={"interval_s": 3.0},
+        system="rocketmq", workload=workload, nemesis=tuple(nemeses[seed // 2 % len(nemeses)]), time_limit_s=10.0,
+        recovery_s=5.0, rate=100.0, seed=seed, settings={"interval_s": 3.0},
     )
     with tempfile.TemporaryDirectory() as runs:
         directory = run_scenario(scenario, runs=Path(runs), options=HERE).directory

@@ -69,3 +69,23 @@ def test_members_of_both_kinds_hold_the_same_log_after_their_leader_was_killed(t
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert outcome.faults["kill"]["with_effect"]
     require_same_logs(outcome, ("n1",))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("originals", [1, 2])
+@pytest.mark.parametrize("fault", ["isolate leader", "pause leader", "kill leader", "power off one of members"])
+def test_members_of_both_kinds_repair_each_other_while_leadership_is_handed_back(
+    originals: int, fault: str, tmp_path: Path
+) -> None:
+    outcome = outcome_of(tmp_path, f"{fault} every 8 for 4", originals=originals, preferred=1, time_limit_s=25.0)
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    require_same_logs(outcome, NODES[:originals])
+
+
+@pytest.mark.thorough
+def test_readers_of_the_library_are_shown_what_no_majority_has(tmp_path: Path) -> None:
+    """A leader that is cut off shows what it takes, and loses it when it is back."""
+    outcome = outcome_of(tmp_path, "isolate leader every 8 for 5", time_limit_s=30.0)
+    assert outcome.verdict is Verdict.INVALID, outcome.words()
+    assert "dirty-read" in outcome.anomalies()
+    require_same_logs(outcome, NODES)

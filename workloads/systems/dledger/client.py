@@ -1,9 +1,9 @@
 """A group as a log of one queue: an append is answered with the entry's index, and readers ask by index.
 
 Sends go to the leader, as far as the client knows who that is. Polls go to the member that is the client's own, which
-shows what it knows to be committed, and after one that it does not answer to the next member; final reads go to each. A
-member of the public library answers no PULL: in its place the leader is read by GET, entry by entry if it is such a
-member itself, which shows whatever its log holds.
+shows what it knows to be committed, and after one that it does not answer to the next member; final reads go to each.
+Members of the public library answer no PULL: in a group of these alone the leader is read by GET, entry by entry, and
+shows whatever its log holds.
 """
 
 from __future__ import annotations
@@ -90,9 +90,10 @@ class LogClient:
     ) -> None:
         """`public`: those of the nodes that run the public library."""
         self._members = MemberClient(host, patience_s)
-        self._nodes, self._public = nodes, public
+        self._nodes = nodes
         self._leader = nodes[process % len(nodes)]
-        self._home = None if self._leader in public else self._leader
+        self._homes = [node for node in nodes if node not in public]
+        self._home = self._homes[process % len(self._homes)] if self._homes else None
         self._next = 0
 
     async def open(self) -> None:
@@ -142,8 +143,7 @@ class LogClient:
             found = await self._read(home, self._next)
         except OperationError as error:
             if home is not None and error.error in UNREACHED:
-                self._home = self._nodes[(self._nodes.index(home) + 1) % len(self._nodes)]
-                self._home = None if self._home in self._public else self._home
+                self._home = self._homes[(self._homes.index(home) + 1) % len(self._homes)]
             raise
         self._next = found["offset"]
         return home, found

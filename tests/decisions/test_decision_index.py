@@ -40,7 +40,8 @@ NEVER_GIVEN = {
     194,
     195,
     197,
-    *range(202, 209),
+    *range(202, 205),
+    *range(206, 209),
 }
 REFERENCE = re.compile(rf"\b[Dd]ecisions?\s+({NUMBERS})")
 NUMBER_ALONE = re.compile(r"(?<![\d.])\b0\d{3}\b")

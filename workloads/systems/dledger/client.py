@@ -131,7 +131,7 @@ class LogClient:
         except OperationError as error:
             found = await self._members.leader(self._nodes)
             self._leader = found or self._nodes[(self._nodes.index(node) + 1) % len(self._nodes)]
-            if error.error is not NOT_LEADER or found in (None, node):
+            if error.error not in (NOT_LEADER, CONNECT_FAILED) or found in (None, node):
                 raise
             node = self._leader
             answer = await self._members.ask(node, request, kind)

@@ -121,6 +121,22 @@ def test_a_poll_that_its_member_does_not_answer_is_the_last_one_there() -> None:
     asking(body)
 
 
+def test_a_send_goes_to_the_new_leader_where_the_old_one_is_not_there_any_more() -> None:
+    async def body(group: Asking) -> None:
+        old = await group.ready()
+        await group.send(7)
+        await group.environment.kill([old])
+        await group.error(group.send(8))  # the connection that was there breaks
+        group.clients[0]._leader = old
+        new = old
+        while new == old:
+            await group.sleep(1)
+            new = (await SYSTEM.roles(SETTINGS, group.host)).get("leader", (old,))[0]
+        assert (await group.send(9)).node == new
+
+    asking(body)
+
+
 def test_nobody_is_caught_up_where_nobody_leads() -> None:
     async def body(group: Asking) -> None:
         leader = await group.ready()

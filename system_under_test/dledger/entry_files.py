@@ -27,7 +27,6 @@ from system_under_test.dledger.vote_file import Beginning, Checkpoint
 from system_under_test.runtime.host import Disk
 from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.errors import RecordInvalid, StorageCorrupt
-from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.record_format import BLANK_BYTES
 
 _CHECKED_FILES = 3
@@ -54,18 +53,19 @@ class Tail:
     chain: int
 
 
+def _behind(entry: Entry, chain: int) -> Tail:
+    return Tail(entry.index, entry.term, entry.position + entry.size, chain)
+
+
 class EntryFiles:
     """`recover` comes first. Of all that reads or writes: raises DiskError, StorageFailed."""
 
-    def __init__(self, disk: Disk, directory: str, sizes: FileSizes, digest: LogDigest, beginning: Beginning) -> None:
+    def __init__(self, disk: Disk, directory: str, sizes: FileSizes, beginning: Beginning) -> None:
         self._disk = disk
         self._directories = (f"{directory}/{beginning.times}/data", f"{directory}/{beginning.times}/index")
         self._sizes = sizes
-        self._digest = digest
         self.beginning = beginning
-        self._log = CommitLog(
-            disk, self._directories[0], sizes.data_bytes, digest, replace(ENTRIES, check=self._check_next)
-        )
+        self._log = CommitLog(disk, self._directories[0], sizes.data_bytes, replace(ENTRIES, check=self._check_next))
         self._index = IndexFiles(disk, self._directories[1], sizes.index_bytes)
         self.begin = NOTHING
         self.tail = Tail(NOTHING, NOTHING, beginning.position, beginning.chain)
@@ -116,21 +116,33 @@ class EntryFiles:
     def fits(self, size: int) -> bool:
         return self._log.fits(size)
 
-    def next_position(self, size: int, after: Tail | None = None) -> int:
-        """Where an entry of `size` bytes is to stand."""
-        position = (after or self.tail).position
-        room = self._sizes.data_bytes - position % self._sizes.data_bytes
-        return position + room if size + BLANK_BYTES > room else position
+    def next_position(self, end: int, size: int) -> int:
+        """Where an entry of `size` bytes is to stand in a log that ends at this position."""
+        room = self._sizes.data_bytes - end % self._sizes.data_bytes
+        return end + room if size + BLANK_BYTES > room else end
 
     def append(self, entries: Sequence[Entry]) -> bool:
         """False, and nothing was written, where they do not follow. Raises DiskFull, and nothing was changed."""
         tail = self.tail
+        data, records = [], []
         for entry in entries:
             if not self._follows(tail, entry):
                 return False
-            tail = Tail(entry.index, entry.term, entry.position + entry.size, 0)
-        if entries:
-            self.write(entries)
+            if entry.position > tail.position:
+                data.append(encode_blank(entry.position - tail.position))
+            encoded, chain = encode_entry(entry, tail.chain)
+            data.append(encoded)
+            records.append(encode_index_record(entry))
+            tail = _behind(entry, chain)
+        if not entries:
+            return True
+        # A record of the index means nothing without its entry; the other way round an entry could come to stay that
+        # was refused.
+        self._index.write(entries[0].index, b"".join(records))
+        self._log.append_all(b"".join(data))
+        if self.begin == NOTHING:
+            self.begin = entries[0].index
+        self.tail = tail
         return True
 
     def end_with(self, entry: Entry) -> bool:
@@ -141,7 +153,7 @@ class EntryFiles:
         if stored != entry:
             return False
         self._log.cut(entry.position + entry.size)
-        self.tail = Tail(entry.index, entry.term, entry.position + entry.size, chain)
+        self.tail = _behind(entry, chain)
         self.durable_end = min(self.durable_end, entry.index)
         self.synced_end = min(self.synced_end, entry.index)
         return True
@@ -151,27 +163,8 @@ class EntryFiles:
             entry.index == tail.index + 1
             and entry.term >= tail.term
             and self._log.fits(entry.size)
-            and entry.position == self.next_position(entry.size, tail)
+            and entry.position == self.next_position(tail.position, entry.size)
         )
-
-    def write(self, entries: Sequence[Entry]) -> None:
-        """Let the log go on with these, which follow. Raises DiskFull, and nothing was changed."""
-        tail = self.tail
-        data, records = [], []
-        for entry in entries:
-            if entry.position > tail.position:
-                data.append(encode_blank(entry.position - tail.position))
-            encoded, chain = encode_entry(entry, tail.chain)
-            data.append(encoded)
-            records.append(encode_index_record(entry))
-            tail = Tail(entry.index, entry.term, entry.position + entry.size, chain)
-        # A record of the index means nothing without its entry; the other way round an entry could come to stay that
-        # was refused.
-        self._index.write(entries[0].index, b"".join(records))
-        self._log.append_all(b"".join(data))
-        if self.begin == NOTHING:
-            self.begin = entries[0].index
-        self.tail = tail
 
     def begin_at_file_of(self, position: int) -> None:
         """Let the log begin with the data file that has this position, if it is durable up to there; files that are
@@ -195,9 +188,8 @@ class EntryFiles:
         """All files."""
         self._log.drop_segments()
         self._index.keep_only(0, 0)
-        for directory in self._directories:
-            for path in self._disk.list(directory):
-                self._disk.remove(path)
+        for path in self._disk.list(self._directories[0]):
+            self._disk.remove(path)
 
     # durability
 
@@ -212,14 +204,11 @@ class EntryFiles:
 
     # recovery
 
-    def start_empty(self) -> None:
+    def start_empty(self, first: int) -> None:
+        """To go on with this index."""
         self.remove()
         self._log.load((0, self.beginning.position))
-        self._digest.start_at(self.beginning.position, self._log.read)
-
-    def start_digest(self) -> None:
-        """Of this log, after another one was begun and is not used."""
-        self._digest.start_at(self.tail.position, self._log.read)
+        self.tail = replace(self.tail, index=first - 1)
 
     async def recover(self, checkpoint: Checkpoint) -> None:
         """Raises StorageCorrupt where the first file is gone, DiskFull where there is no room for the index."""
@@ -248,7 +237,7 @@ class EntryFiles:
         if start > begin:
             first, _ = self._read_at(begin, self.beginning.chain)
             before, chain = self._indexed(self._read_at(start)[0].index - 1)
-            tail = Tail(before.index, before.term, before.position + before.size, chain)
+            tail = _behind(before, chain)
             in_file_before = start - self._sizes.data_bytes <= before.position < start
             if not in_file_before or not self._index.has_all(first.index, tail.index + 1):
                 raise RecordInvalid("the index does not lead to the files that are to be checked")
@@ -266,7 +255,7 @@ class EntryFiles:
             raise RecordInvalid(f"entry {entry.index} does not belong at {position}")
         if self.begin == NOTHING:
             self.begin = entry.index
-        self.tail = Tail(entry.index, entry.term, position + entry.size, chain)
+        self.tail = _behind(entry, chain)
         self._unwritten += encode_index_record(entry)
         if len(self._unwritten) >= _PIECE_BYTES:
             self._write_index()

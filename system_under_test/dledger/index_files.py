@@ -24,14 +24,11 @@ class IndexFiles:
 
     def read(self, index: int) -> IndexRecord:
         """Raises RecordInvalid where none stands, or one of another entry."""
-        record = decode_index_record(self.read_bytes(index) if index >= 0 else b"")
+        start, at = self._place(index)
+        record = decode_index_record(self._file(start).read_at(at, INDEX_BYTES) if index >= 0 else b"")
         if record.index != index:
             raise RecordInvalid(f"at the place of entry {index} stands {record.index}")
         return record
-
-    def read_bytes(self, index: int) -> bytes:
-        start, at = self._place(index)
-        return self._file(start).read_at(at, INDEX_BYTES)
 
     def write(self, index: int, records: bytes) -> None:
         """Put records from this entry's place on. Raises DiskFull; some may have been written then."""

@@ -34,7 +34,6 @@ from system_under_test.node.settings import read_config
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer, RemotingServer
 from system_under_test.runtime.host import Host
-from system_under_test.storage.log_digest import LogDigest
 
 READ_BYTES = 64 * 1024
 """How many bytes of entries an answer has at most, unless the first one is longer."""
@@ -124,5 +123,4 @@ async def member(host: Host, config: Mapping[str, Any]) -> None:
 def store(host: Host, settings: MemberConfig) -> Store:
     if settings.store_type is StoreType.MEMORY:
         return MemoryStore()
-    digest = LogDigest(lambda start, end, checksum: host.log("log_piece", start=start, end=end, checksum=checksum))
-    return FileStore(host.disk, "dledger", settings.sizes(), digest)
+    return FileStore(host.disk, "dledger", settings.sizes())

@@ -18,24 +18,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
-from system_under_test.dledger.entry import NOTHING, Entry
+from system_under_test.dledger.entry import HEAD_BYTES, NOTHING, Entry
 from system_under_test.dledger.entry_files import EntryFiles, FileSizes
 from system_under_test.dledger.vote_file import Beginning, Checkpoint, CheckpointFile
 from system_under_test.runtime.host import Disk, DiskError, DiskFull
 from system_under_test.storage.errors import MessageTooLarge, StorageFailed
-from system_under_test.storage.log_digest import LogDigest
 
 
 class FileStore:
     """An `EntryLog`; `open` comes first. Reading raises StorageFailed, and StorageCorrupt where an entry is harmed."""
 
-    def __init__(self, disk: Disk, directory: str, sizes: FileSizes, digest: LogDigest) -> None:
+    def __init__(self, disk: Disk, directory: str, sizes: FileSizes) -> None:
         self._disk = disk
         self._directory = directory
         self._sizes = sizes
-        self._digest = digest
         self._checkpoint_file = CheckpointFile(disk, f"{directory}/checkpoint")
         self._checkpoint = Checkpoint()
         self._files = self._files_of(Beginning())
@@ -81,7 +78,7 @@ class FileStore:
             await files.recover(self._checkpoint)
             if files.begin == NOTHING and files.beginning.position:
                 # An empty log goes on with index 0, and that stands at 0.
-                self._begin(self._new_files(0))
+                self._begin(self._new_files(0, 0))
             self.committed = min(self._checkpoint.committed, self.end)
         await self.sync()
 
@@ -99,14 +96,13 @@ class FileStore:
 
     def append_own(self, term: int, bodies: Sequence[bytes]) -> Sequence[Entry]:
         entries: list[Entry] = []
-        tail = self._files.tail
+        index, end = self.end, self.end_position
         for body in bodies:
-            entry = Entry(tail.index + 1, term, 0, body)
-            if not self._files.fits(entry.size):
-                raise MessageTooLarge(f"{entry.size} bytes do not fit into a file of {self._sizes.data_bytes}")
-            entry = Entry(entry.index, term, self._files.next_position(entry.size, tail), body)
-            tail = replace(tail, index=entry.index, position=entry.position + entry.size)
-            entries.append(entry)
+            index, size = index + 1, HEAD_BYTES + len(body)
+            if not self._files.fits(size):
+                raise MessageTooLarge(f"{size} bytes do not fit into a file of {self._sizes.data_bytes}")
+            entries.append(Entry(index, term, self._files.next_position(end, size), body))
+            end = entries[-1].position + size
         if not self.append(entries):
             raise ValueError(f"an own entry of term {term} cannot follow one of term {self.end_term}")
         return entries
@@ -121,22 +117,21 @@ class FileStore:
                 return True
             if entry.position % self._sizes.data_bytes or not self._files.fits(entry.size):
                 return False
-            files = self._new_files(entry.position)
+            files = self._new_files(entry.position, entry.index)
             try:
-                files.write((entry,))
+                files.append((entry,))
             except DiskFull:
                 files.remove()
-                self._files.start_digest()
                 raise
             self._begin(files)
             return True
 
     def _files_of(self, beginning: Beginning) -> EntryFiles:
-        return EntryFiles(self._disk, self._directory, self._sizes, self._digest, beginning)
+        return EntryFiles(self._disk, self._directory, self._sizes, beginning)
 
-    def _new_files(self, position: int) -> EntryFiles:
+    def _new_files(self, position: int, first: int) -> EntryFiles:
         files = self._files_of(Beginning(self._files.beginning.times + 1, position))
-        files.start_empty()
+        files.start_empty(first)
         return files
 
     def _begin(self, files: EntryFiles) -> None:

@@ -42,8 +42,14 @@ class CommitLog:
     """Segments of one store; `load` and then `recover` come before anything else."""
 
     def __init__(
-        self, disk: Disk, directory: str, segment_bytes: int, digest: LogDigest, record_format: RecordFormat
+        self,
+        disk: Disk,
+        directory: str,
+        segment_bytes: int,
+        record_format: RecordFormat,
+        digest: LogDigest | None = None,
     ) -> None:
+        """`digest` goes along with what is put in by `append` and `append_raw`."""
         self._disk = disk
         self._format = record_format
         self._digest = digest
@@ -123,7 +129,11 @@ class CommitLog:
         self.drop_segments()
         self._write_beginning(offset)
         self.min_offset = self.max_offset = self._boundary = self.flushed_offset = offset
-        self._digest.start_at(offset, self.read)
+        self._start_digest()
+
+    def _start_digest(self) -> None:
+        if self._digest is not None:
+            self._digest.start_at(self.max_offset, self.read)
 
     def _append_within_segment(self, data: bytes) -> None:
         if self.failed:
@@ -137,7 +147,8 @@ class CommitLog:
             self.failed = True
             raise StorageFailed(f"{segment.path}: {error}") from error
         segment.size += len(data)
-        self._digest.appended(self.max_offset, data)
+        if self._digest is not None:
+            self._digest.appended(self.max_offset, data)
         self.max_offset += len(data)
 
     def _open_segment(self, start: int) -> _Segment:
@@ -232,6 +243,7 @@ class CommitLog:
                 if segment.size == 0 and segment.start != self.min_offset:
                     segment.file.close()
                     self._disk.remove(segment.path)
+            self._start_digest()
             await self._flush()
 
     def cut(self, offset: int) -> None:
@@ -256,7 +268,11 @@ class CommitLog:
         starts = [offset, *range(offset - offset % self.segment_bytes + self.segment_bytes, end, self.segment_bytes)]
         try:
             for start, piece_end in reversed([*zip(starts, [*starts[1:], end], strict=True)]):
-                segment = self._segment_for(start, fresh)
+                if start == offset and self._segments and self._segments[-1].size < self.segment_bytes:
+                    segment = self._segments[-1]
+                else:
+                    segment = self._open_segment(start)
+                    fresh.append(segment)
                 segment.file.write_at(start - segment.start, data[start - offset : piece_end - offset])
                 segment.size = piece_end - segment.start
         except DiskFull:
@@ -269,18 +285,6 @@ class CommitLog:
             raise StorageFailed(f"commit log: {error}") from error
         self._segments += reversed(fresh)
         self.max_offset = self._boundary = end
-        if offset == self.min_offset:
-            self._digest.start_at(offset, self.read)
-        self._digest.appended(offset, data)
-
-    def _segment_for(self, offset: int, fresh: list[_Segment]) -> _Segment:
-        """That this byte belongs to; behind the last one it is opened, and added to `fresh`."""
-        start = offset - offset % self.segment_bytes
-        segments = self._segments[(start - self.min_offset) // self.segment_bytes :][:1]
-        if not segments:
-            fresh.append(self._open_segment(start))
-            segments = fresh[-1:]
-        return segments[0]
 
     def _cut_segments(self, offset: int, boundary: int) -> Iterator[_Segment]:
         """Cut the log, the last segment first; before the next one goes, its caller can make that durable."""
@@ -301,7 +305,6 @@ class CommitLog:
             self.min_offset = self.max_offset = self._boundary = self.end_after_cut(offset)
         self.flushed_offset = min(self.flushed_offset, self.max_offset)
         self._flushing_to = min(self._flushing_to, self.max_offset)
-        self._digest.start_at(self.max_offset, self.read)
 
     def cut_file(self, file: File, size: int) -> None:
         """What is left of a segment's file when the log is cut in it; durable after the next fsync."""

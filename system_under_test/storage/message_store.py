@@ -58,7 +58,7 @@ class MessageStore:
         self._parts = parts
         digest = LogDigest(self._written)
         self._log = parts.commit_log(
-            host.disk, f"{directory}/commitlog", config.segment_bytes, digest, parts.record_format
+            host.disk, f"{directory}/commitlog", config.segment_bytes, parts.record_format, digest
         )
         self._queues = ConsumeQueues(host.disk, f"{directory}/consumequeue", parts.consume_queue)
         self._index = parts.key_index(host.disk, f"{directory}/index", config.index_slots, config.index_entries)

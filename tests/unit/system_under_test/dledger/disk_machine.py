@@ -16,7 +16,6 @@ from harness.seed import Seed
 from harness.trace import Trace
 from system_under_test.dledger.entry_files import FileSizes
 from system_under_test.dledger.store import FileStore
-from system_under_test.storage.log_digest import LogDigest
 
 T = TypeVar("T")
 
@@ -29,8 +28,6 @@ class DiskMachine:
     def __init__(self, loop: VirtualTimeLoop, seed: int = 1, sizes: FileSizes = SIZES) -> None:
         self.store = DiskStore("n1", loop, Seed(seed), Regime.calm(), Trace())
         self.sizes = sizes
-        self.pieces: list[tuple[int, int, int]] = []
-        """What the digest of the process that runs reported."""
         self._process = SimpleNamespace(alive=False)
 
     def disk(self) -> SimulatedDisk:
@@ -40,9 +37,7 @@ class DiskMachine:
         return SimulatedDisk(self.store, cast(Process, self._process), seam_exceptions())
 
     async def boot(self) -> FileStore:
-        self.pieces = []
-        digest = LogDigest(lambda *piece: self.pieces.append(piece), 64)
-        store = FileStore(self.disk(), "d", self.sizes, digest)
+        store = FileStore(self.disk(), "d", self.sizes)
         await store.open()
         return store
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
-from zlib import crc32
 
 import pytest
 
@@ -524,29 +523,5 @@ def test_no_memory_is_used_for_each_entry() -> None:
         await store.sync()
         assert reachable(store) == few < 500
         assert store.entry(5000) == Entry(5000, 1, 5000 * 53, b"00000")
-
-    on_machine(body)
-
-
-def checksum(machine: DiskMachine, start: int) -> int:
-    """Of the 64 bytes from there on, of which those in another file come from it."""
-    image = machine.store.image()
-    return crc32(b"".join(image[path] for path in data_paths(machine))[start : start + 64])
-
-
-def test_the_digest_reports_pieces_of_what_is_in_the_log() -> None:
-    async def body(machine: DiskMachine) -> None:
-        store, _ = await with_entries(machine, 4)
-        assert [piece[:2] for piece in machine.pieces] == [(0, 64), (64, 128), (128, 192)]
-        assert store.end_with(Entry(1, 1, 53, b"00001"))
-        assert store.append([Entry(2, 2, 106, b"other and longer")])
-        assert store.append([Entry(3, 2, 200, bytes(9))]), "behind a blank"
-        assert machine.pieces[3:] == [(start, start + 64, checksum(machine, start)) for start in (64, 128, 192)]
-        machine.room(0)
-        with pytest.raises(DiskFull):
-            store.end_with(Entry(9, 3, 600, b""))
-        machine.room(None)
-        store.append([Entry(4, 2, 257, bytes(80))])
-        assert machine.pieces[-1] == (320, 384, checksum(machine, 320))
 
     on_machine(body)

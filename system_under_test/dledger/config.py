@@ -1,6 +1,6 @@
 """A member's settings, by the names and with the defaults of DLedger 0.3.1, and a few of our own.
 
-Of our own are `ackDurable`, `version` and `maxRequestsInFlight`.
+Of our own are `ackDurable`, `compareByTerm`, `version` and `maxRequestsInFlight`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,23 @@ from enum import Enum
 from system_under_test.dledger.driver import DriverTimes
 from system_under_test.dledger.entry import HEAD_BYTES
 from system_under_test.dledger.entry_files import FileSizes
+from system_under_test.dledger.message import MAX_BODY_BYTES
 from system_under_test.dledger.record import INDEX_BYTES
 from system_under_test.dledger.state import GroupConfig
-from system_under_test.node.settings import choice, flag, integer, seconds, text
+from system_under_test.node.settings import Settings, choice, flag, integer, seconds, setting, text
+from system_under_test.storage.file_cleaner import CleaningRules, deletion_hours
 from system_under_test.storage.record_format import BLANK_BYTES
 
 FIRST_VERSION = 1
 """Members of this version take no batches."""
+
+
+@setting
+def _share(settings: Settings, name: str, default: float, *, minimum: float = 0) -> float:
+    value = settings.config.get(name, default)
+    if type(value) not in (int, float) or not minimum <= value <= 1:
+        raise ValueError(f"{name}: expected a share of the disk from {minimum} to 1, got {value!r}")
+    return float(value)
 
 
 class StoreType(Enum):
@@ -50,8 +60,14 @@ class MemberConfig:
     transfer_timeout_s: float = seconds("leadershipTransferWaitTimeout", 1_000)
     data_file_bytes: int = integer("mappedFileSizeForEntryData", 1 << 30)
     index_file_bytes: int = integer("mappedFileSizeForEntryIndex", 5 * 1024 * 1024 * INDEX_BYTES)
+    kept_hours: int = integer("fileReservedHours", 72)
+    delete_hours: frozenset[int] = deletion_hours("deleteWhen")
+    check_share: float = _share("diskSpaceRatioToCheckExpired", 0.70)
+    clean_share: float = _share("diskSpaceRatioToForceClean", 0.85, minimum=0.5)
+    is_forced: bool = flag("enableDiskForceClean", True)
     max_in_flight: int = integer("maxRequestsInFlight", 1_000, minimum=1)
     ack_durable: bool = flag("ackDurable", False)
+    compare_by_term: bool = flag("compareByTerm", False)
     version: int = integer("version", 2, minimum=FIRST_VERSION, maximum=2)
 
     def addresses(self) -> Mapping[str, str]:
@@ -92,10 +108,12 @@ class MemberConfig:
             push_timeout_ns=int(self.push_timeout_s * 1e9),
             commit_interval_ns=int(self.push_timeout_s * 1e9),
             max_pending=self.max_pending,
+            max_body_bytes=min(MAX_BODY_BYTES, self.data_file_bytes - HEAD_BYTES - BLANK_BYTES),
             max_in_flight=self.max_in_flight,
             batch_bytes=self.batch_bytes if self.batches else 0,
             understands_batches=self.version > FIRST_VERSION,
             ack_durable=self.ack_durable,
+            compare_by_term=self.compare_by_term,
             preferred=preferred,
             transfer_lag=self.transfer_lag,
             transfer_timeout_ns=int(self.transfer_timeout_s * 1e9),
@@ -108,6 +126,20 @@ class MemberConfig:
             flush_interval_s=self.flush_interval_s,
             checkpoint_interval_s=self.checkpoint_interval_s,
         )
+
+    def cleaning(self) -> CleaningRules:
+        return CleaningRules(
+            kept_s=3_600.0 * self.kept_hours,
+            hours=self.delete_hours,
+            full_share=self.check_share,
+            forced_share=self.clean_share,
+            is_forced=self.is_forced,
+        )
+
+    @property
+    def full_share(self) -> float:
+        """Share of the disk in use beyond which nothing is appended, which has no setting of its own."""
+        return min(0.95, self.clean_share + 0.05)
 
     def sizes(self) -> FileSizes:
         """Raises ValueError."""

@@ -225,7 +225,10 @@ class Member:
             return Code.LEADER_TRANSFERRING
         if len(self.quorum) >= state.config.max_pending:
             return Code.LEADER_PENDING_FULL
-        return Code.SUCCESS if event.bodies and all(event.bodies) else Code.REQUEST_WITH_EMPTY_BODYS
+        if not event.bodies or not all(event.bodies):
+            return Code.REQUEST_WITH_EMPTY_BODYS
+        fits = max(map(len, event.bodies)) <= state.config.max_body_bytes
+        return Code.SUCCESS if fits else Code.UNEXPECTED_ARGUMENT
 
     def _persisted(self, sequence: int) -> None:
         state = self.state

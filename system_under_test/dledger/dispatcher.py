@@ -12,11 +12,20 @@ once a second: its answer shows a peer that has lost its disk while nobody write
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from enum import Enum
 
 from system_under_test.dledger.entry import NOTHING, Entry
-from system_under_test.dledger.message import AnyAnswer, Code, Push, PushAnswer, PushRequest
+from system_under_test.dledger.message import (
+    PUSHED_BYTES,
+    AnyAnswer,
+    Code,
+    Push,
+    PushAnswer,
+    PushRequest,
+    pushed_bytes,
+)
 from system_under_test.dledger.quorum import Quorum
 from system_under_test.dledger.state import State
 
@@ -43,8 +52,12 @@ class Dispatcher:
         self.peer = peer
         self.phase = Phase.COMPARE
         self._compare_index = NOTHING
+        self._same = self._differs = NOTHING
+        """The last index that was found to be the same, and the first one that was found to differ."""
         self._write_index = NOTHING
         """The next one that is to be sent."""
+        self._write_position = 0
+        """Behind the last one that was sent."""
         self._in_flight: dict[int, _Pushed] = {}
         """By the numbers of requests."""
         self._retry_ns = 0
@@ -71,6 +84,7 @@ class Dispatcher:
     def _compare_again(self, wait_ns: int = 0) -> None:
         self.phase = Phase.COMPARE
         self._compare_index = self.first_compared()
+        self._same = self._differs = NOTHING
         self._in_flight.clear()
         self._retry_ns = self._state.now_ns + wait_ns
 
@@ -110,20 +124,37 @@ class Dispatcher:
 
     def _compared(self, answer: PushAnswer) -> None:
         log, index = self._state.log, self._compare_index
-        if answer.code is Code.SUCCESS and answer.end == index and self._refused < 2:
-            self._append_behind(index)
-        elif answer.code is Code.SUCCESS:
-            self._truncate(index)
+        if answer.code is Code.SUCCESS:
+            self._same = index
+            self._go_on_between(answer)
         elif answer.end < log.begin or answer.begin > log.end or index < answer.begin:
             self._truncate(log.begin)
         else:
-            self._compare_index = answer.end if index > answer.end else self.before(index)
+            self._differs = min(index, answer.end + 1)
+            if NOTHING < self._same < self._differs:
+                self._go_on_between(answer)
+                return
+            first = max(log.begin, answer.begin)
+            self._compare_index = answer.end if index > answer.end else self.before(index, first)
             if self._compare_index < log.begin:
                 self.nothing_in_common()
 
-    def before(self, index: int) -> int:
-        """Which index is compared after this one, which differs."""
-        return index - 1
+    def _go_on_between(self, answer: PushAnswer) -> None:
+        """Logs that are the same at one index are the same before it."""
+        middle = (self._same + self._differs) // 2
+        if middle > self._same:
+            self._compare_index = middle
+        elif answer.end == self._same and self._refused < 2:
+            self._append_behind(self._same)
+        else:
+            self._truncate(self._same)
+
+    def before(self, index: int, first: int) -> int:
+        """Which index is compared after this one, which differs. `first`: of those that both logs have."""
+        log = self._state.log
+        if not self._state.config.compare_by_term or index == first:
+            return index - 1
+        return max(first, bisect_left(range(log.begin, index), log.term(index), key=log.term) + log.begin - 1)
 
     def nothing_in_common(self) -> None:
         """Nothing that the leader still has is the same."""
@@ -139,25 +170,31 @@ class Dispatcher:
 
     def _append(self) -> None:
         state, config = self._state, self._state.config
+        limit = 0 if self._is_single else config.batch_bytes
         while self._write_index <= state.log.end and len(self._in_flight) < config.max_in_flight:
-            entries = self._next_entries()
+            if self._in_flight and state.log.end_position - self._write_position < limit:
+                # Until a push is answered, what comes meanwhile makes the next batch.
+                return
+            entries = self._next_entries(limit)
             if not entries:
                 self._compare_again()
                 return
-            self._write_index = entries[-1].index + 1
+            last = entries[-1]
+            self._write_index, self._write_position = last.index + 1, last.position + last.size
             self._push(Push.APPEND, entries)
         if not self._in_flight and state.now_ns - self._last_push_ns >= config.commit_interval_ns:
             self._push(Push.COMMIT, ())
 
-    def _next_entries(self) -> tuple[Entry, ...]:
-        """None if the first one's file has expired."""
-        state, limit = self._state, 0 if self._is_single else self._state.config.batch_bytes
+    def _next_entries(self, limit: int) -> tuple[Entry, ...]:
+        """Until they have so many bytes, but no more than a frame takes; none if the first one's file has expired."""
+        state = self._state
         entries: list[Entry] = []
-        size = 0
+        size, room = 0, PUSHED_BYTES
         for index in range(self._write_index, state.log.end + 1):
             entry = state.log.entry(index)
-            if entry is None:
+            if entry is None or room < (pushed := pushed_bytes(entry)):
                 break
+            room -= pushed
             entries.append(entry)
             size += entry.size
             if size >= limit:

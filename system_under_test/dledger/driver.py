@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from system_under_test.dledger.core import CoreParts, Member
@@ -30,8 +32,12 @@ from system_under_test.dledger.event import (
 from system_under_test.dledger.message import AnyAnswer, PushRequest, Request, TakeRequest, VoteRequest
 from system_under_test.dledger.reports import MemberReports
 from system_under_test.dledger.state import GroupConfig, Role
-from system_under_test.runtime.host import Host
+from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.errors import StorageCorrupt
+from system_under_test.storage.file_cleaner import CleaningRules, FileAge, FileCleaner
+
+_ROOM_PAUSE_S = 0.1
+"""So long a member whose disk is full waits before it tries again."""
 
 
 class Store(EntryLog, Protocol):
@@ -42,11 +48,21 @@ class Store(EntryLog, Protocol):
     async def open(self) -> None:
         """Recover. Raises StorageCorrupt, StorageFailed."""
 
+    def entries(self, first: int, last: int, most_bytes: int) -> Sequence[Entry]:
+        """From `first` on, which the log has, to `last` at most: as `first_of` takes them, or fewer."""
+
     async def sync(self) -> None:
-        """Make everything written before the call durable. Raises StorageFailed."""
+        """Make everything written before the call durable. Raises StorageFailed, DiskFull."""
 
     async def save_committed(self, committed: int) -> None:
-        """Write a checkpoint. Raises StorageFailed."""
+        """Write a checkpoint. Raises StorageFailed, DiskFull."""
+
+    async def full_files(self, elapsed_s: Callable[[], float]) -> list[FileAge]:
+        """As a `CleanedStore` has them. Raises StorageFailed."""
+
+    async def expire(self, before_position: int) -> None:
+        """Let the log begin with the first file behind those of them that end there or before. Raises StorageFailed,
+        DiskFull."""
 
 
 class Votes(Protocol):
@@ -54,7 +70,7 @@ class Votes(Protocol):
         """(term, vote)."""
 
     async def write(self, term: int, vote: str | None) -> None:
-        """Durable on return. Raises StorageFailed."""
+        """Durable on return. Raises StorageFailed, DiskFull."""
 
 
 class Peers(Protocol):
@@ -84,14 +100,17 @@ class GroupMember:
         store: Store,
         votes: Votes,
         peers: Peers,
+        cleaning: CleaningRules | None = None,
         parts: CoreParts | None = None,
     ) -> None:
+        """`cleaning` says when files of the log are deleted; None: none ever is."""
         self._host = host
         self._config = config
         self._times = times
         self._store = store
         self._votes = votes
         self._peers = peers
+        self._cleaning = cleaning
         self._parts = parts
         self._member: Member | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -131,15 +150,13 @@ class GroupMember:
     def entries(self, first: int, most_bytes: int) -> list[Entry]:
         """Committed ones from this index on that clients have appended, at least one if there is any, otherwise no more
         than so many bytes."""
-        found: list[Entry] = []
-        for index in range(max(first, self._store.begin, 0), self.shown_end + 1):
-            entry = self._store.entry(index)
-            if entry is None or (found and most_bytes < entry.size):
-                break
-            if entry.body:
-                found.append(entry)
-                most_bytes -= entry.size
-        return found
+        first, last = max(first, self._store.begin, 0), min(self.shown_end, self._store.end)
+        while first <= last:
+            entries = self._store.entries(first, last, most_bytes)
+            if found := [entry for entry in entries if entry.body]:
+                return found
+            first = entries[-1].index + 1
+        return []
 
     def append(self, bodies: tuple[bytes, ...]) -> asyncio.Future[Appended]:
         token, future = self._new_token()
@@ -185,6 +202,8 @@ class GroupMember:
             spawn(self._keep_log(), "dledger fsync"),
             spawn(self._keep_checkpoint(), "dledger checkpoint"),
         ]
+        if self._cleaning is not None:
+            self._tasks.append(spawn(FileCleaner(self._host, self, self._cleaning).run(), "dledger file cleaner"))
 
     def _hard_state(self, term: int, vote: str | None) -> HardState:
         """Raises StorageCorrupt where the log has entries of a later term."""
@@ -203,7 +222,8 @@ class GroupMember:
         for task in self._tasks:
             task.cancel()
         if self._member is not None:
-            await self._store.save_committed(self._member.state.committed)
+            with suppress(DiskFull):
+                await self._store.save_committed(self._member.state.committed)
         for future in self._answers.values():
             future.cancel()
 
@@ -231,7 +251,7 @@ class GroupMember:
             self._vote_is_dirty.clear()
             written, hard_state = self._voted.written, self._member.state.hard_state
             self._host.reached("about-to-persist-vote")
-            await self._votes.write(hard_state.term, hard_state.vote)
+            await self._once_there_is_room(partial(self._votes.write, hard_state.term, hard_state.vote))
             self._reports.vote_persisted(hard_state)
             self._voted.persisted(written)
 
@@ -245,7 +265,7 @@ class GroupMember:
             written = self._logged.written
             end = self._store.end
             self._host.reached("about-to-persist-log", index=end)
-            await self._store.sync()
+            await self._once_there_is_room(self._store.sync)
             self._host.reached("log-persisted", index=end)
             self._step(Persisted(written))
             self._logged.persisted(written)
@@ -254,7 +274,28 @@ class GroupMember:
         assert self._member is not None
         while True:
             await self._host.clock.sleep(self._times.checkpoint_interval_s)
-            await self._store.save_committed(self._member.state.committed)
+            await self._once_there_is_room(partial(self._store.save_committed, self._member.state.committed))
+
+    async def _once_there_is_room(self, write: Callable[[], Awaitable[None]]) -> None:
+        """On the disk. Nobody hears meanwhile that it was written."""
+        while True:
+            try:
+                await write()
+                return
+            except DiskFull as error:
+                self._host.log("disk_full", reason=str(error))
+                await self._host.clock.sleep(_ROOM_PAUSE_S)
+
+    async def full_files(self, elapsed_s: Callable[[], float]) -> list[FileAge]:
+        """For a `FileCleaner`."""
+        return await self._store.full_files(elapsed_s)
+
+    async def delete_files_before(self, offset: int, *, is_forced: bool = False) -> None:
+        """For a `FileCleaner`."""
+        begin = self._store.begin
+        await self._store.expire(offset)
+        if self._store.begin != begin:
+            self._reports.deleted(self._store.begin, is_forced=is_forced)
 
     async def _ask(self, sent: Sent) -> None:
         answer = await self._peers.ask(sent.peer, sent.request, self._patience_ns(sent.request) / 1e9)

@@ -8,7 +8,7 @@ Source: DLedger 0.3.1, which the broker's commit log and the controllers of Rock
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +33,17 @@ class Entry:
         return HEAD_BYTES + len(self.body)
 
 
+def first_of(entries: Iterable[Entry], most_bytes: int) -> Sequence[Entry]:
+    """At least one, and more only as far as all of them together have no more than so many bytes."""
+    found: list[Entry] = []
+    for entry in entries:
+        most_bytes -= entry.size
+        if found and most_bytes < 0:
+            break
+        found.append(entry)
+    return found
+
+
 class EntryLog(Protocol):
     """What is written is read at once, and durable some time later: who needs to know that asks the store. Errors:
     DiskFull (nothing was changed), StorageFailed (the device failed, and nothing is vouched for any more)."""
@@ -48,6 +59,10 @@ class EntryLog(Protocol):
     @property
     def end_term(self) -> int:
         """The term of the last entry, or NOTHING."""
+
+    @property
+    def end_position(self) -> int:
+        """Behind the last entry."""
 
     def entry(self, index: int) -> Entry | None:
         """None outside of begin and end."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 
-from system_under_test.dledger.entry import NOTHING, Entry
+from system_under_test.dledger.entry import NOTHING, Entry, first_of
 from system_under_test.dledger.index_files import IndexFiles
 from system_under_test.dledger.record import (
     ENTRIES,
@@ -29,6 +30,8 @@ from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.errors import RecordInvalid, StorageCorrupt
 from system_under_test.storage.record_format import BLANK_BYTES
 
+_NEWEST_BYTES = 1 << 18
+"""The newest entries are kept in memory until they have more bytes than this."""
 _CHECKED_FILES = 3
 """So many data files at the end are always checked."""
 _PIECE_BYTES = 1 << 16
@@ -72,17 +75,48 @@ class EntryFiles:
         self.durable_end = NOTHING
         self.synced_end = NOTHING
         """The last index of what the newest `sync` made durable, or makes durable as it goes on."""
+        self._newest: list[Entry] = []
+        """The last ones, those from `_first_newest` on."""
+        self._first_newest = self._newest_bytes = 0
         self._unwritten = bytearray()
         """Records of the index, of entries up to the tail, that recovery is going to write."""
 
     # reading
 
     def entry(self, index: int) -> Entry | None:
-        return self._stored(index)[0] if self._has(index) else None
+        if not self._has(index):
+            return None
+        at = index - self._first_newest
+        return self._newest[at] if at >= 0 else self._stored(index)[0]
+
+    def entries(self, first: int, last: int, most_bytes: int) -> Sequence[Entry]:
+        """As far as the data file of the first one reaches."""
+        at = first - self._first_newest
+        if at >= 0:
+            return first_of(islice(self._newest, at, last + 1 - self._first_newest), most_bytes)
+        found: list[Entry] = []
+        try:
+            record = self._index.read(first)
+            data, at = self._log.read(record.position, max(most_bytes, record.size)), 0
+            for index in range(first, last + 1):
+                size = ENTRIES.size(data, at)
+                if found and (size <= 0 or at + size > len(data)):
+                    break
+                entry, _ = decode_entry(data, at)
+                if entry.index != index:
+                    raise RecordInvalid(f"entry {entry.index} stands in its place")
+                found.append(entry)
+                at += size
+        except RecordInvalid as error:
+            raise self._harmed(first + len(found), error) from error
+        return found
 
     def term(self, index: int) -> int:
         if not self._has(index):
             return NOTHING
+        at = index - self._first_newest
+        if at >= 0:
+            return self._newest[at].term
         try:
             return self._index.read(index).term
         except RecordInvalid as error:
@@ -142,8 +176,16 @@ class EntryFiles:
         self._log.append_all(b"".join(data))
         if self.begin == NOTHING:
             self.begin = entries[0].index
+        if self._first_newest + len(self._newest) != entries[0].index or self._newest_bytes > _NEWEST_BYTES:
+            self._forget_newest(entries[0].index)
+        self._newest += entries
+        self._newest_bytes += tail.position - self.tail.position
         self.tail = tail
         return True
+
+    def _forget_newest(self, first: int) -> None:
+        self._newest.clear()
+        self._first_newest, self._newest_bytes = first, 0
 
     def end_with(self, entry: Entry) -> bool:
         """False, and nothing was changed, where the log does not have it."""
@@ -152,6 +194,7 @@ class EntryFiles:
         stored, chain = self._stored(entry.index)
         if stored != entry:
             return False
+        self._forget_newest(entry.index + 1)
         self._log.cut(entry.position + entry.size)
         self.tail = _behind(entry, chain)
         self.durable_end = min(self.durable_end, entry.index)
@@ -166,18 +209,20 @@ class EntryFiles:
             and entry.position == self.next_position(tail.position, entry.size)
         )
 
-    def begin_at_file_of(self, position: int) -> None:
-        """Let the log begin with the data file that has this position, if it is durable up to there; files that are
-        not part of it any more are removed by `remove_expired`."""
-        if not self._has(self.durable_end):
-            return
-        limit = min(position, self._stored(self.durable_end)[0].position)
-        start = max(start for start in self._log.segment_starts() if start <= max(limit, self.beginning.position))
-        if start > self.beginning.position:
-            first, _ = self._read_at(start)
-            _, chain = self._stored(first.index - 1)
-            self.begin = first.index
-            self.beginning = Beginning(self.beginning.times, start, chain)
+    def full_files_before(self, index: int) -> tuple[int, ...]:
+        """Where each data file starts that is full of entries before this one."""
+        if not self._has(index):
+            return ()
+        end = self._stored(index)[0].position
+        starts = (start for start in self._log.segment_starts() if start >= self.beginning.position)
+        return tuple(start for start, following in pairwise(starts) if following <= end)
+
+    def begin_at(self, start: int) -> None:
+        """Let the log begin with the data file that starts there; those before are removed by `remove_expired`."""
+        first, _ = self._read_at(start)
+        _, chain = self._stored(first.index - 1)
+        self.begin = first.index
+        self.beginning = Beginning(self.beginning.times, start, chain)
 
     def remove_expired(self) -> None:
         self._log.delete_segments_before(self.beginning.position)
@@ -226,6 +271,7 @@ class EntryFiles:
         if self._log.max_offset > self.tail.position:
             self._log.cut(self.tail.position)
         self._index.keep_only(max(0, self.begin), self.tail.index + 1)
+        self._forget_newest(self.tail.index + 1)
 
     def _trust(self, committed: int) -> int:
         """The start of the first data file that is to be checked; the log up to there is taken over. Raises

@@ -67,8 +67,8 @@ class HardState:
 @dataclass(frozen=True, slots=True)
 class Appended:
     """What came of an Append. SUCCESS: a majority has the entries. Before anything was written: NOT_LEADER, DISK_FULL,
-    LEADER_PENDING_FULL, LEADER_TRANSFERRING, REQUEST_WITH_EMPTY_BODYS. They may or may not stay: TERM_CHANGED,
-    WAIT_QUORUM_ACK_TIMEOUT."""
+    LEADER_PENDING_FULL, LEADER_TRANSFERRING, REQUEST_WITH_EMPTY_BODYS, UNEXPECTED_ARGUMENT for a body that is too long.
+    They may or may not stay: TERM_CHANGED, WAIT_QUORUM_ACK_TIMEOUT."""
 
     token: int
     code: Code

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 
-from system_under_test.dledger.entry import NOTHING, Entry
+from system_under_test.dledger.entry import NOTHING, Entry, first_of
+from system_under_test.storage.file_cleaner import FileAge
 
 
 class MemoryStore:
@@ -38,6 +40,9 @@ class MemoryStore:
 
     def entry(self, index: int) -> Entry | None:
         return self._entries[index - self.begin] if self._entries and self.begin <= index <= self.end else None
+
+    def entries(self, first: int, last: int, most_bytes: int) -> Sequence[Entry]:
+        return first_of(islice(self._entries, first - self.begin, last + 1 - self.begin), most_bytes)
 
     def term(self, index: int) -> int:
         entry = self.entry(index)
@@ -80,4 +85,11 @@ class MemoryStore:
         """Nothing is to be done."""
 
     async def save_committed(self, committed: int) -> None:
+        """Nothing is to be done."""
+
+    async def full_files(self, elapsed_s: Callable[[], float]) -> list[FileAge]:
+        """There are none."""
+        return []
+
+    async def expire(self, before_position: int) -> None:
         """Nothing is to be done."""

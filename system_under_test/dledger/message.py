@@ -7,8 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from typing import Final
 
 from system_under_test.dledger.entry import NOTHING, Entry
+
+PUSHED_BYTES: Final = 16 * 1024 * 1024 - 64 * 1024
+"""A push has entries of at most so many bytes, as `pushed_bytes` counts them: with all else they fit into a frame."""
+_PUSHED_HEAD_BYTES: Final = 200
+MAX_BODY_BYTES: Final = (PUSHED_BYTES - _PUSHED_HEAD_BYTES) // 4 * 3
+"""A longer body would fit into no push."""
 
 
 class Code(IntEnum):
@@ -102,6 +109,11 @@ class PushRequest:
     committed: int = NOTHING
     is_batch: bool = False
     """Whether the entries are sent as a batch, which members of the first version do not understand."""
+
+
+def pushed_bytes(entry: Entry) -> int:
+    """At most so much of a push is this entry: JSON, with the body in base64."""
+    return _PUSHED_HEAD_BYTES + (len(entry.body) + 2) // 3 * 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ setting raises ValueError that names it, before anything is started.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from system_under_test.dledger.client_message import (
     EntriesAnswer,
     GetRequest,
     MetadataAnswer,
+    MetadataRequest,
     PullRequest,
 )
 from system_under_test.dledger.config import MemberConfig, StoreType
@@ -58,7 +60,27 @@ class MemberServer:
         refusal = asked.refusal(self._group, self._node)
         if refusal is not None:
             return self._answer(asked, self._plain(refusal))
-        return self._asked(asked)
+        request = asked.request
+        if isinstance(request, AppendRequest):
+            return self._append(asked, request)
+        if isinstance(request, Request):
+            answer = self._member.receive(request)
+            return self._answer(asked, answer.result()) if answer.done() else self._later(asked, answer)
+        return self._answer(asked, self._read(request))
+
+    async def _append(self, asked: Addressed, request: AppendRequest) -> RemotingCommand:
+        appended = await self._member.append(request.bodies)
+        answer = AppendAnswer(
+            code=appended.code,
+            term=self._member.term,
+            leader=self._member.leader,
+            index=appended.index,
+            position=appended.position,
+        )
+        return self._answer(asked, answer)
+
+    async def _later(self, asked: Addressed, answer: asyncio.Future[AnyAnswer]) -> RemotingCommand:
+        return self._answer(asked, await answer)
 
     def _plain(self, code: Code) -> Answer:
         return Answer(code, self._member.term, self._member.leader)
@@ -66,30 +88,14 @@ class MemberServer:
     def _answer(self, asked: Addressed, answer: AnyAnswer | ClientAnswer) -> RemotingCommand:
         return RemotingCommand.response(Code.SUCCESS, body=encode_answer(asked, answer))
 
-    async def _asked(self, asked: Addressed) -> RemotingCommand:
-        request = asked.request
-        if isinstance(request, AppendRequest):
-            return self._answer(asked, await self._append(request))
+    def _read(self, request: GetRequest | PullRequest | MetadataRequest) -> ClientAnswer:
         if isinstance(request, GetRequest):
             code = Code.SUCCESS if self._member.is_leader else Code.NOT_LEADER
-            return self._answer(asked, self._entries(code, request.begin, request.max_bytes))
+            return self._entries(code, request.begin, request.max_bytes)
         if isinstance(request, PullRequest):
-            return self._answer(asked, self._entries(Code.SUCCESS, request.begin, READ_BYTES))
-        if isinstance(request, Request):
-            return self._answer(asked, await self._member.receive(request))
-        answer = MetadataAnswer(
+            return self._entries(Code.SUCCESS, request.begin, READ_BYTES)
+        return MetadataAnswer(
             code=Code.SUCCESS, term=self._member.term, leader=self._member.leader, peers=self._addresses
-        )
-        return self._answer(asked, answer)
-
-    async def _append(self, request: AppendRequest) -> AppendAnswer:
-        appended = await self._member.append(request.bodies)
-        return AppendAnswer(
-            code=appended.code,
-            term=self._member.term,
-            leader=self._member.leader,
-            index=appended.index,
-            position=appended.position,
         )
 
     def _entries(self, code: Code, begin: int, max_bytes: int) -> EntriesAnswer:
@@ -112,6 +118,7 @@ async def member(host: Host, config: Mapping[str, Any]) -> None:
         store=store(host, settings),
         votes=VoteFile(host.disk, "dledger/vote"),
         peers=peers,
+        cleaning=settings.cleaning(),
         parts=parts.core,
     )
     peers.on_connected = own.connected
@@ -123,4 +130,4 @@ async def member(host: Host, config: Mapping[str, Any]) -> None:
 def store(host: Host, settings: MemberConfig) -> Store:
     if settings.store_type is StoreType.MEMORY:
         return MemoryStore()
-    return FileStore(host.disk, "dledger", settings.sizes())
+    return FileStore(host.disk, "dledger", settings.sizes(), settings.full_share)

@@ -74,6 +74,10 @@ class MemberReports:
         self._host.log("vote_persisted", term=hard_state.term, vote=hard_state.vote)
         self._host.reached("vote-persisted")
 
+    def deleted(self, begin: int, *, is_forced: bool = False) -> None:
+        """The log begins with this index."""
+        self._host.log("deleted", log=self._log, to=begin, forced=is_forced)
+
     def _term(self, hard_state: HardState) -> None:
         self._host.log("term", term=hard_state.term, vote=hard_state.vote)
 
@@ -97,7 +101,7 @@ class MemberReports:
         if was_cut:
             host.log("truncated", log=log, to=kept + 1)
         if kept == NOTHING and begin > 0:
-            host.log("deleted", log=log, to=begin, forced=False)
+            self.deleted(begin)
         for entry in entries:
             start, checksum = entry.index, _checksum(entry)
             host.log("written", log=log, start=start, end=start + 1, checksum=checksum, term=entry.term)

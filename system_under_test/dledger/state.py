@@ -8,7 +8,7 @@ from enum import Enum
 
 from system_under_test.dledger.entry import Entry, EntryLog
 from system_under_test.dledger.event import Effects, HardState, Sent
-from system_under_test.dledger.message import Request, VoteRequest
+from system_under_test.dledger.message import MAX_BODY_BYTES, Request, VoteRequest
 
 
 class Role(Enum):
@@ -38,12 +38,16 @@ class GroupConfig:
     """How long after the last push a peer that has everything is asked for its end."""
     max_pending: int = 10_000
     """maxPendingRequestsNum"""
+    max_body_bytes: int = MAX_BODY_BYTES
+    """Longer ones are refused."""
     max_in_flight: int = 1_000
     """Pushes to one peer that are not answered yet."""
     batch_bytes: int = 0
     """maxBatchPushSize where isEnableBatchPush is set, otherwise 0."""
     understands_batches: bool = True
     """Members of the first version do not, and refuse them."""
+    compare_by_term: bool = False
+    """A leader looks for what a peer has of its log by whole terms, then between, not one index after the other."""
     ack_durable: bool = False
     """A member, the leader included, counts once it has fsynced."""
     preferred: tuple[str, ...] = ()

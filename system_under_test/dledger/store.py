@@ -5,6 +5,7 @@ checkpoint says so, a restart leads back to the log before, whole. Without a che
 at a start.
 
     checkpoint                  where the log begins, what was durable and committed
+    fileAges                    for how long files have been full
     N/data/POSITION             entries, named by their first position
     N/index/POSITION            32 bytes an entry
 
@@ -16,33 +17,37 @@ and to the reserved channel not at all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from system_under_test.dledger.entry import HEAD_BYTES, NOTHING, Entry
 from system_under_test.dledger.entry_files import EntryFiles, FileSizes
 from system_under_test.dledger.vote_file import Beginning, Checkpoint, CheckpointFile
 from system_under_test.runtime.host import Disk, DiskError, DiskFull
 from system_under_test.storage.errors import MessageTooLarge, StorageFailed
+from system_under_test.storage.file_ages import FileAges
+from system_under_test.storage.file_cleaner import FileAge
 
 
 class FileStore:
     """An `EntryLog`; `open` comes first. Reading raises StorageFailed, and StorageCorrupt where an entry is harmed."""
 
-    def __init__(self, disk: Disk, directory: str, sizes: FileSizes) -> None:
+    def __init__(self, disk: Disk, directory: str, sizes: FileSizes, full_share: float = 1.0) -> None:
+        """Nothing is appended while more than `full_share` of the disk is in use."""
         self._disk = disk
         self._directory = directory
         self._sizes = sizes
+        self._full_share = full_share
         self._checkpoint_file = CheckpointFile(disk, f"{directory}/checkpoint")
         self._checkpoint = Checkpoint()
+        self._ages = FileAges(disk, f"{directory}/fileAges")
         self._files = self._files_of(Beginning())
         self._retired: list[EntryFiles] = []
         """Of logs before this one, one of which a loss of power may lead back to."""
         self._syncs = asyncio.Lock()
         self.committed = NOTHING
         """The last index that is committed, as the newest checkpoint says, which is at most the last one."""
-        self.failed = False
-        """The device failed; nothing is accepted or vouched for any more."""
+        self._device = _Device(directory)
 
     @property
     def begin(self) -> int:
@@ -68,7 +73,7 @@ class FileStore:
 
     async def open(self) -> None:
         """Load what is there, durably. Raises StorageCorrupt, StorageFailed, DiskFull."""
-        with self._device():
+        with self._device:
             self._checkpoint = await self._checkpoint_file.read()
             times = self._checkpoint.beginning.times
             for other in range(times + 2):
@@ -80,16 +85,21 @@ class FileStore:
                 # An empty log goes on with index 0, and that stands at 0.
                 self._begin(self._new_files(0, 0))
             self.committed = min(self._checkpoint.committed, self.end)
+            self._ages.load()
         await self.sync()
 
     # reading
 
     def entry(self, index: int) -> Entry | None:
-        with self._device():
+        with self._device:
             return self._files.entry(index)
 
+    def entries(self, first: int, last: int, most_bytes: int) -> Sequence[Entry]:
+        with self._device:
+            return self._files.entries(first, last, most_bytes)
+
     def term(self, index: int) -> int:
-        with self._device():
+        with self._device:
             return self._files.term(index)
 
     # writing
@@ -108,15 +118,17 @@ class FileStore:
         return entries
 
     def append(self, entries: Sequence[Entry]) -> bool:
-        with self._device():
+        with self._device:
+            self._require_room()
             return self._files.append(entries)
 
     def end_with(self, entry: Entry) -> bool:
-        with self._device():
+        with self._device:
             if self._files.end_with(entry):
                 return True
             if entry.position % self._sizes.data_bytes or not self._files.fits(entry.size):
                 return False
+            self._require_room()
             files = self._new_files(entry.position, entry.index)
             try:
                 files.append((entry,))
@@ -125,6 +137,10 @@ class FileStore:
                 raise
             self._begin(files)
             return True
+
+    def _require_room(self) -> None:
+        if self._disk.used_share() > self._full_share:
+            raise DiskFull(f"more than {self._full_share:.0%} of the disk is in use")
 
     def _files_of(self, beginning: Beginning) -> EntryFiles:
         return EntryFiles(self._disk, self._directory, self._sizes, beginning)
@@ -153,22 +169,41 @@ class FileStore:
             self.committed = committed
             await self._sync(is_due=True)
 
+    async def full_files(self, elapsed_s: Callable[[], float]) -> list[FileAge]:
+        """The data files all of whose entries are durable and committed, oldest first, each with the time since it was
+        first found so. `elapsed_s` is asked at that moment how many seconds more it is. Raises StorageFailed."""
+        async with self._syncs:
+            with self._device:
+                full = self._expirable()
+                with suppress(DiskFull):
+                    await self._ages.grow(full, elapsed_s())
+            return [FileAge(start + self._sizes.data_bytes, self._ages.of(start)) for start in full]
+
     async def expire(self, before_position: int) -> None:
-        """Drop the first data files that end at this position or before, but no file of the last durable entry.
-        `begin` is raised before the files go. Raises StorageFailed, DiskFull."""
+        """Drop those of these files that end at this position or before. `begin` is raised before they go. Raises
+        StorageFailed, DiskFull."""
         async with self._syncs:
             await self._sync()
-            with self._device():
-                self._files.begin_at_file_of(before_position)
+            with self._device:
+                ends = [start + self._sizes.data_bytes for start in self._expirable()]
+                expired = [end for end in ends if end <= before_position]
+                if expired:
+                    self._files.begin_at(expired[-1])
             await self._sync()
+
+    def _expirable(self) -> tuple[int, ...]:
+        return self._files.full_files_before(min(self.committed, self.durable_end))
 
     async def _sync(self, *, is_due: bool = False) -> None:
         """With a checkpoint where it is due, or where the log begins elsewhere than the newest one says."""
-        with self._device():
+        with self._device:
             files = self._files
             await files.sync()
             if files.synced_end >= files.begin != NOTHING:
                 last = self._checkpoint
+                if files.beginning.times != last.beginning.times:
+                    # A file of these may start where one of those before did.
+                    await self._ages.keep(())
                 if is_due or files.beginning != last.beginning or last.end == NOTHING:
                     checkpoint = Checkpoint(files.beginning, files.synced_end, min(self.committed, files.synced_end))
                     await self._checkpoint_file.write(checkpoint)
@@ -184,15 +219,20 @@ class FileStore:
                 retired.remove()
         self._retired = [retired for retired in self._retired if retired.beginning.times >= files.beginning.times]
 
-    @contextmanager
-    def _device(self) -> Iterator[None]:
-        if self.failed:
+
+class _Device:
+    """Once it has failed within, nothing is accepted or vouched for any more."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._failed = False
+
+    def __enter__(self) -> None:
+        if self._failed:
             raise StorageFailed("the device failed before")
-        try:
-            yield
-        except DiskError as error:
-            self.failed = True
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DiskError | StorageFailed):
+            self._failed = True
+        if isinstance(error, DiskError):
             raise StorageFailed(f"{self._directory}: {error}") from error
-        except StorageFailed:
-            self.failed = True
-            raise

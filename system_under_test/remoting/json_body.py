@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 MAX_NESTING: Final = 64
 _BRACKETS: Final = re.compile(rb'(?s)"(?:[^"\\]|\\.)*+(?:"|\Z)|([\[{])|([\]}])')
 """Strings, of which the last may lack its end, and brackets outside of them; in a time that grows with the length."""
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 _BARE_KEY: Final = re.compile(rb'(?s)"(?:[^"\\]|\\.)*+(?:"|\Z)|([{,]\s*+)(-?\d++)(?=\s*+:)')
 """Strings, as above, and whole numbers that are keys."""
 _WIDE: Final = re.compile(rb"\d{19}")
@@ -39,6 +40,9 @@ def _with_quotes(found: re.Match[bytes]) -> bytes:
 
 
 def _check_nesting(body: bytes) -> None:
+    if b"\\" not in body:
+        # Two quotes are an empty string, or a string's end and the next one's begin: no bracket comes in or out.
+        body = body.translate(None, _NO_BRACKETS).replace(b'""', b"")
     depth = 0
     for match in _BRACKETS.finditer(body):
         depth += (match[1] is not None) - (match[2] is not None)

@@ -28,7 +28,7 @@ def _kept_s(settings: Settings, name: str) -> float:
 
 
 @setting
-def _hours(settings: Settings, name: str) -> frozenset[int]:
+def deletion_hours(settings: Settings, name: str) -> frozenset[int]:
     hours = settings.text(name, "04")
     if not all(hour.isascii() and hour.isdigit() and int(hour) < HOURS for hour in hours.split(";")):
         raise ValueError(f"{name}: expected hours of the day, 00 to 23, with semicolons between, got {hours!r}")
@@ -48,7 +48,7 @@ class CleaningRules:
     """So often the cleaner looks."""
     kept_s: float = _kept_s("fileReservedTimeMillis")
     """How long a file is kept once it is full."""
-    hours: frozenset[int] = _hours("deleteWhen")
+    hours: frozenset[int] = deletion_hours("deleteWhen")
     """Hours of the day, UTC, in which expired files are deleted."""
     full_share: float = _share("diskMaxUsedSpaceRatio", 75, minimum=10, maximum=95)
     """Share of the disk in use beyond which expired files are deleted in any hour."""

@@ -41,7 +41,7 @@ NEVER_GIVEN = {
     195,
     197,
     *range(202, 205),
-    *range(206, 209),
+    206,
 }
 REFERENCE = re.compile(rf"\b[Dd]ecisions?\s+({NUMBERS})")
 NUMBER_ALONE = re.compile(r"(?<![\d.])\b0\d{3}\b")

@@ -12,6 +12,7 @@ PENDING_FULL = ErrorCode("pending-full", definite=True)
 TRANSFERRING = ErrorCode("transferring", definite=True)
 OUT_OF_RANGE = ErrorCode("out-of-range", definite=True)
 """The public library's leader, of an index behind its log, or before it."""
+TOO_LONG = ErrorCode("too-long", definite=True)
 TERM_CHANGED = ErrorCode("term-changed", definite=False)
 NO_QUORUM = ErrorCode("no-quorum-in-time", definite=False)
 
@@ -21,6 +22,7 @@ REFUSALS = {
     Code.LEADER_PENDING_FULL: PENDING_FULL,
     Code.LEADER_TRANSFERRING: TRANSFERRING,
     Code.INDEX_OUT_OF_RANGE: OUT_OF_RANGE,
+    Code.UNEXPECTED_ARGUMENT: TOO_LONG,
     Code.TERM_CHANGED: TERM_CHANGED,
     Code.WAIT_QUORUM_ACK_TIMEOUT: NO_QUORUM,
     Code.UNKNOWN_GROUP: SERVICE_NOT_AVAILABLE,

@@ -44,6 +44,8 @@ def _member(settings: DledgerSettings, mutant: str | None, name: str) -> NodeSpe
         "storeType": settings.store.name,
         "isEnableBatchPush": settings.batch_push,
         "ackDurable": settings.ack_durable,
+        # A disk that runs full is refused, and takes nothing away that was acknowledged.
+        "enableDiskForceClean": False,
         "mappedFileSizeForEntryData": DATA_FILE_BYTES,
         "mappedFileSizeForEntryIndex": INDEX_FILE_BYTES,
         **{key: max(1, round(ms * settings.time_scale)) for key, ms in TIMES_MS.items()},

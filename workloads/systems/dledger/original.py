@@ -41,8 +41,7 @@ UNKNOWN = ("ackDurable",)
 def original_member(release: str, config: Mapping[str, Any]) -> Command:
     """The same member as ours of this config. Its log comes home, to be compared with others."""
     settings = {RENAMED.get(name, name): value for name, value in config.items() if name not in UNKNOWN}
-    # It would make room by removing the oldest entries.
-    settings |= {"storeBaseDir": STORE, "enableDiskForceClean": False}
+    settings["storeBaseDir"] = STORE
     classes = f"{DIRECTORY}/classes:{DIRECTORY}/lib/*"
     return Command(
         argv=("java", *OPTIONS.split(), *HEAP, NO_TLS, *LOG_OPTIONS, "-cp", classes, MAIN.stem, SETTINGS_FILE),

@@ -28,6 +28,7 @@ class DiskMachine:
     def __init__(self, loop: VirtualTimeLoop, seed: int = 1, sizes: FileSizes = SIZES) -> None:
         self.store = DiskStore("n1", loop, Seed(seed), Regime.calm(), Trace())
         self.sizes = sizes
+        self.full_share = 1.0
         self._process = SimpleNamespace(alive=False)
 
     def disk(self) -> SimulatedDisk:
@@ -37,7 +38,7 @@ class DiskMachine:
         return SimulatedDisk(self.store, cast(Process, self._process), seam_exceptions())
 
     async def boot(self) -> FileStore:
-        store = FileStore(self.disk(), "d", self.sizes)
+        store = FileStore(self.disk(), "d", self.sizes, self.full_share)
         await store.open()
         return store
 

@@ -54,6 +54,10 @@ class ListLog:
     def end_term(self) -> int:
         return self.entries[-1].term if self.entries else NOTHING
 
+    @property
+    def end_position(self) -> int:
+        return self.entries[-1].position + self.entries[-1].size if self.entries else 0
+
     def entry(self, index: int) -> Entry | None:
         return self.entries[index - self.begin] if self.entries and self.begin <= index <= self.end else None
 
@@ -70,9 +74,8 @@ class ListLog:
             self.room -= entries
 
     def next_position(self, size: int) -> int:
-        position = self.entries[-1].position + self.entries[-1].size if self.entries else 0
-        room = FILE_BYTES - position % FILE_BYTES
-        return position if size + 8 <= room else position + room
+        room = FILE_BYTES - self.end_position % FILE_BYTES
+        return self.end_position if size + 8 <= room else self.end_position + room
 
     def append_own(self, term: int, bodies: Sequence[bytes]) -> Sequence[Entry]:
         self._use(len(bodies))

@@ -87,13 +87,14 @@ class Stage:
         committed: int = NOTHING,
         term: int | None = None,
         batch_bytes: int = 0,
+        compare_by_term: bool = False,
         understands_batches: bool = True,
         parts: CoreParts | None = None,
     ) -> None:
         parts = parts or CoreParts()
         members = "F", "L", "M"
         term = log(leader).end_term if term is None else term
-        self.leader = state_of("L", leader, term, members, batch_bytes=batch_bytes)
+        self.leader = state_of("L", leader, term, members, batch_bytes=batch_bytes, compare_by_term=compare_by_term)
         self.leader.role, self.leader.leader = Role.LEADER, "L"
         self.leader.committed = committed
         self.quorum = parts.quorum(self.leader)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from harness.environments.impairment import FullDisk
 from system_under_test.dledger.client_message import GetRequest
 from system_under_test.dledger.config import MemberConfig
-from system_under_test.dledger.message import Code, TransferRequest
+from system_under_test.dledger.message import MAX_BODY_BYTES, Code, TransferRequest
 from system_under_test.node.settings import read_config
 from tests.unit.system_under_test.dledger.dledger_group import NAMES, PEERS, Group, play
 
@@ -120,14 +121,99 @@ def test_the_same_seed_gives_the_same_trace() -> None:
         ({"minVoteIntervalMs": 2000}, "minVoteIntervalMs: expected at most maxVoteIntervalMs"),
         ({"version": 1, "isEnableBatchPush": True}, "isEnableBatchPush: members of version 1 know no batches"),
         ({"mappedFileSizeForEntryData": 50}, "mappedFileSizeForEntryData: expected at least 57 bytes, got 50"),
+        (
+            {"diskSpaceRatioToForceClean": 0.4},
+            "diskSpaceRatioToForceClean: expected a share of the disk from 0.5 to 1, got 0.4",
+        ),
+        ({"deleteWhen": "24"}, "deleteWhen: expected hours of the day, 00 to 23, with semicolons between, got '24'"),
         ({"mappedFileSizeForEntryIndex": 50}, "mappedFileSizeForEntryIndex: expected a multiple of 32 bytes, got 50"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(settings: dict[str, object], says: str) -> None:
-    config = read_config(MemberConfig, {"selfId": "n0", "peers": PEERS, **settings})
     with pytest.raises(ValueError, match=says.replace("(", "\\(")):
-        _all_of(config)
+        _all_of(read_config(MemberConfig, {"selfId": "n0", "peers": PEERS, **settings}))
 
 
 def _all_of(config: MemberConfig) -> Sequence[object]:
     return config.core(), config.times(), config.sizes()
+
+
+def test_a_body_is_taken_up_to_the_size_of_a_file_and_refused_beyond_it() -> None:
+    async def story(group: Group) -> None:
+        leader = await group.leader()
+        longest = b"x" * (4_096 - 48 - 8)
+        assert (await group.append(leader, longest)).code is Code.SUCCESS
+        assert (await group.append(leader, longest + b"x")).code is Code.UNEXPECTED_ARGUMENT
+        assert (await group.append(leader, b"a", longest + b"x")).code is Code.UNEXPECTED_ARGUMENT
+        await group.sleep(2)
+        for name in NAMES:
+            assert await group.pulled(name) == [longest]
+
+    play(story)
+
+
+@pytest.mark.gate
+def test_a_body_is_taken_up_to_the_size_of_a_frame_and_refused_beyond_it() -> None:
+    async def story(group: Group) -> None:
+        leader = await group.leader()
+        follower = next(name for name in NAMES if name != leader)
+        longest = bytes(MAX_BODY_BYTES)
+        assert (await group.append(leader, longest)).code is Code.SUCCESS
+        assert (await group.append(leader, longest + b"x")).code is Code.UNEXPECTED_ARGUMENT
+        await group.append(leader, b"a", b"b")
+        await group.sleep(2)
+        assert await group.pulled(follower) == [longest, b"a", b"b"]
+
+    play(story, mappedFileSizeForEntryData=1 << 25, isEnableBatchPush=True, maxBatchPushSize=1 << 22)
+
+
+def test_files_expire_on_all_members_and_one_that_comes_later_begins_with_what_is_left() -> None:
+    hours = ";".join(f"{hour:02}" for hour in range(24))
+
+    async def story(group: Group) -> None:
+        leader = await group.leader()
+        away = next(name for name in NAMES if name != leader)
+        await group.environment.kill([away])
+        for number in range(30):
+            assert (await group.append(leader, b"%01000d" % number)).code is Code.SUCCESS
+        await group.sleep(30)
+        await group.environment.boot([away])
+        await group.sleep(10)
+        assert (await group.append(leader, b"last")).code is Code.SUCCESS
+        await group.sleep(2)
+        for name in NAMES:
+            assert [int(body) for body in (await group.pulled(name))[:-1]] == list(range(27, 30))
+
+    play(story, fileReservedHours=0, deleteWhen=hours)
+
+
+def test_a_full_disk_refuses_appends_and_ends_nobody() -> None:
+    async def story(group: Group) -> None:
+        leader = await group.leader()
+        for number in range(10):
+            assert (await group.append(leader, b"%d" % number)).code is Code.SUCCESS
+        await group.sleep(5)
+        full = FullDisk(room_bytes=10)
+        followers = [name for name in NAMES if name != leader]
+        await group.environment.impair(followers, full)
+        assert (await group.append(leader, b"held by the leader alone")).code is Code.WAIT_QUORUM_ACK_TIMEOUT
+        await group.environment.impair([leader], full)
+        assert (await group.append(leader, b"refused")).code is Code.DISK_FULL
+        await group.sleep(10)
+        for node in NAMES:
+            assert len(await group.pulled(node)) == 10
+        for nodes in (followers, [leader]):
+            assert (await group.environment.relieve(nodes, full)).happened
+        await group.sleep(10)
+        leader = await group.leader()
+        assert (await group.append(leader, b"10")).code is Code.SUCCESS
+        await group.sleep(2)
+        for name in NAMES:
+            assert [*map(bytes, await group.pulled(name))] == [
+                *(b"%d" % number for number in range(10)),
+                b"held by the leader alone",
+                b"10",
+            ]
+        assert group.environment.panics() == {}
+
+    play(story)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from system_under_test.dledger.dispatcher import Phase
 from system_under_test.dledger.entry import NOTHING
 from system_under_test.dledger.event import Append, HardState, Persisted, Receive, Tick
 from system_under_test.dledger.message import (
+    MAX_BODY_BYTES,
     Answer,
     Code,
     HeartbeatRequest,
     Push,
+    PushAnswer,
     PushRequest,
     TakeRequest,
 )
@@ -297,6 +300,74 @@ def test_a_member_that_refuses_a_batch_gets_single_entries_until_its_connection_
     stage.follower.config = stage.leader.config
     stage.transcript.clear()
     assert "APPEND 6..7: SUCCESS" in [line.split(",")[0] for line in stage.run()]
+
+
+@pytest.mark.parametrize(("by_term", "compares"), [(False, 10_001), (True, 15)])
+def test_by_whole_terms_what_differs_is_found_with_fewer_requests(by_term: bool, compares: int) -> None:
+    stage = Stage("0-99:1 100-10099:3", "0-99:1 100-10099:2", compare_by_term=by_term)
+    found = 0
+    (sent,) = stage.sends()
+    while isinstance(sent.request, PushRequest) and sent.request.kind is Push.COMPARE:
+        found += 1
+        code, own = stage.handler.obey(sent.request), stage.follower.log
+        stage.dispatcher.take(sent.number, PushAnswer(code, stage.follower.term, own.begin, own.end))
+        (sent,) = stage.leader.effects.requests[1:] or stage.sends()
+    assert found == compares
+    assert isinstance(sent.request, PushRequest)
+    assert (sent.request.kind, sent.request.entries[0].index) == (Push.TRUNCATE, 99)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_logs_are_repaired_alike_by_whole_terms_and_one_by_one(seed: int) -> None:
+    draw = random.Random(seed)
+
+    def behind(end: int, term: int) -> str:
+        """Entries of some more terms, each two above the one before."""
+        found = []
+        for _ in range(draw.randrange(5)):
+            last = end + draw.randrange(12)
+            found.append(f"{end}-{last}:{term}")
+            end, term = last + 1, term + 2
+        return " ".join(found)
+
+    same = "0-5:1 6-6:2 7-15:3"
+    logs = [f"{same} {behind(16, 5)}", f"{same} {behind(16, 4)}"]
+    cuts = []
+    for by_term in (False, True):
+        stage = Stage(logs[0], logs[1], term=99, compare_by_term=by_term)
+        cuts.append([line for line in stage.run() if line.startswith("TRUNCATE")])
+        assert written(stage.follower.log) == written(stage.leader.log)  # type: ignore[arg-type]
+    assert cuts[0] == cuts[1], "the same is kept"
+
+
+def test_what_comes_while_a_batch_is_under_way_makes_the_next_one() -> None:
+    stage = Stage("0-5:1", "0-5:1", batch_bytes=1_000)
+    stage.run()
+    own = stage.leader.log
+    own.append_own(1, (b"a",))
+    first = stage.sends()
+    for body in (b"b", b"c"):
+        own.append_own(1, (body,))
+        assert stage.sends() == []
+    stage.transcript.clear()
+    for sent in first:
+        assert isinstance(sent.request, PushRequest)
+        stage.dispatcher.take(sent.number, stage.obeys(sent.request))
+    assert [line.split(",")[0] for line in stage.run()][:2] == ["APPEND 6: SUCCESS", "APPEND 7..8: SUCCESS"]
+    own.append_own(1, (b"d",))
+    assert len(stage.sends()) == 1
+    own.append_own(1, (bytes(1_000),))
+    assert len(stage.sends()) == 1, "a full one waits for nothing"
+
+
+def test_a_push_has_no_more_than_fits_into_a_frame() -> None:
+    stage = Stage("0-5:1", "0-5:1", batch_bytes=12 * 1024 * 1024)
+    stage.run()
+
+    for size, pushes in ((5 * 1024 * 1024, ["6..7", "8"]), (MAX_BODY_BYTES, ["9", "10", "11"])):
+        stage.leader.log.append_own(1, [bytes(size)] * 3)
+        stage.transcript.clear()
+        assert [line.split(":")[0] for line in stage.run()][:-1] == [f"APPEND {push}" for push in pushes]
 
 
 def test_a_batch_that_does_not_fit_is_refused_whole() -> None:

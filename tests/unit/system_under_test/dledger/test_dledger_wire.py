@@ -20,6 +20,8 @@ from system_under_test.dledger.client_message import (
 from system_under_test.dledger.entry import Entry
 from system_under_test.dledger.json_fields import MAX_64, MalformedBody
 from system_under_test.dledger.message import (
+    MAX_BODY_BYTES,
+    PUSHED_BYTES,
     Answer,
     Code,
     HeartbeatRequest,
@@ -31,6 +33,7 @@ from system_under_test.dledger.message import (
     VoteAnswer,
     VoteRequest,
     VoteResult,
+    pushed_bytes,
 )
 from system_under_test.dledger.wire import (
     Addressed,
@@ -41,6 +44,7 @@ from system_under_test.dledger.wire import (
     encode_answer,
     encode_request,
 )
+from system_under_test.remoting.command import MAX_FRAME_BYTES, RemotingCommand
 
 _FIRST = '{"body":"bTA=","bodyCrc":0,"chainCrc":0,"channel":0,"index":0,"magic":1,"pos":0,"size":50,"term":1}'
 _SECOND = '{"body":"bTE=","bodyCrc":0,"chainCrc":0,"channel":0,"index":1,"magic":1,"pos":50,"size":50,"term":1}'
@@ -443,3 +447,19 @@ def test_whatever_is_no_such_request_is_refused_with_its_reason(code: int, body:
 def test_whatever_is_no_such_answer_is_refused(request_: AnyRequest, body: str) -> None:
     with pytest.raises(MalformedBody):
         decode_answer(request_, body.encode())
+
+
+@pytest.mark.parametrize("body_bytes", [1, MAX_BODY_BYTES])
+def test_a_push_of_as_many_bytes_as_it_may_have_fits_into_a_frame(body_bytes: int) -> None:
+    name = "\U0001f600" * 255
+    entry = Entry(MAX_64, MAX_64, MAX_64, bytes(body_bytes), -(2**31))
+    entries = (entry,) * (PUSHED_BYTES // pushed_bytes(entry))
+    assert entries
+    request = PushRequest(name, MAX_64, Push.APPEND, entries, MAX_64, is_batch=True)
+    code, body = encode_request(Addressed(group=name, to=name, sender=name, request=request))
+    assert len(RemotingCommand.request(code, body=body).encode()) <= 4 + MAX_FRAME_BYTES
+    assert len(body) <= sum(map(pushed_bytes, entries)) + MAX_FRAME_BYTES - PUSHED_BYTES
+
+
+def test_a_body_of_one_byte_more_does_not_fit() -> None:
+    assert pushed_bytes(Entry(0, 0, 0, bytes(MAX_BODY_BYTES + 1))) > PUSHED_BYTES

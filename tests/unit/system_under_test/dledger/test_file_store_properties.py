@@ -185,8 +185,10 @@ async def act(model: Model, store: FileStore, machine: DiskMachine) -> None:
         else:
             machine.room(None)
             model.sync_begins()
+            begin = store.begin
             await store.expire(draw.randrange(4000))
             model.sync_ends()
+            assert store.begin in range(begin, max(begin, model.committed) + 1)
             if model.log:
                 log = [entry for entry in log if entry.index >= store.begin]
                 assert log

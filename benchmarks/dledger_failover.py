@@ -1,7 +1,7 @@
 """How long appends stop when a leader of DLedger dies: from the kill to the first acknowledged append, simulated.
 
-Groups of three members with DLedger's own times, or with all of them scaled by `--scale`. A client appends all the
-time, at whoever takes it; the leader is killed at a random moment, and starts again once another one has taken an
+Groups of three members with DLedger's own times, or with beats scaled by `--scale`. A client appends all the time, at
+whoever takes it; the leader is killed at a random moment, and starts again once another one has taken an
 append. Expected with the own times are 4.5 to 8 s: up to three beats of 2 s pass before a follower has missed the
 leader for long enough, then a backoff of up to a second, and a vote.
 

@@ -5,6 +5,8 @@ It shares no code with either: what is read is the format that both promise to w
 
 from __future__ import annotations
 
+import math
+import re
 import struct
 from pathlib import Path
 from typing import NamedTuple
@@ -29,17 +31,19 @@ class Checksums(NamedTuple):
 
 
 def stored(node: Path) -> dict[Stored, Checksums]:
-    """In order, from the node's folder of a run. Behind the end of a log there may be what was cut."""
+    """In order, from the node's folder of a run."""
     found: dict[Stored, Checksums] = {}
     last: Stored | None = None
-    for path in _data_files(node / NODE_LOGS):
+    (*_, newest) = sorted((node / NODE_LOGS).glob("*/data"), key=lambda path: path.parent.name)
+    end = _end(newest.parent / "checkpoint")
+    for path in sorted(newest.iterdir()):
         data, at = path.read_bytes(), 0
         while len(data) - at >= HEAD.size:
             magic, size, index, term, position, channel, chain, crc, body_size = HEAD.unpack_from(data, at)
             if magic != ENTRY_MAGIC:
                 break
             entry = Stored(index, term, position, channel, data[at + HEAD.size : at + size])
-            if last is not None and (entry.index != last.index + 1 or entry.term < last.term):
+            if entry.index > end or (last is not None and (entry.index != last.index + 1 or entry.term < last.term)):
                 return found
             assert (size, position) == (HEAD.size + body_size, int(path.name) + at), (path, entry)
             last, found[entry] = entry, Checksums(chain, crc)
@@ -51,7 +55,7 @@ def stored(node: Path) -> dict[Stored, Checksums]:
     return found
 
 
-def _data_files(logs: Path) -> list[Path]:
-    """Of the log as it began last."""
-    (*_, newest) = sorted(logs.glob("*/data"), key=lambda path: path.parent.name)
-    return sorted(newest.iterdir())
+def _end(checkpoint: Path) -> float:
+    """The last index. A member of the library leaves behind it what was cut, and says here where its log ends."""
+    found = re.search(r"endIndex=(-?\d+)", checkpoint.read_text()) if checkpoint.exists() else None
+    return math.inf if found is None else int(found[1])

@@ -109,6 +109,14 @@ class Dledger:
             await host.clock.sleep(0.1)
         asking.close()
 
+    async def resumed(self, settings: DledgerSettings, host: Any, workload: str) -> None:
+        """`Resuming`: a member that stays a candidate is not repaired, and those of the public library show nobody what
+        they hold."""
+        asking = MemberClient(host, PATIENCE_S)
+        while settings.release and not await asking.agreed(settings.names):
+            await host.clock.sleep(0.1)
+        asking.close()
+
     async def roles(self, settings: DledgerSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         asking = MemberClient(host, PATIENCE_S)
         leader = await asking.leader(settings.names)

@@ -9,6 +9,7 @@ shows whatever its log holds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PRECONDITION_FAILED, OperationError
@@ -77,6 +78,14 @@ class MemberClient:
             if answer.leader == node:
                 return node
         return None
+
+    async def agreed(self, nodes: tuple[str, ...]) -> bool:
+        """Whether all that answer take the same member for the leader."""
+        leaders = set[str | None]()
+        for node in nodes:
+            with suppress(OperationError):
+                leaders.add((await self.ask(node, _METADATA, MetadataAnswer)).leader)
+        return len(leaders) == 1 and None not in leaders
 
     def close(self) -> None:
         self._remoting.close()

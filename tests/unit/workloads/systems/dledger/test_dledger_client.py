@@ -137,6 +137,22 @@ def test_a_send_goes_to_the_new_leader_where_the_old_one_is_not_there_any_more()
     asking(body)
 
 
+def test_members_agree_once_all_that_answer_follow_the_same_leader() -> None:
+    async def body(group: Asking) -> None:
+        asked = MemberClient(group.host, PATIENCE_S)
+        leader = await group.ready()
+        await group.sleep(2)
+        assert await asked.agreed(NAMES)
+        others = [name for name in NAMES if name != leader]
+        await group.environment.kill([others[0]])
+        assert await asked.agreed(NAMES)
+        await group.environment.kill([leader])
+        await group.sleep(5)
+        assert not await asked.agreed(NAMES)
+
+    asking(body)
+
+
 def test_nobody_is_caught_up_where_nobody_leads() -> None:
     async def body(group: Asking) -> None:
         leader = await group.ready()

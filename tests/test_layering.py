@@ -51,6 +51,8 @@ ARROWS = {
 # All other rooms beside those are systems: each may import itself as well, and no other one.
 OUR_SYSTEMS = {f"system_under_test.{path.parent.name}" for path in (ROOT / "system_under_test").glob("*/__init__.py")}
 ARROWS |= {system: (system, *COMMON_TO_OUR_SYSTEMS) for system in OUR_SYSTEMS - {*COMMON_TO_OUR_SYSTEMS}}
+# Beneath brokers there may be a group of DLedger.
+ARROWS["system_under_test.rocketmq"] += ("system_under_test.dledger",)
 # The command line is used by the command alone.
 THE_COMMAND = ("stormproof.cli", "stormproof.command")
 WORLD_MODULES = ("time", "socket", "secrets", "threading", "multiprocessing", "subprocess", "selectors")

@@ -122,6 +122,8 @@ class GroupMember:
         self._voted = _Progress()
         self._logged = _Progress()
         self._reports = MemberReports(host, group)
+        self.on_step: list[Callable[[Effects], None]] = []
+        """Each is called after each step, with what it has done, all of which is under way; must not block."""
 
     # -- what others may ask
 
@@ -137,6 +139,22 @@ class GroupMember:
     @property
     def is_leader(self) -> bool:
         return self._member is not None and self._member.state.role is Role.LEADER
+
+    @property
+    def takes_appends(self) -> bool:
+        """Whether it leads, and hands over to nobody."""
+        return self._member is not None and self.is_leader and self._member.transfer.to is None
+
+    @property
+    def pending(self) -> int:
+        """How many appends wait for a majority."""
+        return 0 if self._member is None else len(self._member.quorum)
+
+    @property
+    def in_sync(self) -> int:
+        """How many members have all that is committed, this leader among them."""
+        marks = {} if self._member is None else self._member.quorum.marks
+        return sum(mark >= self.committed for mark in marks.values())
 
     @property
     def committed(self) -> int:
@@ -184,7 +202,21 @@ class GroupMember:
     # -- its life
 
     async def start(self) -> None:
-        """Recover and take part. Raises StorageCorrupt, StorageFailed."""
+        """Recover, unless that is done, and take part. Raises StorageCorrupt, StorageFailed."""
+        if self._member is None:
+            await self.open()
+        spawn = self._host.spawn
+        self._tasks = [
+            spawn(self._keep_time(), "dledger timer"),
+            spawn(self._keep_vote(), "dledger vote"),
+            spawn(self._keep_log(), "dledger fsync"),
+            spawn(self._keep_checkpoint(), "dledger checkpoint"),
+        ]
+        if self._cleaning is not None:
+            self._tasks.append(spawn(FileCleaner(self._host, self, self._cleaning).run(), "dledger file cleaner"))
+
+    async def open(self) -> None:
+        """Recover; requests can be received from now on. Raises StorageCorrupt, StorageFailed."""
         await self._store.open()
         self._member = Member(
             self._config,
@@ -195,15 +227,6 @@ class GroupMember:
             parts=self._parts,
         )
         self._reports.started(self._member)
-        spawn = self._host.spawn
-        self._tasks = [
-            spawn(self._keep_time(), "dledger timer"),
-            spawn(self._keep_vote(), "dledger vote"),
-            spawn(self._keep_log(), "dledger fsync"),
-            spawn(self._keep_checkpoint(), "dledger checkpoint"),
-        ]
-        if self._cleaning is not None:
-            self._tasks.append(spawn(FileCleaner(self._host, self, self._cleaning).run(), "dledger file cleaner"))
 
     def _hard_state(self, term: int, vote: str | None) -> HardState:
         """Raises StorageCorrupt where the log has entries of a later term."""
@@ -328,6 +351,8 @@ class GroupMember:
         for sent in effects.votes:
             self._voted.hold(lambda sent=sent: self._send(sent))  # type: ignore[misc]
         self._carry_answers(member, effects)
+        for call in self.on_step:
+            call(effects)
 
     def _carry_answers(self, member: Member, effects: Effects) -> None:
         for token, answer in effects.answers:

@@ -68,7 +68,8 @@ class EntryFiles:
         self._directories = (f"{directory}/{beginning.times}/data", f"{directory}/{beginning.times}/index")
         self._sizes = sizes
         self.beginning = beginning
-        self._log = CommitLog(disk, self._directories[0], sizes.data_bytes, replace(ENTRIES, check=self._check_next))
+        self.log = CommitLog(disk, self._directories[0], sizes.data_bytes, replace(ENTRIES, check=self._check_next))
+        """Entries and blanks by position; only these files write it."""
         self._index = IndexFiles(disk, self._directories[1], sizes.index_bytes)
         self.begin = NOTHING
         self.tail = Tail(NOTHING, NOTHING, beginning.position, beginning.chain)
@@ -97,7 +98,7 @@ class EntryFiles:
         found: list[Entry] = []
         try:
             record = self._index.read(first)
-            data, at = self._log.read(record.position, max(most_bytes, record.size)), 0
+            data, at = self.log.read(record.position, max(most_bytes, record.size)), 0
             for index in range(first, last + 1):
                 size = ENTRIES.size(data, at)
                 if found and (size <= 0 or at + size > len(data)):
@@ -131,6 +132,11 @@ class EntryFiles:
         except RecordInvalid as error:
             raise self._harmed(index, error) from error
 
+    def position_behind(self, index: int) -> int:
+        """Where the entry at this index ends; where the log begins, if that is before the first one."""
+        entry = self.entry(index)
+        return self.beginning.position if entry is None else entry.position + entry.size
+
     def _harmed(self, index: int, error: RecordInvalid) -> StorageCorrupt:
         return StorageCorrupt(
             f"entry {index}: {error}: remove the files of {self._directories[1]} and start this member again; if that "
@@ -140,7 +146,7 @@ class EntryFiles:
     def _indexed(self, index: int) -> tuple[Entry, int]:
         """The entry that the index leads to, and its chain's CRC. Raises RecordInvalid."""
         record = self._index.read(index)
-        entry, chain = decode_entry(self._log.read(record.position, record.size))
+        entry, chain = decode_entry(self.log.read(record.position, record.size))
         if record != IndexRecord(entry.position, entry.size, entry.index, entry.term):
             raise RecordInvalid("the index leads to another entry")
         return entry, chain
@@ -148,7 +154,7 @@ class EntryFiles:
     # writing
 
     def fits(self, size: int) -> bool:
-        return self._log.fits(size)
+        return self.log.fits(size)
 
     def next_position(self, end: int, size: int) -> int:
         """Where an entry of `size` bytes is to stand in a log that ends at this position."""
@@ -173,7 +179,7 @@ class EntryFiles:
         # A record of the index means nothing without its entry; the other way round an entry could come to stay that
         # was refused.
         self._index.write(entries[0].index, b"".join(records))
-        self._log.append_all(b"".join(data))
+        self.log.append_all(b"".join(data))
         if self.begin == NOTHING:
             self.begin = entries[0].index
         if self._first_newest + len(self._newest) != entries[0].index or self._newest_bytes > _NEWEST_BYTES:
@@ -195,7 +201,7 @@ class EntryFiles:
         if stored != entry:
             return False
         self._forget_newest(entry.index + 1)
-        self._log.cut(entry.position + entry.size)
+        self.log.cut(entry.position + entry.size)
         self.tail = _behind(entry, chain)
         self.durable_end = min(self.durable_end, entry.index)
         self.synced_end = min(self.synced_end, entry.index)
@@ -205,7 +211,7 @@ class EntryFiles:
         return (
             entry.index == tail.index + 1
             and entry.term >= tail.term
-            and self._log.fits(entry.size)
+            and self.log.fits(entry.size)
             and entry.position == self.next_position(tail.position, entry.size)
         )
 
@@ -214,7 +220,7 @@ class EntryFiles:
         if not self._has(index):
             return ()
         end = self._stored(index)[0].position
-        starts = (start for start in self._log.segment_starts() if start >= self.beginning.position)
+        starts = (start for start in self.log.segment_starts() if start >= self.beginning.position)
         return tuple(start for start, following in pairwise(starts) if following <= end)
 
     def begin_at(self, start: int) -> None:
@@ -225,13 +231,13 @@ class EntryFiles:
         self.beginning = Beginning(self.beginning.times, start, chain)
 
     def remove_expired(self) -> None:
-        self._log.delete_segments_before(self.beginning.position)
+        self.log.delete_segments_before(self.beginning.position)
         if self.begin != NOTHING:
             self._index.keep_only(self.begin, self.tail.index + 1)
 
     def remove(self) -> None:
         """All files."""
-        self._log.drop_segments()
+        self.log.drop_segments()
         self._index.keep_only(0, 0)
         for path in self._disk.list(self._directories[0]):
             self._disk.remove(path)
@@ -241,7 +247,7 @@ class EntryFiles:
     async def sync(self) -> None:
         """Make everything written before the call durable; `vouch` then says so."""
         self.synced_end = self.tail.index
-        await self._log.flush()
+        await self.log.flush()
         await self._index.sync()
 
     def vouch(self) -> None:
@@ -252,13 +258,13 @@ class EntryFiles:
     def start_empty(self, first: int) -> None:
         """To go on with this index."""
         self.remove()
-        self._log.load((0, self.beginning.position))
+        self.log.load((0, self.beginning.position))
         self.tail = replace(self.tail, index=first - 1)
 
     async def recover(self, checkpoint: Checkpoint) -> None:
         """Raises StorageCorrupt where the first file is gone, DiskFull where there is no room for the index."""
-        self._log.load((0, self.beginning.position))
-        if checkpoint.end != NOTHING and not self._log.segment_starts():
+        self.log.load((0, self.beginning.position))
+        if checkpoint.end != NOTHING and not self.log.segment_starts():
             raise StorageCorrupt(
                 f"{self._directories[0]}/{self.beginning.position:020d}, with which the log begins, is gone: bring the "
                 "file back, or wipe this member and let it join empty"
@@ -266,10 +272,10 @@ class EntryFiles:
         start = self.beginning.position
         with suppress(RecordInvalid):
             start = self._trust(checkpoint.committed)
-        await self._log.recover(start)
+        await self.log.recover(start)
         self._write_index()
-        if self._log.max_offset > self.tail.position:
-            self._log.cut(self.tail.position)
+        if self.log.max_offset > self.tail.position:
+            self.log.cut(self.tail.position)
         self._index.keep_only(max(0, self.begin), self.tail.index + 1)
         self._forget_newest(self.tail.index + 1)
 
@@ -278,7 +284,7 @@ class EntryFiles:
         RecordInvalid where all are to be checked."""
         begin = self.beginning.position
         last_committed, _ = self._indexed(committed)
-        start = min(last_committed.position, *self._log.segment_starts()[-_CHECKED_FILES:][:1])
+        start = min(last_committed.position, *self.log.segment_starts()[-_CHECKED_FILES:][:1])
         start -= start % self._sizes.data_bytes
         if start > begin:
             first, _ = self._read_at(begin, self.beginning.chain)
@@ -291,8 +297,8 @@ class EntryFiles:
         return start
 
     def _read_at(self, position: int, chain_before: int | None = None) -> tuple[Entry, int]:
-        size = ENTRIES.size(self._log.read(position, ENTRIES.head_bytes), 0)
-        return decode_entry(self._log.read(position, max(0, size)), 0, chain_before)
+        size = ENTRIES.size(self.log.read(position, ENTRIES.head_bytes), 0)
+        return decode_entry(self.log.read(position, max(0, size)), 0, chain_before)
 
     def _check_next(self, buffer: bytes, at: int, position: int) -> int:
         entry, chain = decode_entry(buffer, at, self.tail.chain)

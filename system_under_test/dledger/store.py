@@ -24,6 +24,7 @@ from system_under_test.dledger.entry import HEAD_BYTES, NOTHING, Entry
 from system_under_test.dledger.entry_files import EntryFiles, FileSizes
 from system_under_test.dledger.vote_file import Beginning, Checkpoint, CheckpointFile
 from system_under_test.runtime.host import Disk, DiskError, DiskFull
+from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.errors import MessageTooLarge, StorageFailed
 from system_under_test.storage.file_ages import FileAges
 from system_under_test.storage.file_cleaner import FileAge
@@ -71,6 +72,11 @@ class FileStore:
         """Behind the last entry."""
         return self._files.tail.position
 
+    @property
+    def data(self) -> CommitLog:
+        """The data files, by position; another one where the log has begun anew. Only this store writes it."""
+        return self._files.log
+
     async def open(self) -> None:
         """Load what is there, durably. Raises StorageCorrupt, StorageFailed, DiskFull."""
         with self._device:
@@ -101,6 +107,15 @@ class FileStore:
     def term(self, index: int) -> int:
         with self._device:
             return self._files.term(index)
+
+    def position_behind(self, index: int) -> int:
+        """Where the entry at this index ends; where the log begins, if that is before the first one."""
+        with self._device:
+            return self._files.position_behind(index)
+
+    def next_position(self, size: int) -> int:
+        """Where an entry of `size` bytes would stand if it were appended now."""
+        return self._files.next_position(self.end_position, size)
 
     # writing
 

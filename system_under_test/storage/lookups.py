@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Final
 
-from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import (
@@ -21,6 +20,7 @@ from system_under_test.storage.message import (
     peek_size,
     store_timestamp_ms,
 )
+from system_under_test.storage.message_log import MessageLog
 from system_under_test.storage.record_format import BLANK_BYTES
 from system_under_test.storage.store_results import Boundary
 
@@ -33,7 +33,7 @@ class Lookups:
 
     def __init__(
         self,
-        log: CommitLog,
+        log: MessageLog,
         queues: ConsumeQueues,
         index: KeyIndex,
         shown_offset: Callable[[], int],

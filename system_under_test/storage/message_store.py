@@ -26,6 +26,7 @@ from dataclasses import replace
 from system_under_test.runtime.host import DiskFull, Host
 from system_under_test.storage.batch import Batch
 from system_under_test.storage.checkpoint import Checkpoint, CheckpointFile
+from system_under_test.storage.commit_log import CommitLog
 from system_under_test.storage.consume_queue import ConsumeQueue, ConsumeQueues
 from system_under_test.storage.errors import BadOffset, MessageTooLarge
 from system_under_test.storage.file_ages import FileAges
@@ -36,6 +37,7 @@ from system_under_test.storage.log_digest import LogDigest
 from system_under_test.storage.lookups import Lookups
 from system_under_test.storage.message import MessageHeader, decode_header
 from system_under_test.storage.message_filter import MAX_FILTERED, MessageFilter
+from system_under_test.storage.message_log import MessageLog
 from system_under_test.storage.new_message import NewMessage
 from system_under_test.storage.store_config import FlushMode, StorageParts, StoreConfig
 from system_under_test.storage.store_results import GetResult, GetStatus, PutResult, place_of_read
@@ -49,7 +51,10 @@ __all__ = ["FlushMode", "GetResult", "GetStatus", "MessageStore", "PutResult", "
 class MessageStore:
     """One replica's store; `open` before anything else, `stop` for a clean end."""
 
-    def __init__(self, host: Host, config: StoreConfig, parts: StorageParts | None = None) -> None:
+    def __init__(
+        self, host: Host, config: StoreConfig, parts: StorageParts | None = None, log: MessageLog | None = None
+    ) -> None:
+        """`log`: one that somebody else replicates, and reports; usually the store has a commit log of its own."""
         parts = parts or StorageParts()
         directory = config.directory
         self._host = host
@@ -57,9 +62,10 @@ class MessageStore:
         self._config = config
         self._parts = parts
         digest = LogDigest(self._written)
-        self._log = parts.commit_log(
+        self._log: MessageLog = log or parts.commit_log(
             host.disk, f"{directory}/commitlog", config.segment_bytes, parts.record_format, digest
         )
+        self._reports_log = log is None
         self._queues = ConsumeQueues(host.disk, f"{directory}/consumequeue", parts.consume_queue)
         self._index = parts.key_index(host.disk, f"{directory}/index", config.index_slots, config.index_entries)
         self.lookups = Lookups(
@@ -98,6 +104,12 @@ class MessageStore:
         self.on_dispatched: list[Callable[[str, int, int], None]] = []
         """Each is called as (topic, queue id, new end of the queue) when messages became readable; must not block."""
 
+    @property
+    def _own_log(self) -> CommitLog:
+        """For what is done to no log that somebody else replicates."""
+        assert isinstance(self._log, CommitLog)
+        return self._log
+
     # life
 
     async def open(self) -> None:
@@ -124,7 +136,10 @@ class MessageStore:
         await self._recover_epochs()
         self._host.reached("recovered", **self._whole())
         epoch, epoch_start = self.epochs.map.last or (None, None)
-        self._host.log("recovered", start=self.min_offset, end=self.max_offset, epoch=epoch, epoch_start=epoch_start)
+        if self._reports_log:
+            self._host.log(
+                "recovered", start=self.min_offset, end=self.max_offset, epoch=epoch, epoch_start=epoch_start
+            )
         await self._write_checkpoint()
         await self._mark_running()
         self._tasks = [
@@ -196,7 +211,7 @@ class MessageStore:
         Raises BadOffset unless `offset` is the log's end, DiskFull, StorageFailed.
         """
         assert self._cut_at is None, "an append while the log is being cut"
-        self._log.append_raw(offset, data)
+        self._own_log.append_raw(offset, data)
         self._flusher.written()
         self.dispatch()
 
@@ -270,7 +285,8 @@ class MessageStore:
         newest = self.epochs.map.last
         epoch = 0 if newest is None else newest.master_epoch
         self._confirm_reported = self._whole_confirmed_offset()
-        self._host.log("confirmed", offset=self._confirm_reported, master_epoch=epoch)
+        if self._reports_log:
+            self._host.log("confirmed", offset=self._confirm_reported, master_epoch=epoch)
         self._confirm_due = self._confirm_reported + CONFIRM_LOG_BYTES
 
     def _headers(self, start: int, end: int) -> Iterator[MessageHeader]:
@@ -456,11 +472,11 @@ class MessageStore:
 
     def last_message_boundary(self) -> int:
         """The end of the last whole message."""
-        return self._log.last_message_boundary()
+        return self._own_log.last_message_boundary()
 
     async def cut_to_message_boundary(self) -> int:
         """Drop half a message at the tail, and epochs beyond it, durably; returns the log's end."""
-        boundary = self._log.last_message_boundary()
+        boundary = self._own_log.last_message_boundary()
         if boundary < self._log.max_offset:
             await self.truncate(boundary)
         else:
@@ -477,10 +493,40 @@ class MessageStore:
         """
         if offset > self._log.max_offset:
             raise ValueError(f"cannot cut at {offset}: the log ends at {self._log.max_offset}")
-        offset = self._log.end_after_cut(offset)
+        offset = self._own_log.end_after_cut(offset)
         self._host.log("truncated", to=offset, from_=self._log.max_offset)
-        self.cuts += 1
         self._cut_at = offset
+        self._shows_no_more_than(offset)
+        async with self._changes:
+            self._host.reached("about-to-truncate")
+            offset = self._end_after_deletions(offset)
+            is_emptied = offset < self._log.min_offset
+            if is_emptied:
+                await self._beginning.replace(None)
+            await self._ages.keep(
+                start for start in self._full_segments() if start + self._own_log.segment_bytes <= offset
+            )
+            await self._lower_checkpoint(offset)
+            await self._forgotten.replace(self._forgotten.up_to(offset))
+            self._host.reached("checkpoint-lowered")
+            await self._own_log.truncate(offset, self._dispatched_offset)
+            self._host.reached("log-cut")
+            if is_emptied:
+                self._queues.begin_anew({})
+            await self._queues.persist()
+            await self._index.persist()
+            self.rebuild_queue_offset_table()
+            await self._cut_consumer_offsets()
+            await self.epochs.truncate_suffix(offset)
+        self._cut_at = None
+        if self.forgotten_topics:
+            # Queues without messages do not say how far they had come.
+            self.dispatch()
+        self._host.reached("truncated", **self._whole())
+
+    def _shows_no_more_than(self, offset: int) -> None:
+        """Readers see nothing that ends beyond it, and nobody waits for its flush any more."""
+        self.cuts += 1
         self._confirm_due = self._confirm_reported = 0
         self._queues.truncate(offset)
         self._index.truncate(offset)
@@ -497,34 +543,21 @@ class MessageStore:
         self._confirm_offset = min(self._confirm_offset, offset)
         self._noted_boundary = min(self._noted_boundary, self._dispatched_offset)
         self._flusher.truncated(offset)
-        async with self._changes:
-            self._host.reached("about-to-truncate")
-            offset = self._end_after_deletions(offset)
-            is_emptied = offset < self._log.min_offset
-            if is_emptied:
-                await self._beginning.replace(None)
-            await self._ages.keep(start for start in self._full_segments() if start + self._log.segment_bytes <= offset)
-            await self._lower_checkpoint(offset)
-            await self._forgotten.replace(self._forgotten.up_to(offset))
-            self._host.reached("checkpoint-lowered")
-            await self._log.truncate(offset, self._dispatched_offset)
-            self._host.reached("log-cut")
-            if is_emptied:
-                self._queues.begin_anew({})
-            await self._queues.persist()
-            await self._index.persist()
-            self.rebuild_queue_offset_table()
-            await self._cut_consumer_offsets()
-            await self.epochs.truncate_suffix(offset)
-        self._cut_at = None
+
+    def log_was_cut(self, offset: int) -> None:
+        """Who replicates the log has cut it at this message boundary, or let it begin anew, then at its beginning.
+
+        What goes with the log follows at once, in memory: a start dispatches such a log anew, whatever was cut.
+        """
+        self._shows_no_more_than(offset)
+        self.rebuild_queue_offset_table()
+        self._lower_consumer_offsets()
         if self.forgotten_topics:
-            # Queues without messages do not say how far they had come.
             self.dispatch()
-        self._host.reached("truncated", **self._whole())
 
     def _end_after_deletions(self, offset: int) -> int:
         """Where a cut at `offset` lets the log end; files may have been deleted since it was asked for."""
-        end = self._log.end_after_cut(offset)
+        end = self._own_log.end_after_cut(offset)
         if end < offset:
             self._cut_at = end
             self._dispatched_offset = min(self._dispatched_offset, end)
@@ -565,12 +598,15 @@ class MessageStore:
             )
         )
 
-    async def _cut_consumer_offsets(self) -> None:
+    def _lower_consumer_offsets(self) -> None:
         self.consumer_offsets.clamp(self.queue_end)
-        await self.consumer_offsets.persist()
         self.delay_progress.cut(self._log.max_offset, self.queue_end)
-        await self.delay_progress.persist()
         self.timer_progress.cut(self._log.max_offset, self.queue_end)
+
+    async def _cut_consumer_offsets(self) -> None:
+        self._lower_consumer_offsets()
+        await self.consumer_offsets.persist()
+        await self.delay_progress.persist()
         await self.timer_progress.persist()
 
     # files
@@ -599,14 +635,14 @@ class MessageStore:
         Raises BadOffset where it is not empty or no file starts there, StorageFailed, DiskFull.
         """
         async with self._changes:
-            self._log.check_beginning(offset)
+            self._own_log.check_beginning(offset)
             self._host.reached("about-to-begin-log")
             begun = LogBeginning(
                 beginnings=self._log.beginnings + 1, offset=offset, queues=dict(queues), is_part=is_part
             )
             await self._beginning.replace(begun)
             self._host.log("begun", at=offset, is_part=is_part)
-            self._log.begin_at(offset)
+            self._own_log.begin_at(offset)
             self._dispatched_offset = self._confirm_offset = self._noted_boundary = offset
             self._queues.begin_anew(queues)
             self.rebuild_queue_offset_table()
@@ -644,7 +680,7 @@ class MessageStore:
             self._index.delete_prefix(new_min)
             # Of one state: queues that begin behind messages which the log still has would not show these.
             await self._write_checkpoint(new_min)
-            self._log.delete_segments_before(new_min)
+            self._own_log.delete_segments_before(new_min)
             self._queues.know_beginnings(begun.queues)
             await self.epochs.delete_prefix(new_min)
             self._host.reached("files-deleted")
@@ -659,7 +695,7 @@ class MessageStore:
                 await self._ages.grow(full, elapsed_s())
             except DiskFull as error:
                 self._host.log("ages_skipped", reason=str(error))
-            return [FileAge(start + self._log.segment_bytes, self._ages.of(start)) for start in full]
+            return [FileAge(start + self._own_log.segment_bytes, self._ages.of(start)) for start in full]
 
     def _full_segments(self) -> tuple[int, ...]:
         return self._log.segment_starts()[:-1]

@@ -13,7 +13,7 @@ from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.delay_progress import DelayProgress
 from system_under_test.storage.epoch_file import EpochFile
 from system_under_test.storage.file_cleaner import CleaningRules, FileCleaner
-from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit
+from system_under_test.storage.flush import AsyncFlush, AsyncFlushTimes, Flusher, GroupCommit, Log
 from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import MESSAGES, MessageHeader
 from system_under_test.storage.message_filter import MessageFilter, select_messages
@@ -45,7 +45,7 @@ class StoreConfig:
     store_host: bytes = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 
 
-def flusher_for(config: StoreConfig, log: CommitLog, host: Host) -> Flusher:
+def flusher_for(config: StoreConfig, log: Log, host: Host) -> Flusher:
     """The healthy flush policy of a configuration."""
     if config.flush_mode is FlushMode.SYNC:
         return GroupCommit(log, host)
@@ -81,7 +81,7 @@ def next_queue_offsets(
 class StorageParts:
     """The decisions of a store; a planted bug replaces one of them."""
 
-    flusher: Callable[[StoreConfig, CommitLog, Host], Flusher] = flusher_for
+    flusher: Callable[[StoreConfig, Log, Host], Flusher] = flusher_for
     dispatch_limit: Callable[[int, int], int] = dispatch_limit
     confirmable: Callable[[int, int], int] = confirmable
     dispatch_resumes_at: Callable[[int, int], int] = dispatch_resumes_at

@@ -40,7 +40,7 @@ NEVER_GIVEN = {
     194,
     195,
     197,
-    *range(202, 205),
+    204,
     206,
 }
 REFERENCE = re.compile(rf"\b[Dd]ecisions?\s+({NUMBERS})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,14 @@ def test_a_group_that_elects_its_leader_is_valid_in_containers(tmp_path: Path) -
     assert all(count["with_effect"] for count in outcome.faults.values())
     for node in ("n1", "n2", "n3"):
         assert (outcome.directory / "nodes" / node / "events.jsonl").stat().st_size
+
+
+def test_brokers_above_a_group_of_dledger_are_valid_in_containers(tmp_path: Path) -> None:
+    faults = _scenario(("isolate primary every 10 for 3", "power off one of brokers every 8 for 1"))
+    scenario = replace(faults, settings={"deployment": "dledger", "ack_durable": True})
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    assert all(count["with_effect"] for count in outcome.faults.values())
 
 
 def test_a_planted_bug_is_caught_in_containers(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_no_queues_are_drawn_that_a_given_topic_has_not() -> None:
 def test_storms_are_drawn_of_every_deployment_and_workload_most_of_the_usual_one() -> None:
     drawn = storms(250)
     of = Counter(scenario.settings.get("deployment", "controller") for scenario in drawn)
-    assert of.keys() == {"controller", "single", "masters", "async-slaves", "dual-write"}
+    assert of.keys() == {"controller", "single", "masters", "async-slaves", "dual-write", "dledger"}
     assert of["controller"] > len(drawn) / 2
     system = registry.system("rocketmq")
     assert {scenario.workload for scenario in drawn} == set(system.workloads)

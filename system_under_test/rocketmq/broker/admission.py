@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from system_under_test.dledger.entry import HEAD_BYTES
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.config import BrokerConfig
@@ -54,7 +55,7 @@ def require_known_compression(sys_flag: int) -> None:
 def most_bytes(config: BrokerConfig) -> int:
     """So much of the log may what a client sends take: a file has to hold it with what is added. Where files are tiny,
     as only tests have them, half of one is left for that."""
-    file_bytes = config.file_bytes - BLANK_BYTES
+    file_bytes = config.file_bytes - BLANK_BYTES - (HEAD_BYTES if config.dledger.is_on else 0)
     return min(config.max_message_bytes, max(file_bytes - ADDED_BYTES, file_bytes // 2))
 
 

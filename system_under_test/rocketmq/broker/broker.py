@@ -10,6 +10,8 @@ from system_under_test.rocketmq.broker.classic.roles import ConfiguredRoles
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.controller_mode.replicas_manager import ReplicasManager
+from system_under_test.rocketmq.broker.dledger.group import DledgerGroup
+from system_under_test.rocketmq.broker.dledger.roles import DledgerRoles
 from system_under_test.rocketmq.broker.ha.service import HAService
 from system_under_test.rocketmq.broker.name_servers import NameServerRegistrations, contented
 from system_under_test.rocketmq.broker.parts import BrokerParts
@@ -31,6 +33,7 @@ class Broker:
         self._host = host
         self._config = config
         self._address = config.address or f"{host.name}:{config.listen_port}"
+        group = DledgerGroup(host, config) if config.dledger.is_on else None
         self.store = MessageStore(
             host,
             StoreConfig(
@@ -38,23 +41,26 @@ class Broker:
                 segment_bytes=config.file_bytes,
                 flush_mode=config.flush_mode,
                 reads_uncommitted=config.reads_uncommitted,
-                cleaning=config.cleaning,
+                # Nothing of a replicated log expires: who is wiped has to get all of it.
+                cleaning=None if group is not None else config.cleaning,
                 index_slots=config.index_slots,
                 index_entries=config.index_entries,
                 store_host=host_bytes(f"{config.ip}:{config.listen_port}" if config.ip else self._address),
             ),
             parts.storage,
+            None if group is None else group.log,
         )
         self.tables = Tables(host, config)
-        self.ha = HAService(host, config)
+        service = HAService(host, config)
+        self.ha = service if group is None else group
         context = BrokerContext(host=host, store=self.store, config=config, tables=self.tables, ha=self.ha)
         answered: Callable[[Mapping[str, str]], bool] = contented
-        if config.controller_mode:
-            self.roles: Roles = ReplicasManager(
-                context, parts, self.ha, address=self._address, on_role=self._role_taken
-            )
+        if group is not None:
+            self.roles: Roles = DledgerRoles(context, group, on_role=self._role_taken)
+        elif config.controller_mode:
+            self.roles = ReplicasManager(context, parts, service, address=self._address, on_role=self._role_taken)
         else:
-            configured = ConfiguredRoles(context, parts, self.ha, on_role=self._role_taken)
+            configured = ConfiguredRoles(context, parts, service, on_role=self._role_taken)
             self.roles, answered = configured, configured.registered
         self._name_servers = NameServerRegistrations(
             host,

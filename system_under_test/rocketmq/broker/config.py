@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv4Address
 
+from system_under_test.dledger.config import MemberConfig
 from system_under_test.node.settings import (
     Settings,
     addresses,
@@ -23,6 +24,7 @@ from system_under_test.node.settings import (
 from system_under_test.remoting.server import MAX_RUNNING_HANDLERS
 from system_under_test.rocketmq.broker.delayed.delay_levels import DelaySettings
 from system_under_test.rocketmq.broker.delayed.timer_messages import TimerSettings
+from system_under_test.rocketmq.broker.dledger.settings import DledgerSettings
 from system_under_test.rocketmq.broker.ha.wire import MAX_TRANSFER_BODY_BYTES
 from system_under_test.rocketmq.consumer_protocol import RequestMode
 from system_under_test.rocketmq.topic import MAX_TOPICS, TopicConfig
@@ -147,6 +149,7 @@ class BrokerConfig:
     """A slave acks what is durable instead of what is written."""
     priority: int = integer("brokerElectionPriority", 2**31 - 1)
 
+    dledger: DledgerSettings = nested(DledgerSettings)
     delays: DelaySettings = nested(DelaySettings)
     timer: TimerSettings = nested(TimerSettings)
     transactions: TransactionSettings = nested(TransactionSettings)
@@ -201,8 +204,15 @@ class BrokerConfig:
     index_slots: int = integer("maxHashSlotNum", 1 << 16, minimum=1, maximum=1 << 26)
     index_entries: int = integer("maxIndexNum", 1 << 18, minimum=2, maximum=1 << 26)
 
+    def member_config(self) -> MemberConfig:
+        """Of the DLedger group's member. Raises ValueError."""
+        return self.dledger.of_member(batches=self.batch_push, file_bytes=self.file_bytes)
+
     def __post_init__(self) -> None:
         """Raises ValueError for settings that cannot work together."""
+        if self.dledger.is_on:
+            self._require_possible_group()
+            return
         is_slave = self.role is BrokerRole.SLAVE
         if self.controller_mode and self.version is Version.V4:
             raise ValueError("enableControllerMode: a broker of version 4 has no such mode")
@@ -217,3 +227,19 @@ class BrokerConfig:
                 "readUnCommitted: expected false where allAckInSyncStateSet is true, for consumers would read what the "
                 "SyncStateSet has not acknowledged; turn one of them off"
             )
+
+    def _require_possible_group(self) -> None:
+        if self.controller_mode:
+            raise ValueError(
+                "enableDLegerCommitLog: expected false where enableControllerMode is true, for the group of replicas "
+                "elects its master itself; turn one of them off"
+            )
+        if self.flush_mode is FlushMode.SYNC:
+            raise ValueError(
+                "flushDiskType: expected ASYNC_FLUSH where enableDLegerCommitLog is true; whether members make durable "
+                "what they acknowledge, ackDurable says"
+            )
+        if self.reads_uncommitted:
+            raise ValueError("readUnCommitted: expected false where enableDLegerCommitLog is true")
+        assert self.dledger.broker_id > 0
+        self.member_config()

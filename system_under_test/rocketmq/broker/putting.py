@@ -49,11 +49,7 @@ class Puts:
         Raises RemotingError: refused, and nothing was written.
         `mastership` must not have ended.
         """
-        if not mastership.enough_in_sync():
-            raise RemotingError(
-                ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
-                f"{mastership.in_sync} replicas are in sync, at least {self._config.min_in_sync_replicas} are needed",
-            )
+        mastership.require_writable()
         try:
             puts = self._store.put_all(messages)
         except MessageTooLarge as error:

@@ -11,8 +11,7 @@ from system_under_test.node.mutant import Mutant
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.runtime.host import Host
-from system_under_test.storage.commit_log import CommitLog
-from system_under_test.storage.flush import AsyncFlush
+from system_under_test.storage.flush import AsyncFlush, Log
 from system_under_test.storage.message_store import MessageStore, StoreConfig
 from system_under_test.storage.store_config import StorageParts
 
@@ -24,7 +23,7 @@ class LyingFlush(AsyncFlush):
         return
 
 
-def _lying_flusher(config: StoreConfig, log: CommitLog, host: Host) -> LyingFlush:
+def _lying_flusher(config: StoreConfig, log: Log, host: Host) -> LyingFlush:
     return LyingFlush(log, host, config.async_flush)
 
 

@@ -112,6 +112,16 @@ dledger --set release=0.3.1 --set ack_durable=true => ack_durable is no setting 
 dledger --set release=0.3.1 --mutant late-truncate => nothing is planted beside the public DLedger
 dledger --set originals=1 => originals is about a release of the public library: say which, by release=0.3.1
 dledger --set release=0.3.1 --set originals=: 4 -1 => setting originals
+rocketmq --set deployment=dledger --set brokers=: 1 2 4 7 => takes 3 or 5 brokers a group, got brokers=
+rocketmq --set deployment=dledger --set preferred=: 4 5 => preferred takes 0 to 3 of 3 brokers, got
+rocketmq --set preferred=: 1 => preferred=1 is about deployment=dledger; leave it out, or choose that
+rocketmq --set deployment=dledger --set flush=async => setting flush is not for deployment=dledger; leave it out
+rocketmq --set deployment=dledger --set retention_s=5 => setting retention_s is not for deployment=dledger; leave it out
+rocketmq --set deployment=dledger --set static_queues=4 => setting static_queues is not for deployment=dledger
+rocketmq --set deployment=dledger --set requests=public => setting requests is not for deployment=dledger; leave it out
+rocketmq --set deployment=dledger --set release=5.3.1 => setting release is not for deployment=dledger; leave it out
+rocketmq --set deployment=dledger --set all_ack=false => all_ack means nothing with deployment=dledger, which has no
+rocketmq --set deployment=dledger --workload register => controllers' key-value store, and deployment=dledger has no
 rocketmq --set flush=: maybe SYNC 1 => setting flush takes one of sync, async, got
 rocketmq --set all_ack=: 1 yes => setting all_ack takes true or false, got
 rocketmq --set queues=: 0 17 x nan => setting queues takes a whole number from 1 to 16, got

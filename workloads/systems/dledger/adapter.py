@@ -23,7 +23,8 @@ from workloads.systems.dledger.narrator import DledgerNarrator
 from workloads.systems.dledger.nodes import MEMBERS, members
 from workloads.systems.dledger.original_loss import original_loss
 from workloads.systems.dledger.original_reporting import OriginalReporting
-from workloads.systems.dledger.settings import OURS_ALONE, DledgerSettings
+from workloads.systems.dledger.points import POINTS
+from workloads.systems.dledger.settings import OURS_ALONE, DledgerSettings, roles_in
 from workloads.systems.dledger.watch import DledgerWatch
 
 if TYPE_CHECKING:
@@ -33,22 +34,6 @@ PATIENCE_S = 4.0
 """How long a client waits for an answer."""
 STARTS_WITHIN_S = 15.0
 """How long a virtual machine may take on a busy machine before its member takes part."""
-POINTS = {
-    "about-to-persist-vote": "a member is about to write its term and vote",
-    "vote-persisted": "a member's term and vote are durable, and no message says so yet",
-    "became-leader": "a member has won an election; its first entry is written, and nothing is sent yet",
-    "lost-leadership": "a member does not lead any more",
-    "append-written": "a leader has written what a client appends, and has not pushed it yet",
-    "push-acknowledged": "a member is about to tell its leader up to where it has the same log",
-    "append-committed": "a leader knows that a majority has what a client appended, and has not answered yet",
-    "about-to-push-truncate": "a leader is about to send a TRUNCATE",
-    "about-to-truncate": "a member has got a TRUNCATE, and has not obeyed yet",
-    "truncated": "a member has cut its log, and has not answered yet",
-    "about-to-persist-log": "a member is about to make its log durable",
-    "log-persisted": "a member's log is durable, and no message says so yet",
-    "committed": "a member has learned that a majority has an entry",
-    "transfer-begun": "a leader takes no more appends, and is about to ask another member to lead",
-}
 EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "ack_durable": (True,),
     "batch_push": (True,),
@@ -121,7 +106,7 @@ class Dledger:
         asking = MemberClient(host, PATIENCE_S)
         leader = await asking.leader(settings.names)
         asking.close()
-        return settings.roles(leader)
+        return roles_in(settings, leader)
 
     def reporting(self, settings: DledgerSettings) -> OriginalReporting | None:
         """`Reported`: members of our own report themselves."""

@@ -14,7 +14,7 @@ from typing import Any
 from harness.invariants import Breaches
 from harness.record.meaning import Meaning
 from harness.watch import ENDED
-from workloads.systems.dledger.settings import DledgerSettings, Store
+from workloads.systems.dledger.settings import GroupOnTrial, Store
 
 INVARIANTS: Mapping[str, Meaning] = {
     "diverging-commits": Meaning(
@@ -116,7 +116,7 @@ class _Member:
 class DledgerInvariants:
     """`Invariants` of the harness."""
 
-    def __init__(self, settings: DledgerSettings, breaches: Breaches) -> None:
+    def __init__(self, settings: GroupOnTrial, breaches: Breaches) -> None:
         self._says = breaches.says
         self._store, self._ack_durable = settings.store, settings.ack_durable
         self._members = {name: _Member() for name in settings.names}

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
-from workloads.systems.dledger.settings import DledgerSettings, Store
+from workloads.systems.dledger.settings import GroupOnTrial, Store
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
@@ -72,7 +72,7 @@ class _Loss:
 class _Logs:
     """Which member held which entries when, and what each lost."""
 
-    def __init__(self, settings: DledgerSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> None:
+    def __init__(self, settings: GroupOnTrial, struck: Sequence[FaultWindow], reports: NodeReports) -> None:
         self._takes_all = settings.store is Store.MEMORY
         taking = (*DAMAGE, *(() if settings.ack_durable else UNSYNCED))
         self._struck = {
@@ -143,37 +143,65 @@ class _Logs:
         )
 
 
-def legal_loss(settings: DledgerSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
-    logs = _Logs(settings, struck, reports)
-    excuses = [excuse for loss in logs.losses for excuse in _excuses(loss, logs, len(settings.names) // 2 + 1)]
-    damaged = sorted(
+@dataclass(frozen=True, slots=True)
+class LostEntries:
+    """Entries that one member lost, and too few others held."""
+
+    reason: str
+    written_ns: int
+    """When the first of them was written anywhere."""
+    last_ns: int
+    """When the member wrote the last of them."""
+    at_ns: int
+    """When it lost them."""
+
+
+Damaged = tuple[int, str, str]
+"""(When, member, words) of what a fault took that had been synced."""
+
+
+def legal_loss(settings: GroupOnTrial, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
+    excuses: list[Excuse] = []
+    for lost in lost_entries(settings, struck, reports):
+        excuses += excuses_of(lost.reason, from_ns=lost.written_ns, last_ns=lost.last_ns, lost_ns=lost.at_ns)
+    forgot = damaged(settings, struck)
+    anything, anything_from_ns = voided(settings, forgot, reports)
+    excuses += of_damaged_disks(forgot)
+    return LegalLoss(anything=anything, anything_from_ns=anything_from_ns, excuses=tuple(excuses))
+
+
+def lost_entries(settings: GroupOnTrial, struck: Sequence[FaultWindow], reports: NodeReports) -> Iterator[LostEntries]:
+    logs, majority = _Logs(settings, struck, reports), len(settings.names) // 2 + 1
+    for loss in logs.losses:
+        few = {
+            index: held
+            for index, held in loss.lost.items()
+            if len(set(logs.holders(index, held.checksum, loss.at_ns)) - {loss.node}) < majority
+        }
+        if few:
+            yield LostEntries(
+                reason=f"{loss.reason}, and too few others held entries {min(few)} to {max(few)}",
+                written_ns=min(logs.first_written_ns(index, held.checksum) for index, held in few.items()),
+                last_ns=max(held.from_ns for held in few.values()),
+                at_ns=loss.at_ns,
+            )
+
+
+def damaged(settings: GroupOnTrial, struck: Sequence[FaultWindow]) -> list[Damaged]:
+    return sorted(
         (fault.start_ns, node, f"{kind} at {fault.start_ns / 1e9:.1f} s took what {node} had synced")
         for fault in struck
         for kind in fault.kinds
         if kind in DAMAGE
         for node in fault.nodes_of(kind)
+        if node in settings.names
     )
-    for from_ns, node, reason in damaged:
-        excuses.append(Excuse(anomalies=FORGOTTEN, reason=reason, from_ns=from_ns, until_ns=LAST_NS, nodes=(node,)))
-        excuses.append(
-            Excuse(anomalies=("two-leaders",), reason=reason, from_ns=0, until_ns=LAST_NS, seen_from_ns=from_ns)
-        )
-    anything, anything_from_ns = _voided(damaged, reports)
-    return LegalLoss(anything=anything, anything_from_ns=anything_from_ns, excuses=tuple(excuses))
 
 
-def _excuses(loss: _Loss, logs: _Logs, majority: int) -> Iterator[Excuse]:
-    few = {
-        index: held
-        for index, held in loss.lost.items()
-        if len(set(logs.holders(index, held.checksum, loss.at_ns)) - {loss.node}) < majority
-    }
-    if not few:
-        return
-    from_ns = min(logs.first_written_ns(index, held.checksum) for index, held in few.items())
-    last_ns = max(held.from_ns for held in few.values())
-    reason = f"{loss.reason}, and too few others held entries {min(few)} to {max(few)}"
-    yield from excuses_of(reason, from_ns=from_ns, last_ns=last_ns, lost_ns=loss.at_ns)
+def of_damaged_disks(forgot: Sequence[Damaged]) -> Iterator[Excuse]:
+    for from_ns, node, reason in forgot:
+        yield Excuse(anomalies=FORGOTTEN, reason=reason, from_ns=from_ns, until_ns=LAST_NS, nodes=(node,))
+        yield Excuse(anomalies=("two-leaders",), reason=reason, from_ns=0, until_ns=LAST_NS, seen_from_ns=from_ns)
 
 
 def excuses_of(reason: str, *, from_ns: int, last_ns: int, lost_ns: int) -> Iterator[Excuse]:
@@ -187,13 +215,14 @@ def excuses_of(reason: str, *, from_ns: int, last_ns: int, lost_ns: int) -> Iter
         yield Excuse(anomalies=anomalies, reason=reason, from_ns=from_ns, until_ns=until_ns, seen_from_ns=seen_from_ns)
 
 
-def _voided(damaged: Sequence[tuple[int, str, str]], reports: NodeReports) -> tuple[str, int]:
+def voided(settings: GroupOnTrial, damaged: Sequence[Damaged], reports: NodeReports) -> tuple[str, int]:
     """Why nothing is promised, and from when on: since a term got a second leader by the vote of a damaged member."""
     if not damaged:
         return "", 0
     elections = sorted(
         (event["time"], node, event["epoch"], event["names"] or ())
         for node, events in reports.of("voted_in").items()
+        if node in settings.names
         for event in events
     )
     leaders: dict[int, str] = {}

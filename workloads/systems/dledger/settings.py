@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from harness.bounds import Bounds
 from harness.errors import UsageError
@@ -14,6 +14,24 @@ OURS_ALONE = ("ack_durable", "begins_as_version")
 """What the public library has no setting for."""
 
 NEWEST_VERSION = 2
+
+
+class GroupOnTrial(Protocol):
+    """What is asked of a group's settings, whether it is on trial by itself or beneath something else."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its members' nodes."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def ack_durable(self) -> bool: ...
+
+    @property
+    def preferred(self) -> int:
+        """The number of the member that is to lead if it can; 0: none."""
 
 
 class Store(Enum):
@@ -66,18 +84,19 @@ class DledgerSettings:
     def names(self) -> tuple[str, ...]:
         return tuple(f"n{number}" for number in range(1, self.members + 1))
 
-    def roles(self, leader: str | None) -> dict[str, tuple[str, ...]]:
-        """Who plays which role, if it is known who leads. Spare are the leader and as many others as still leave a
-        majority."""
-        roles: dict[str, tuple[str, ...]] = {}
-        if self.preferred:
-            roles["preferred"] = (self.names[self.preferred - 1],)
-        if leader is not None:
-            others = [name for name in self.names if name != leader]
-            roles |= {"leader": (leader,), "spare": (leader, *others[: len(others) // 2 - 1])}
-        return roles
-
     @property
     def public(self) -> tuple[str, ...]:
         """The members that run the public library."""
         return self.names[: self.originals or self.members] if self.release else ()
+
+
+def roles_in(group: GroupOnTrial, leader: str | None) -> dict[str, tuple[str, ...]]:
+    """Who plays which role, if it is known who leads. Spare are the leader and as many others as still leave a
+    majority."""
+    roles: dict[str, tuple[str, ...]] = {}
+    if group.preferred:
+        roles["preferred"] = (group.names[group.preferred - 1],)
+    if leader is not None:
+        others = [name for name in group.names if name != leader]
+        roles |= {"leader": (leader,), "spare": (leader, *others[: len(others) // 2 - 1])}
+    return roles

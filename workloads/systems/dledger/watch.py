@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.watch import BOOTED, CUT, ENDED, HEALED, PAUSED, RESUMED
-from workloads.systems.dledger.settings import DledgerSettings
+from workloads.systems.dledger.settings import GroupOnTrial, roles_in
 
 FARTHEST = 2
 """Terms that are older by more than this count as by this."""
@@ -33,7 +33,7 @@ class _Member:
 class DledgerWatch:
     """`Watch` of the harness."""
 
-    def __init__(self, settings: DledgerSettings) -> None:
+    def __init__(self, settings: GroupOnTrial) -> None:
         self._members = {name: _Member() for name in settings.names}
         self._settings = settings
         self._cuts: dict[tuple[str, str], None] = {}
@@ -70,7 +70,7 @@ class DledgerWatch:
             for name, member in self._members.items()
             if member.role == "leader" and member.life in ("up", "paused")
         ]
-        return self._settings.roles(max(leaders)[1] if leaders else None)
+        return roles_in(self._settings, max(leaders)[1] if leaders else None)
 
     def state(self) -> tuple[str, ...]:
         newest = max(member.term for member in self._members.values())

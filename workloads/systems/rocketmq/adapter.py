@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from harness.administration import Act
 from harness.client import Client
 from harness.errors import UsageError
-from harness.invariants import Breaches
+from harness.invariants import Breaches, Invariants
 from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.node_reports import NoReports
 from harness.record.steady_spans import SteadySpan
 from harness.system import Declaration, LegalLoss, NodeSpec
+from harness.watch import Watch
 from system_under_test.node.mutant import find_mutant, mutant_names
 from system_under_test.remoting.client_error import ClientError
 from system_under_test.rocketmq import mutants
@@ -29,6 +30,7 @@ from system_under_test.rocketmq.controller.protocol import GroupState
 from system_under_test.rocketmq.nameserver.route import GroupRoute
 from system_under_test.runtime.host import ConnectFailed
 from system_under_test.runtime.real import RealHost
+from workloads.systems.dledger.invariants import INVARIANTS as OF_GROUPS
 from workloads.systems.rocketmq.administration import act, acts, until_masters_serve
 from workloads.systems.rocketmq.clients.borders import BorderingClient
 from workloads.systems.rocketmq.clients.connect import message_client, request_timeout_s
@@ -46,6 +48,7 @@ from workloads.systems.rocketmq.clients.slaves import follows
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.controller_membership import let_go, let_in
+from workloads.systems.rocketmq.dledger_watch import BrokersInvariants, BrokersWatch
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.meanings import MEANINGS
@@ -53,7 +56,7 @@ from workloads.systems.rocketmq.narrator import RocketmqNarrator
 from workloads.systems.rocketmq.nodes import node_specs
 from workloads.systems.rocketmq.original import original_node, until_topics_are_made
 from workloads.systems.rocketmq.original_reporting import OriginalReporting
-from workloads.systems.rocketmq.points import POINTS
+from workloads.systems.rocketmq.points import OF_DLEDGER, POINTS
 from workloads.systems.rocketmq.quorum import is_part_for_s, must_serve, serves_within_s
 from workloads.systems.rocketmq.roles import dispensable_broker, original_roles
 from workloads.systems.rocketmq.search_space import DEPLOYMENTS, OWN_PACE, PACES, SELDOM, explored, explored_together
@@ -118,9 +121,9 @@ class Rocketmq:
     def cluster(self, settings: RocketmqSettings) -> Declaration:
         return Declaration(
             **_groups_and_roles(settings, self.workloads),
-            points=POINTS,
+            points=OF_DLEDGER if settings.has_dledger else POINTS,
             acts=acts(settings),
-            invariants=MEANINGS,
+            invariants=OF_GROUPS if settings.has_dledger else MEANINGS,
             recovers_within_s=RECOVERS_S + (RECOVERS_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
             progresses_within_s=PROGRESSES_S + (PROGRESSES_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
             serves_within_s=serves_within_s(settings),
@@ -295,15 +298,15 @@ class Rocketmq:
             controllers.close()
         return roles
 
-    def watch(self, settings: RocketmqSettings) -> RocketmqWatch:
-        return RocketmqWatch(settings)
+    def watch(self, settings: RocketmqSettings) -> Watch:
+        return BrokersWatch(settings) if settings.has_dledger else RocketmqWatch(settings)
 
     def reporting(self, settings: RocketmqSettings) -> OriginalReporting | None:
         """`Reported`: nodes of our own report themselves."""
         return OriginalReporting(settings) if settings.is_original and settings.has_controllers else None
 
-    def invariants(self, settings: RocketmqSettings, breaches: Breaches) -> RocketmqInvariants:
-        return RocketmqInvariants(settings, breaches)
+    def invariants(self, settings: RocketmqSettings, breaches: Breaches) -> Invariants:
+        return (BrokersInvariants if settings.has_dledger else RocketmqInvariants)(settings, breaches)
 
     def narrator(self, settings: RocketmqSettings) -> RocketmqNarrator:
         return RocketmqNarrator()
@@ -346,7 +349,8 @@ def _groups_and_roles(settings: RocketmqSettings, workloads: tuple[str, ...]) ->
         "groups": ("brokers", *others),
         "data": ("brokers",),
         "shares_machines": settings.machines > 0,
-        "roles": {"primary": "brokers"},
+        "voters": ("brokers",) if settings.has_dledger else (),
+        "roles": {"primary": "brokers", **({"preferred": "brokers"} if settings.preferred else {})},
         "unserved": {**_not_by_proxies(settings, workloads), **dict.fromkeys(on_controllers, why)},
     }
 
@@ -440,10 +444,10 @@ async def _is_routed(settings: RocketmqSettings, client: MessageClient, without:
 
 
 def _is_needed(settings: RocketmqSettings, damaged: frozenset[str]) -> bool:
-    """Whether a configured master is among the damaged, whose place nobody takes, or too few slaves are not."""
+    """Whether a configured master is among the damaged, whose place nobody takes, or too few others are not."""
     groups = broker_groups(settings)
     left = [set(group.brokers) - damaged for group in groups]
-    masters = {group.brokers[0] for group in groups}
+    masters = set() if settings.has_dledger else {group.brokers[0] for group in groups}
     return not masters.isdisjoint(damaged) or any(len(brokers) < settings.needed_replicas for brokers in left)
 
 

@@ -27,6 +27,7 @@ from workloads.systems.rocketmq.damage import (
     led_from_ns,
     whole_again_ns,
 )
+from workloads.systems.rocketmq.dledger_loss import dledger_loss
 from workloads.systems.rocketmq.expiry import expiries
 from workloads.systems.rocketmq.lock_changes import overlaps
 from workloads.systems.rocketmq.loss_tables import (
@@ -59,6 +60,8 @@ overlap, or no broker takes messages until an administrator makes the mapping ag
 
 def legal_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
     """What this configuration may lose, cut down to the faults that had an effect."""
+    if settings.has_dledger:
+        return dledger_loss(settings, struck, reports)
     group_rules = ControlledGroup if settings.has_controllers else ConfiguredGroup
     of_groups = tuple(
         excuse

@@ -176,6 +176,12 @@ ROTTEN = Row(
     before_ns=lambda settings: LAST_NS,
     is_seen_after=True,
 )
+CLOCKS = Row(
+    # Delays end at times of wall clocks: a message that was taken, or waited, under a wrong one may be early.
+    kinds=[kind for kind, effects in FAULTS.items() if effects.wrong_clock],
+    anomalies=("delivered-early", "delivered-though-taken-back"),
+    reason="clocks of brokers were wrong ({fault} at {at})",
+)
 STATES = (
     ROTTEN,
     replace(
@@ -184,12 +190,7 @@ STATES = (
         reason="bits of disks rotted at {at}, and replicas copy what stands there",
     ),
     replace(ROTTEN, anomalies=UNREADABLE, holds=lambda settings, brokers: len(brokers) == 1, is_seen_after=False),
-    Row(
-        # Delays end at times of wall clocks: a message that was taken, or waited, under a wrong one may be early.
-        kinds=[kind for kind, effects in FAULTS.items() if effects.wrong_clock],
-        anomalies=("delivered-early", "delivered-though-taken-back"),
-        reason="clocks of brokers were wrong ({fault} at {at})",
-    ),
+    CLOCKS,
 )
 """What follows from the state of disks and clocks, in every deployment."""
 STATES_UNDER_CONTROLLERS = (

@@ -51,9 +51,9 @@ class RocketmqNarrator:
         if not epoch:
             return Phrase(label=f"{role}, configured", sentence=f"began as the configured {role}", weight=4)
         if role == "master":
-            sentence = (
-                f"took itself for the master under epoch {epoch}, whose log begins at byte {fields.get('start_offset')}"
-            )
+            start = fields.get("start_offset")
+            begins = "" if start is None else f", whose log begins at byte {start}"
+            sentence = f"took itself for the master under epoch {epoch}{begins}"
         else:
             sentence = f"took itself for a {role} under epoch {epoch}"
         return Phrase(label=f"{role}, epoch {epoch}", sentence=sentence, weight=8)

@@ -8,10 +8,12 @@ from dataclasses import replace
 from harness.program import PythonProgram
 from harness.record.scenario import SettingValue
 from harness.system import NodeSpec
+from workloads.systems.dledger.nodes import ANSWERED_WITHIN_MS, TIMES_MS
 from workloads.systems.rocketmq.settings import (
     BORDERING_MESSAGE_BYTES,
     BROKER_PORT,
     CONTROLLER_PORT,
+    DLEDGER_PORT,
     HA_PORT,
     NAMESERVER_PORT,
     NEWEST_VERSION,
@@ -127,7 +129,11 @@ def _proxy(name: str, settings: RocketmqSettings, planted: Mapping[str, str]) ->
 
 
 def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: Mapping[str, str]) -> NodeSpec:
-    roles = _elected(name, group, settings) if settings.has_controllers else _configured(name, group, settings)
+    if settings.has_dledger:
+        roles = _of_dledger(name, group, settings)
+    else:
+        roles = _elected(name, group, settings) if settings.has_controllers else _configured(name, group, settings)
+    is_synchronous = settings.flush == "sync" and not settings.has_dledger
     return NodeSpec(
         name=name,
         groups=("brokers",),
@@ -140,7 +146,7 @@ def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: 
                 "haListenPort": HA_PORT,
                 "namesrvAddr": ";".join(addresses(name_server_names(settings), NAMESERVER_PORT)),
                 **roles,
-                "flushDiskType": "SYNC_FLUSH" if settings.flush == "sync" else "ASYNC_FLUSH",
+                "flushDiskType": "SYNC_FLUSH" if is_synchronous else "ASYNC_FLUSH",
                 "ackAfterFlush": settings.ack_durable,
                 "enableBatchPush": settings.batch_push,
                 "mappedFileSizeCommitLog": settings.file_bytes,
@@ -171,7 +177,7 @@ def _broker(name: str, group: BrokerGroup, settings: RocketmqSettings, planted: 
                 **planted,
             },
         ),
-        ports=(BROKER_PORT,),
+        ports=(BROKER_PORT, DLEDGER_PORT) if settings.has_dledger else (BROKER_PORT,),
         replica=True,
     )
 
@@ -225,6 +231,22 @@ def _elected(name: str, group: BrokerGroup, settings: RocketmqSettings) -> Mappi
         "checkSyncStateSetPeriod": milliseconds(5_000, settings),
         "syncControllerMetadataPeriod": milliseconds(10_000, settings),
         "haMaxTimeSlaveNotCatchup": milliseconds(15_000, settings),
+    }
+
+
+def _of_dledger(name: str, group: BrokerGroup, settings: RocketmqSettings) -> Mapping[str, object]:
+    """Members are called by their nodes' names."""
+    preferred = {"preferredLeaderIds": group.brokers[settings.preferred - 1]} if settings.preferred else {}
+    return {
+        "enableDLegerCommitLog": True,
+        "dLegerGroup": group.name,
+        "dLegerPeers": ";".join(f"{broker}-{broker}:{DLEDGER_PORT}" for broker in group.brokers),
+        "dLegerSelfId": name,
+        "ackDurable": settings.ack_durable,
+        **{key: milliseconds(default_ms, settings) for key, default_ms in TIMES_MS.items()},
+        # What has to outlast a round trip shrinks as Raft's periods do.
+        **{key: raft_milliseconds(default_ms, settings) for key, default_ms in ANSWERED_WITHIN_MS.items()},
+        **preferred,
     }
 
 

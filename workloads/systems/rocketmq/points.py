@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workloads.systems.dledger.points import POINTS as OF_MEMBERS
+
 _RAFT: Mapping[str, str] = {
     "about-to-persist-vote": "a controller has a new term or vote in memory; neither file nor message has it yet",
     "vote-persisted": "a controller's term and vote are durable; what tells others of them is not sent yet",
@@ -150,6 +152,26 @@ _STATIC: Mapping[str, str] = {
     "mapping-changed": "a master has written a new state of a static topic's queue, and obeys it; no slave was sent it",
 }
 
+_OF_GROUPS: Mapping[str, str] = {
+    "leader-about-to-serve": "a broker that leads its group has all of its log committed, and is not the master yet",
+    "leader-serves": "a broker that leads its group has become the master; NameServers do not know it yet",
+    "follower-serves": "a broker that does not lead its group serves as a slave; NameServers do not know it yet",
+}
+
+_ANYWHERE = ("recovered", "broker-announced", "name-server-answered", "announcement-expired", "left-unannounced")
+_OF_COMMIT_LOGS = (
+    *("about-to-truncate", "truncated", "checkpoint-lowered", "log-cut"),
+    *("about-to-delete-files", "beginning-noted", "files-deleted", "put-flushed"),
+)
+OF_DLEDGER: Mapping[str, str] = {
+    **{point: _ROLES[point] for point in _ANYWHERE},
+    **{point: meaning for point, meaning in _STORE.items() if point not in _OF_COMMIT_LOGS},
+    **_POP,
+    **_OF_GROUPS,
+    **OF_MEMBERS,
+}
+"""Those that brokers reach whose log a group of DLedger replicates, and members of such groups."""
+
 POINTS: Mapping[str, str] = {
     **_RAFT,
     **_CONTROLLER,
@@ -159,4 +181,5 @@ POINTS: Mapping[str, str] = {
     **_STORE,
     **_POP,
     **_STATIC,
+    **_OF_GROUPS,
 }

@@ -7,7 +7,8 @@ With controllers, these healthy nodes are enough:
   those who are in sync is among them, since only of these it is known that they hold what was acknowledged; and the
   master is one of them, or reaches no controller and no NameServer: a master that is heard is not replaced, though
   no slave hears it
-Who is master and who is in sync is known from what brokers and controllers report. Without controllers nobody takes the
+Who is master and who is in sync is known from what brokers and controllers report. In a group of DLedger a majority of
+its brokers is enough, if no other one reaches any of them. Without either nobody takes the
 place of a master, so each has to be healthy, with as many slaves as it waits for.
 
 Not judged are static topics, whose queues move meanwhile, and nodes that say too little.
@@ -60,6 +61,8 @@ def must_serve(settings: RocketmqSettings, workload: str, span: SteadySpan, repo
     asked_by_clients = {*name_server_names(settings), *proxy_names(settings)} - span.down
     if not asked_by_clients or not asked_by_clients <= span.healthy:
         return False
+    if settings.has_dledger:
+        return all(_elects(group, span) for group in broker_groups(settings))
     if not settings.has_controllers:
         return all(_is_enough(settings, group, span) for group in broker_groups(settings))
     return all(_is_led(settings, group, span, reports) for group in broker_groups(settings))
@@ -70,6 +73,14 @@ def _controllers_agree(settings: RocketmqSettings, span: SteadySpan) -> bool:
     if 2 * len(span.healthy.intersection(controllers)) <= len(controllers):
         return not controllers
     return not any(span.reached.get(controller) for controller in controllers)
+
+
+def _elects(group: BrokerGroup, span: SteadySpan) -> bool:
+    """Of a group of DLedger: a majority is healthy, and no other member reaches any of them."""
+    healthy = span.healthy.intersection(group.brokers)
+    others = set(group.brokers) - healthy
+    is_apart = all(healthy.isdisjoint(span.reached.get(other, ())) for other in others)
+    return 2 * len(healthy) > len(group.brokers) and is_apart
 
 
 def _is_enough(settings: RocketmqSettings, group: BrokerGroup, span: SteadySpan) -> bool:

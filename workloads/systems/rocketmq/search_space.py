@@ -27,6 +27,8 @@ _SHARES: tuple[tuple[int, Settings], ...] = (
     (8, {"client": "grpc"}),
     (1, {"client": "grpc", "groups": 2, "brokers": 2}),
     (1, {"client": "grpc", "deployment": "dual-write", "brokers": 2}),
+    (4, {"deployment": "dledger"}),
+    (1, {"deployment": "dledger", "ack_durable": True}),
 )
 """Most are of controllers; those whose clients speak gRPC, and those of static topics, serve one workload alone."""
 
@@ -64,6 +66,8 @@ _OF_CONTROLLERS: Values = {
 }
 _OF_SLAVES: Values = {"ack_durable": (True,), "brokers": (2, 4), "groups": (2,)}
 _OF_MASTERS: Values = {"groups": (3,)}
+_OF_DLEDGER: Values = {"ack_durable": (True,), "batch_push": (True,), "brokers": (5,), "preferred": (2,)}
+_NOT_OF_DLEDGER = ("flush", "retention_s")
 _OF_PROXIES: Values = {"proxies": (1, 3)}
 
 _TOGETHER: tuple[Settings, ...] = ({"clean_when_full": True, "segment_bytes": 4_096},)
@@ -91,8 +95,10 @@ OWN_PACE: Settings = {"time_scale": 1.0}
 
 def explored(settings: RocketmqSettings) -> Values:
     """What a storm of this deployment draws, beside the defaults."""
+    of_all = {name: values for name, values in _OF_ALL.items() if name not in _NOT_OF_DLEDGER}
     return {
-        **_OF_ALL,
+        **(of_all if settings.has_dledger else _OF_ALL),
+        **(_OF_DLEDGER if settings.has_dledger else {}),
         **(_OF_CONTROLLERS if settings.has_controllers else {}),
         **(_OF_SLAVES if settings.has_slaves else {}),
         **(_OF_MASTERS if settings.deployment == "masters" else {}),
@@ -101,4 +107,6 @@ def explored(settings: RocketmqSettings) -> Values:
 
 
 def explored_together(settings: RocketmqSettings) -> tuple[Settings, ...]:
+    if settings.has_dledger:
+        return ()
     return (*_TOGETHER, *(_TOGETHER_WITH_CONTROLLERS if settings.has_controllers else ()))

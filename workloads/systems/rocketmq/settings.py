@@ -11,7 +11,7 @@ from harness.errors import UsageError
 from system_under_test.rocketmq.topic import MAX_NAME
 from workloads.systems.java import require_release
 
-Deployment = Literal["controller", "single", "masters", "async-slaves", "dual-write"]
+Deployment = Literal["controller", "single", "masters", "async-slaves", "dual-write", "dledger"]
 
 TOPIC = "storm"
 MOST_BEFORE_TOPIC = 40
@@ -20,7 +20,7 @@ BORDERS = "borders".ljust(MAX_NAME, "-")
 """The topic of requests that no history tells of."""
 BORDERING_MESSAGE_BYTES = 48 * 1024
 NAMESERVER_PORT, CONTROLLER_PORT, RAFT_PORT = 9876, 9878, 9879
-BROKER_PORT, HA_PORT = 10911, 10912
+BROKER_PORT, HA_PORT, DLEDGER_PORT = 10911, 10912, 20911
 PROXY_PORT = 8081
 
 SEGMENT_BYTES, SMALL_SEGMENT_BYTES = 64 * 1024 * 1024, 4_096
@@ -32,7 +32,8 @@ class RocketmqSettings:
 
     deployment: Deployment = "controller"
     """`controller`: masters are elected by controllers. Without these: `single`, one master; `masters`, several;
-    `async-slaves` and `dual-write`, masters with slaves that they do not wait for, or do. Nobody is promoted then."""
+    `async-slaves` and `dual-write`, masters with slaves that they do not wait for, or do. Nobody is promoted then.
+    `dledger`: each group of brokers is one of DLedger, which replicates their log and elects the master itself."""
     groups: Annotated[int, Bounds(0, 20)] = 0
     """How many groups of brokers there are: each has its own queues, and a log of its own. 0 is as usual: one, or two
     where there are masters only."""
@@ -52,9 +53,11 @@ class RocketmqSettings:
     min_in_sync_replicas: Annotated[int, Bounds(1, 100)] = 2
     flush: Literal["sync", "async"] = "sync"
     ack_durable: bool = False
-    """Slaves acknowledge only what they have fsynced."""
+    """Slaves acknowledge only what they have fsynced; with deployment=dledger no member counts before."""
     batch_push: bool = False
     """A master sends its slaves together what it writes in one go, instead of each message separately."""
+    preferred: Annotated[int, Bounds(0, 5)] = 0
+    """The number of the broker in each group of DLedger that is to be master if it can; 0: none."""
     unclean_election: bool = False
     read_uncommitted: bool = False
     """Consumers see what is not acknowledged by the SyncStateSet yet; only where not all of it has to."""
@@ -135,6 +138,10 @@ class RocketmqSettings:
                 f"begins_as_version={self.begins_as_version} with retention_s={self.retention_s:g}: a slave of that "
                 "version that has less than its master has left waits for good; leave retention_s out"
             )
+        if self.deployment == "dledger":
+            self._require_possible_group()
+        elif self.preferred:
+            raise UsageError(f"preferred={self.preferred} is about deployment=dledger; leave it out, or choose that")
         if self.deployment == "controller":
             if self.begins_as_version != NEWEST_VERSION:
                 raise UsageError(
@@ -188,6 +195,15 @@ class RocketmqSettings:
                     f"{self.lasting_voters} brokers: every send would be refused; lower it or add brokers"
                 )
 
+    def _require_possible_group(self) -> None:
+        for field in fields(self):
+            if field.name in NOT_OF_DLEDGER and getattr(self, field.name) != field.default:
+                raise UsageError(f"setting {field.name} is not for deployment=dledger; leave it out")
+        if self.brokers not in SIZES_OF_DLEDGER:
+            raise UsageError(f"deployment=dledger takes 3 or 5 brokers a group, got brokers={self.brokers}")
+        if self.preferred > self.brokers:
+            raise UsageError(f"preferred takes 0 to {self.brokers} of {self.brokers} brokers, got {self.preferred}")
+
     def _require_no_controllers(self) -> None:
         """What only controllers, or brokers that they elect, give a meaning."""
         for field in fields(self):
@@ -196,6 +212,8 @@ class RocketmqSettings:
                     f"{field.name} means nothing with deployment={self.deployment}, which has no controllers; leave it "
                     "out"
                 )
+        if self.has_dledger:
+            return
         if not self.has_slaves and self.brokers not in (1, type(self).__dataclass_fields__["brokers"].default):
             raise UsageError(
                 f"deployment={self.deployment} has one broker in each group, got brokers={self.brokers}; leave it out, "
@@ -222,6 +240,11 @@ class RocketmqSettings:
         return self.deployment == "controller"
 
     @property
+    def has_dledger(self) -> bool:
+        """Groups elect their masters themselves."""
+        return self.deployment == "dledger"
+
+    @property
     def has_slaves(self) -> bool:
         """Slaves of a configured master."""
         return self.deployment in ("async-slaves", "dual-write")
@@ -241,6 +264,8 @@ class RocketmqSettings:
         """Without so many a group does not acknowledge anything."""
         if self.has_controllers:
             return max(self.min_in_sync_replicas, 1 if self.all_ack else self.in_sync_replicas)
+        if self.has_dledger:
+            return self.brokers // 2 + 1
         return 2 if self.deployment == "dual-write" else 1
 
 
@@ -274,6 +299,21 @@ OURS_ALONE = (
     "request_places",
 )
 """What Apache RocketMQ has no setting for, or has to be told in another way."""
+NOT_OF_DLEDGER = (
+    "flush",
+    "retention_s",
+    "clean_when_full",
+    "static_queues",
+    "requests",
+    "begins_as_version",
+    "release",
+    "distribution",
+    "image",
+    "installed",
+)
+"""What a group of DLedger gives no meaning, beside what is of controllers. Its logs are flushed every 10 ms, or as
+`ack_durable` says, and nothing in them expires."""
+SIZES_OF_DLEDGER = (3, 5)
 LEAST_WITH_SLAVES = 2
 NEWEST_VERSION = 5
 USUAL_NAME_SERVERS = 3

@@ -56,8 +56,10 @@ class ClassicMastership:
     def in_sync(self) -> int:
         return 1 + len(self._acks())
 
-    def enough_in_sync(self) -> bool:
+    def require_writable(self) -> None:
         """A message is written whether or not a slave is there."""
+
+    def enough_in_sync(self) -> bool:
         return True
 
     def slave_available(self) -> bool:

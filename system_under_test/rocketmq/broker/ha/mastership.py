@@ -15,6 +15,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from system_under_test.remoting.codes import ResponseCode
+from system_under_test.remoting.command import RemotingError
 from system_under_test.rocketmq.broker.config import BrokerConfig
 from system_under_test.rocketmq.broker.ha.batch_push import BatchPush
 from system_under_test.rocketmq.broker.ha.confirm_offset import acked_by, least_acked_offset, master_confirm_offset
@@ -102,8 +104,15 @@ class Mastership:
     def in_sync(self) -> int:
         return len(self._view.members)
 
+    def require_writable(self) -> None:
+        if not self.enough_in_sync():
+            raise RemotingError(
+                ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
+                f"{self.in_sync} replicas are in sync, at least {self.config.min_in_sync_replicas} are needed",
+            )
+
     def enough_in_sync(self) -> bool:
-        """Whether a put may be written at all."""
+        """Whether a put may be written at all, or acknowledged."""
         return self.in_sync >= self.config.min_in_sync_replicas
 
     def slave_available(self) -> bool:

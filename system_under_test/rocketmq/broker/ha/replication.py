@@ -44,8 +44,11 @@ class AnyMastership(Protocol):
         """How many replicas are in sync, the master among them."""
         ...
 
+    def require_writable(self) -> None:
+        """Raises RemotingError, which says that nothing was written, where nothing may be written now."""
+
     def enough_in_sync(self) -> bool:
-        """Whether a put may be written at all."""
+        """Whether what was replicated may be acknowledged now."""
         ...
 
     def slave_available(self) -> bool:

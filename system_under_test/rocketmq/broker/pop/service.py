@@ -251,12 +251,7 @@ class PopService:
             raise RemotingError(ResponseCode.NOT_MASTER, "this broker is not the master")
         if not self.is_ready:
             raise RemotingError(ResponseCode.SYSTEM_BUSY, "the master has not read the revive log yet")
-        if not mastership.enough_in_sync():
-            raise RemotingError(
-                ResponseCode.IN_SYNC_REPLICAS_NOT_ENOUGH,
-                f"{mastership.in_sync} replicas are in sync, at least {self._context.config.min_in_sync_replicas} are "
-                "needed",
-            )
+        mastership.require_writable()
 
     async def confirm_acknowledgement(self, end_offset: int) -> None:
         """As `confirm`."""

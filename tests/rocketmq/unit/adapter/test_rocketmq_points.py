@@ -6,7 +6,8 @@ from pathlib import Path
 
 import system_under_test
 from tests.references.points_in_code import named, points_in
-from workloads.systems.rocketmq.points import POINTS
+from workloads.systems.dledger.points import POINTS as OF_MEMBERS
+from workloads.systems.rocketmq.points import OF_DLEDGER, POINTS
 
 MOST_WORDS = 30
 
@@ -17,9 +18,10 @@ def test_constants_are_found_wherever_a_point_is_reached() -> None:
 
 
 def test_the_points_declared_are_those_of_the_code_each_in_one_place() -> None:
-    files = sorted(Path(system_under_test.__path__[0]).rglob("*.py"))
-    found = points_in(file for file in files if "dledger" not in file.parts)
+    root = Path(system_under_test.__path__[0])
+    found = points_in(file for file in sorted(root.rglob("*.py")) if file.relative_to(root).parts[0] != "dledger")
     assert set(found) == set(POINTS)
+    assert set(OF_DLEDGER) < {*POINTS, *OF_MEMBERS}
     assert {point: count for point, count in found.items() if count > 1} == {}
 
 

@@ -18,8 +18,9 @@ from system_under_test.dledger.config import MemberConfig
 from system_under_test.node.settings import read_config
 from tests.references.points_in_code import points_in
 from workloads.log import LogSettings
-from workloads.systems.dledger.adapter import EXPLORED, POINTS, SELDOM, SYSTEM
+from workloads.systems.dledger.adapter import EXPLORED, SELDOM, SYSTEM
 from workloads.systems.dledger.nodes import members
+from workloads.systems.dledger.points import POINTS
 from workloads.systems.dledger.settings import DledgerSettings, Store
 
 MOST_WORDS = 30

@@ -12,7 +12,7 @@ import pytest
 from harness.watch import BOOTED, CUT, ENDED, HEALED, PAUSED, RESUMED
 from system_under_test.dledger import reports
 from workloads.systems.dledger.narrator import ROUTINE, DledgerNarrator
-from workloads.systems.dledger.settings import DledgerSettings
+from workloads.systems.dledger.settings import DledgerSettings, roles_in
 from workloads.systems.dledger.watch import DledgerWatch
 
 PARTS = {"leader": "n1", "near": "n2", "far": "n3"}
@@ -102,7 +102,7 @@ def test_who_is_preferred_is_known_from_the_settings() -> None:
 
 
 def test_without_those_that_are_spare_there_is_still_a_majority() -> None:
-    assert DledgerSettings(members=5).roles("n2")["spare"] == ("n2", "n1")
+    assert roles_in(DledgerSettings(members=5), "n2")["spare"] == ("n2", "n1")
 
 
 def reported_events() -> set[str]:

@@ -117,6 +117,9 @@ class GroupMember:
         self._token = 0
         self._answers: dict[int, asyncio.Future[Any]] = {}
         """Who waits for an answer, or for what comes of an append, by token."""
+        self._wakes_ns = 0
+        """When the next Tick comes."""
+        self._is_due_sooner = asyncio.Event()
         self._vote_is_dirty = asyncio.Event()
         self._log_is_dirty = asyncio.Event()
         self._voted = _Progress()
@@ -259,13 +262,17 @@ class GroupMember:
     # -- tasks
 
     async def _keep_time(self) -> None:
-        clock, config = self._host.clock, self._config
-        assert self._member is not None
+        clock, member = self._host.clock, self._member
+        assert member is not None
+        least, greatest = self._times.min_backoff_ns, self._config.max_backoff_ns
         while True:
-            left_ns = self._member.deadline_ns - clock.monotonic_ns()
-            await clock.sleep(max(0, min(left_ns, config.heartbeat_ns // 4)) / 1e9)
-            least, greatest = self._times.min_backoff_ns, config.max_backoff_ns
-            self._step(Tick(int(self._host.random.uniform(least, greatest))))
+            self._wakes_ns = member.deadline_ns
+            self._is_due_sooner.clear()
+            try:
+                left_ns = max(0, self._wakes_ns - clock.monotonic_ns())
+                await clock.within(left_ns / 1e9, self._is_due_sooner.wait())
+            except TimeoutError:
+                self._step(Tick(int(self._host.random.uniform(least, greatest))))
 
     async def _keep_vote(self) -> None:
         assert self._member is not None
@@ -351,6 +358,8 @@ class GroupMember:
         for sent in effects.votes:
             self._voted.hold(lambda sent=sent: self._send(sent))  # type: ignore[misc]
         self._carry_answers(member, effects)
+        if member.deadline_ns < self._wakes_ns:
+            self._is_due_sooner.set()
         for call in self.on_step:
             call(effects)
 

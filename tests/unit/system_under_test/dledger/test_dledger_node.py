@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from harness.environments.impairment import FullDisk
-from system_under_test.dledger.client_message import GetRequest
+from system_under_test.dledger.client_message import GetRequest, MetadataRequest
 from system_under_test.dledger.config import MemberConfig
 from system_under_test.dledger.message import MAX_BODY_BYTES, Code, TransferRequest
 from system_under_test.node.settings import read_config
@@ -98,6 +98,16 @@ def test_leadership_is_handed_over_when_asked_for_and_to_who_is_preferred() -> N
 
     play(story)
     play(preferred, preferredLeaderIds="n2")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_candidates_stand_when_their_backoffs_are_over_however_seldom_leaders_beat(seed: int) -> None:
+    async def story(group: Group) -> None:
+        await group.sleep(2)
+        answers = [await group.ask(name, MetadataRequest()) for name in NAMES]
+        assert {answer.leader for answer in answers} - {None}
+
+    play(story, seed=seed, heartBeatTimeIntervalMs=20_000, minVoteIntervalMs=50, maxVoteIntervalMs=200)
 
 
 def test_the_same_seed_gives_the_same_trace() -> None:

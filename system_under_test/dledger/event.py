@@ -112,6 +112,8 @@ class Effects:
     acknowledged: list[tuple[int, AnyAnswer]] = field(default_factory=list)
     """Answers that are to be sent, where acknowledgements are durable, once the log is as it was after this step."""
     appended: list[Appended] = field(default_factory=list)
+    took_over: int | None = None
+    """The leader's last index when it asked this member to lead, which stands in its place now."""
 
     @property
     def wrote(self) -> bool:

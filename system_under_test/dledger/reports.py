@@ -51,6 +51,8 @@ class MemberReports:
         host, state, led = self._host, member.state, self._role is Role.LEADER
         if effects.hard_state is not None:
             self._term(effects.hard_state)
+        if effects.took_over is not None:
+            host.reached("took-over", index=member.handler.verified, leaders=effects.took_over)
         if state.role is not self._role:
             self._changes_role(member)
         if effects.kept is not None:

@@ -126,6 +126,7 @@ class Transfer:
             return False
         self._taking = None
         self._answer(taking.token, Code.SUCCESS)
+        state.effects.took_over = taking.request.end
         return True
 
     def has_caught_up(self, verified: int, end: int) -> bool:

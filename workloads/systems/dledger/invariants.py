@@ -53,6 +53,10 @@ INVARIANTS: Mapping[str, Meaning] = {
         says="A member said that its log is that of its leader up to an index, and it was not.",
         usually="An entry is taken for there that was cut, or never written.",
     ),
+    "hurried-transfer": Meaning(
+        says="A member stood in its leader's place though it lacked what that one had when it asked.",
+        usually="Whether it has caught up is not looked at, or against another end than the leader's.",
+    ),
     "not-durable": Meaning(
         says="A member that started again lacked what it had made durable.",
         usually="It took a failed fsync for a success, or syncs a file that its log is no longer in.",
@@ -267,6 +271,13 @@ class DledgerInvariants:
                 because = f"{node} said that its log is that of {name} up to {index}, where another entry stands"
                 self._says("unlike-leader", (node, name), because)
 
+    def _takes_over(self, node: str, member: _Member, index: int, leaders: int) -> None:
+        if index < leaders:
+            because = (
+                f"{node} stood in its leader's place with entries up to {index}, and that one had them up to {leaders}"
+            )
+            self._says("hurried-transfer", (node,), because)
+
 
 _EVENTS: Mapping[str, Callable[[DledgerInvariants, str, _Member, Mapping[str, Any]], None]] = {
     ENDED: DledgerInvariants._ended,
@@ -287,4 +298,5 @@ _POINTS: Mapping[str, Callable[..., None]] = {
     "append-committed": DledgerInvariants._append_committed,
     "committed": DledgerInvariants._commits,
     "push-acknowledged": DledgerInvariants._vouches,
+    "took-over": DledgerInvariants._takes_over,
 }

@@ -18,5 +18,6 @@ POINTS: Mapping[str, str] = {
     "about-to-persist-log": "a member is about to make its log durable",
     "log-persisted": "a member's log is durable, and no message says so yet",
     "committed": "a member has learned that a majority has an entry",
+    "took-over": "a member stands in the place of its leader, which has asked for that, and nothing is sent yet",
     "transfer-begun": "a leader takes no more appends, and is about to ask another member to lead",
 }

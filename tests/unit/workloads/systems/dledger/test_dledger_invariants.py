@@ -155,6 +155,13 @@ def vouches_for(mark: int) -> Story:
     return story
 
 
+def takes_over_with(index: int) -> Story:
+    def story(group: Group) -> None:
+        group.observe("n2", "took-over", index=index, leaders=1)
+
+    return story
+
+
 def lost_what_was(*, synced: bool) -> Story:
     def story(group: Group) -> None:
         group.writes("n2", 0)
@@ -192,6 +199,7 @@ BROKEN_AND_HEALTHY: dict[str, tuple[Story, Story]] = {
     "wrong-ack": (replaced_then_acknowledged(term=2), replaced_then_acknowledged(term=1)),
     "electable-laggard": (commits_beside_a_laggard(2), commits_beside_a_laggard(0)),
     "unlike-leader": (vouches_for(mark=1), vouches_for(mark=0)),
+    "hurried-transfer": (takes_over_with(0), takes_over_with(1)),
     "not-durable": (lost_what_was(synced=True), lost_what_was(synced=False)),
     "second-vote": (votes((1, "n1"), (1, "n3")), votes((1, "n1"), (2, "n3"))),
     "forgotten-vote": (starts_again_in(1, None), starts_again_in(2, "n1")),

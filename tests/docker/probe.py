@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Any
 
 ASK, ECHO, NUMBERS = 7000, 7001, 7002
 REACH_TIMEOUT_S = 2.0
+ROOM_BYTES = 1 << 20
+"""For datagrams that were not read yet; the kernel takes less where its own bound is lower."""
 
 
 async def main(host: Any, config: Mapping[str, Any]) -> None:
@@ -81,9 +84,11 @@ class Probe:
     async def serve(self) -> None:
         await asyncio.start_server(self._answer, "0.0.0.0", ASK)
         await asyncio.start_server(self._echo, "0.0.0.0", ECHO)
-        await asyncio.get_running_loop().create_datagram_endpoint(
+        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
             lambda: Numbers(self.numbers), local_addr=("0.0.0.0", NUMBERS)
         )
+        # What was held comes all at once: hundreds have to fit, however late this process gets a processor.
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM_BYTES)
         self.host.log("serving")
         await asyncio.Event().wait()
 

@@ -4,7 +4,8 @@ It goes by what this leader has verified in this term and in this life of the fo
 behind that, and only so far is anything taken for committed.
 
 A TRUNCATE may come late: it waited in a connection that has since been replaced, and meanwhile the same leader has
-pushed on and been acknowledged. So an entry of the leader's own term is never cut: no leader ever needs that.
+pushed on and been acknowledged. So an entry of the leader's own term, or one that it has verified, is never cut: no
+leader ever needs that.
 """
 
 from __future__ import annotations
@@ -81,10 +82,12 @@ class Handler:
         return Code.SUCCESS
 
     def may_truncate(self, entry: Entry) -> bool:
-        """Terms ascend in a log, so its last one says whether an entry of the leader's term would go."""
+        """Terms ascend in a log, so its last one says whether an entry of the leader's term would go. One that the
+        leader has verified must stay as well, whatever its term: this member has vouched for it."""
         log = self._state.log
         is_last = log.end == entry.index and log.entry(log.end) == entry
-        return is_last or log.end < entry.index or log.end_term < self._state.term
+        is_older = log.end_term < self._state.term and entry.index >= self.verified
+        return is_last or log.end < entry.index or is_older
 
     def end_with(self, entry: Entry) -> bool:
         return self._state.log.end_with(entry)

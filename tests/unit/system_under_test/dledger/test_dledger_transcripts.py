@@ -269,6 +269,15 @@ def test_a_late_truncate_of_the_same_term_takes_nothing_away() -> None:
     assert stage.follower.committed == 8
 
 
+def test_a_late_truncate_takes_no_entry_of_an_older_term_away_that_the_leader_has_verified() -> None:
+    stage = Stage("0-8:1", "0-8:1", term=2, committed=8)
+    stage.run()
+    late = PushRequest("L", 2, Push.TRUNCATE, (entry(5, 1),))
+    assert stage.obeys(late).code is Code.INCONSISTENT_STATE
+    assert written(log("0-8:1")) == "0-8:1" and stage.follower.log.end == 8
+    assert stage.follower.committed == 8
+
+
 def test_entries_of_older_terms_that_the_leader_has_not_are_cut() -> None:
     stage = Stage("0-5:1", "0-8:1", term=2)
     assert stage.run()[1] == "TRUNCATE 5: SUCCESS, F has 0-5:1"

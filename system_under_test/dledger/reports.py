@@ -91,11 +91,10 @@ class MemberReports:
             host.log("voted_in", group=self._log, term=state.term, by=by, needed=needed, last=last)
             host.log("leader", group=self._log, term=state.term, start=election.elected_with[1] + 1)
             host.reached("became-leader", term=state.term)
-        elif was_leader:
-            host.log("candidate" if state.role is Role.CANDIDATE else "follower", group=self._log, term=state.term)
+            return
+        host.log(state.role.value, group=self._log, term=state.term)
+        if was_leader:
             host.reached("lost-leadership", term=state.term)
-        else:
-            host.log(state.role.value, group=self._log, term=state.term)
 
     def _writes(self, kept: int, entries: list[Entry], begin: int) -> None:
         host, log = self._host, self._log

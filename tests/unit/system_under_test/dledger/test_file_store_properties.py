@@ -184,20 +184,24 @@ async def act(model: Model, store: FileStore, machine: DiskMachine) -> None:
             model.sync_ends()
         else:
             machine.room(None)
-            model.sync_begins()
-            begin = store.begin
-            await store.expire(draw.randrange(4000))
-            model.sync_ends()
-            assert store.begin in range(begin, max(begin, model.committed) + 1)
-            if model.log:
-                log = [entry for entry in log if entry.index >= store.begin]
-                assert log
-                assert log[0].position % FILE_BYTES == 0
-                model.log, model.files.states, model.files.durable = log, [log], log
+            await expire(model, store, draw.randrange(4000))
     except DiskFull:
         model.under_way = None
     finally:
         machine.room(None)
+
+
+async def expire(model: Model, store: FileStore, before_position: int) -> None:
+    model.sync_begins()
+    begin = store.begin
+    await store.expire(before_position)
+    model.sync_ends()
+    assert store.begin in range(begin, max(begin, model.committed) + 1)
+    if model.log:
+        log = [entry for entry in model.log if entry.index >= store.begin]
+        assert log
+        assert log[0].position % FILE_BYTES == 0
+        model.log, model.files.states, model.files.durable = log, [log], log
 
 
 def cut(model: Model, store: FileStore, at: int) -> None:

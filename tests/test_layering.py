@@ -31,7 +31,8 @@ LEAVES += ("harness.reading", "harness.lifetime")
 RECORD = ("harness.record", "harness.operation")
 # What any system of ours is made of: these rooms know none of those systems.
 COMMON_TO_OUR_SYSTEMS = tuple(
-    f"system_under_test.{room}" for room in ("grpc", "node", "raft", "remoting", "replicated", "runtime", "storage")
+    f"system_under_test.{room}"
+    for room in ("grpc", "metadata", "node", "raft", "remoting", "replicated", "runtime", "storage")
 )
 # Package -> prefixes of the project's own modules that it may import. The longest matching package decides.
 ARROWS = {

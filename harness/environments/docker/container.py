@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import secrets
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 import docker
 
+from harness.environments.docker.command import run_command
 from harness.environments.docker.engine import LABEL_NODE, speaking
 from harness.environments.docker.network import free_ports, is_port_taken
 from harness.environments.remote import agent
@@ -21,9 +21,6 @@ from harness.errors import HarnessError
 
 PORT_TRIES = 5
 PERIOD_US, LEAST_QUOTA_US = 100_000, 1000
-PRINTED = "/.stormproof-printed-"
-KEEPING = '"$@" >"$0"; code=$?; cat "$0"; exit $code'
-"""The engine loses all that a command prints once in hundreds of times, so it is in a file of the container as well."""
 CAPABILITIES = ["NET_ADMIN", "SYS_PTRACE"]
 """What it takes to drop packets, and to see which processes of another user read the faked clock."""
 
@@ -60,15 +57,8 @@ class ContainerShell:
     """The node's name, for messages."""
 
     def run(self, argv: Sequence[str]) -> Finished:
-        kept = f"{PRINTED}{secrets.token_hex(8)}"
         with speaking(f"{argv[0]} in {self.name}"):
-            api = self.client.api
-            program = api.exec_create(self.container.id, ["sh", "-c", KEEPING, kept, *argv], user="root")["Id"]
-            output, errors = api.exec_start(program, demux=True)
-            code = api.exec_inspect(program)["ExitCode"]
-        if not output and not errors:
-            output = self.fetch(kept)
-        return Finished(exit_code=code, output=output or b"", errors=errors or b"")
+            return run_command(self.client, self.container.id, argv)
 
     def put(self, files: Mapping[str, bytes]) -> None:
         with speaking(f"writing {', '.join(files)} in {self.name}"):

@@ -13,10 +13,11 @@ from harness.errors import UsageError
 from harness.invariants import Breaches
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
+from harness.record.steady_spans import SteadySpan
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.dledger import mutants
 from system_under_test.node.mutant import find_mutant, mutant_names
-from workloads.systems.dledger.client import LogClient, MemberClient
+from workloads.systems.dledger.client import PATIENCE_S, LogClient, MemberClient
 from workloads.systems.dledger.invariants import INVARIANTS, DledgerInvariants
 from workloads.systems.dledger.legal_loss import DAMAGE, legal_loss
 from workloads.systems.dledger.narrator import DledgerNarrator
@@ -24,14 +25,13 @@ from workloads.systems.dledger.nodes import MEMBERS, members
 from workloads.systems.dledger.original_loss import original_loss
 from workloads.systems.dledger.original_reporting import OriginalReporting
 from workloads.systems.dledger.points import POINTS
+from workloads.systems.dledger.quorum import elects, serves_within_s
 from workloads.systems.dledger.settings import OURS_ALONE, DledgerSettings, roles_in
 from workloads.systems.dledger.watch import DledgerWatch
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-PATIENCE_S = 4.0
-"""How long a client waits for an answer."""
 STARTS_WITHIN_S = 15.0
 """How long a virtual machine may take on a busy machine before its member takes part."""
 EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
@@ -60,7 +60,8 @@ class Dledger:
 
     def cluster(self, settings: DledgerSettings) -> Declaration:
         left_out = OURS_ALONE if settings.release else ()
-        within_s = 10 + 20 * settings.time_scale + (STARTS_WITHIN_S if settings.release else 0)
+        starts_s = STARTS_WITHIN_S if settings.release else 0
+        within_s = 10 + 20 * settings.time_scale + starts_s
         return Declaration(
             groups=(MEMBERS,),
             data=(MEMBERS,),
@@ -72,6 +73,7 @@ class Dledger:
             explored_seldom=() if settings.release else SELDOM,
             recovers_within_s=within_s,
             progresses_within_s=within_s,
+            serves_within_s=serves_within_s(settings) + starts_s,
             may_panic=(*DAMAGE, *CANNOT_WRITE),
             lasting_damage=LASTING_DAMAGE,
         )
@@ -101,6 +103,29 @@ class Dledger:
         while settings.release and not await asking.agreed(settings.names):
             await host.clock.sleep(0.1)
         asking.close()
+
+    async def serves_without(
+        self, settings: DledgerSettings, host: Any, workload: str, damaged: frozenset[str]
+    ) -> bool:
+        """`Separable`: the others are enough where they are a majority and follow one of them."""
+        others = tuple(name for name in settings.names if name not in damaged)
+        if 2 * len(others) <= settings.members:
+            return False
+        asking = MemberClient(host, PATIENCE_S)
+        try:
+            while True:
+                leaders = await asking.leaders(others)
+                if not damaged.isdisjoint(leaders.values()):
+                    return False
+                if len(leaders) == len(others) and len(set(leaders.values())) == 1 and None not in leaders.values():
+                    return True
+                await host.clock.sleep(0.1)
+        finally:
+            asking.close()
+
+    def must_serve(self, settings: DledgerSettings, workload: str, span: SteadySpan, reports: NodeReports) -> bool:
+        """`Quorate`: any majority of members, whatever they reported."""
+        return elects(settings.names, span)
 
     async def roles(self, settings: DledgerSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         asking = MemberClient(host, PATIENCE_S)

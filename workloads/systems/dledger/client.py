@@ -34,6 +34,8 @@ from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
 from workloads.systems.dledger.errors import NOT_LEADER, OUT_OF_RANGE, error_of
 from workloads.systems.dledger.nodes import GROUP, PORT
 
+PATIENCE_S = 4.0
+"""How long a client waits for an answer."""
 _METADATA = MetadataRequest()
 UNREACHED = (CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST)
 FINAL_READS = ("final-poll", "caught-up")
@@ -79,12 +81,17 @@ class MemberClient:
                 return node
         return None
 
-    async def agreed(self, nodes: tuple[str, ...]) -> bool:
-        """Whether all that answer take the same member for the leader."""
-        leaders = set[str | None]()
+    async def leaders(self, nodes: tuple[str, ...]) -> Mapping[str, str | None]:
+        """Whom each that answers takes for the leader, if anyone."""
+        leaders: dict[str, str | None] = {}
         for node in nodes:
             with suppress(OperationError):
-                leaders.add((await self.ask(node, _METADATA, MetadataAnswer)).leader)
+                leaders[node] = (await self.ask(node, _METADATA, MetadataAnswer)).leader
+        return leaders
+
+    async def agreed(self, nodes: tuple[str, ...]) -> bool:
+        """Whether all that answer take the same member for the leader."""
+        leaders = set((await self.leaders(nodes)).values())
         return len(leaders) == 1 and None not in leaders
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from harness.record.steady_spans import SteadySpan
+from workloads.systems.dledger.quorum import elects
 from workloads.systems.rocketmq.settings import (
     ON_BROKERS,
     BrokerGroup,
@@ -62,7 +63,7 @@ def must_serve(settings: RocketmqSettings, workload: str, span: SteadySpan, repo
     if not asked_by_clients or not asked_by_clients <= span.healthy:
         return False
     if settings.has_dledger:
-        return all(_elects(group, span) for group in broker_groups(settings))
+        return all(elects(group.brokers, span) for group in broker_groups(settings))
     if not settings.has_controllers:
         return all(_is_enough(settings, group, span) for group in broker_groups(settings))
     return all(_is_led(settings, group, span, reports) for group in broker_groups(settings))
@@ -73,14 +74,6 @@ def _controllers_agree(settings: RocketmqSettings, span: SteadySpan) -> bool:
     if 2 * len(span.healthy.intersection(controllers)) <= len(controllers):
         return not controllers
     return not any(span.reached.get(controller) for controller in controllers)
-
-
-def _elects(group: BrokerGroup, span: SteadySpan) -> bool:
-    """Of a group of DLedger: a majority is healthy, and no other member reaches any of them."""
-    healthy = span.healthy.intersection(group.brokers)
-    others = set(group.brokers) - healthy
-    is_apart = all(healthy.isdisjoint(span.reached.get(other, ())) for other in others)
-    return 2 * len(healthy) > len(group.brokers) and is_apart
 
 
 def _is_enough(settings: RocketmqSettings, group: BrokerGroup, span: SteadySpan) -> bool:

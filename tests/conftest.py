@@ -12,6 +12,7 @@ import os
 import signal
 from collections.abc import Generator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -21,6 +22,7 @@ from hypothesis import HealthCheck, settings
 from checkers.spark.java import adopt_java
 from harness.compiled import interpreted
 
+gc.disable()  # until all tests are collected, for there is hardly any garbage among them
 adopt_java()
 # Which kernels are interpreted would else depend on which tests came before.
 interpreted.allowance.left_s = 0.0
@@ -58,11 +60,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=TIERS, help="only the tests of that tier; unless named, only those of none")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Most files have no test of a given tier: they are not even imported."""
+    wanted = config.getoption("--tier")
+    is_of_others = wanted is not None and collection_path.suffix == ".py" and not _names(collection_path, wanted)
+    return True if is_of_others else None
+
+
+@cache
+def _names(file: Path, tier: str) -> bool:
+    """Whether some of its tests may be of that tier."""
+    text = file.read_text(encoding="utf-8")
+    return f"mark.{tier}" in text or "@thousands" in text
+
+
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     wanted = config.getoption("--tier")
-    left_out = [item for item in items if _tier(item) != wanted]
-    items[:] = [item for item in items if _tier(item) == wanted]
+    tiers = [_tier(item) for item in items]
+    left_out = [item for item, tier in zip(items, tiers, strict=True) if tier != wanted]
+    for item, tier in zip(items, tiers, strict=True):
+        if tier is not None and not _names(item.path, tier):
+            raise pytest.UsageError(f"{item.nodeid} is of the tier {tier}, but its file has no text `mark.{tier}`")
+    items[:] = [item for item, tier in zip(items, tiers, strict=True) if tier == wanted]
     config.hook.pytest_deselected(items=left_out)
     items.sort(key=_late if wanted is None else _early)
     for item in items:
@@ -75,6 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Thousands of tests stay to the end: collections of garbage would look at them again and again."""
     gc.freeze()
+    gc.enable()
 
 
 def _tier(item: pytest.Item) -> str | None:

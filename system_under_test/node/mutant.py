@@ -10,6 +10,7 @@ import copy
 import importlib
 import pkgutil
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import TypeVar
 
@@ -32,6 +33,7 @@ class Mutant:
         return next((copy.deepcopy(parts) for parts in self.parts if isinstance(parts, kind)), None) or kind()
 
 
+@cache
 def mutant_names(package: ModuleType) -> tuple[str, ...]:
     """All planted bugs of a system, sorted by name."""
     return tuple(sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__)))

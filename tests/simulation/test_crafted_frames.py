@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Callable
 
 import pytest
 
@@ -85,10 +86,10 @@ GARBAGE = (
     b'E{"event":"MasterElected"}',
     b'E{"event":"MasterElected","group":[],"master":1}',
 )
-CRAFTED: dict[str, tuple[tuple[str, ...], tuple[bytes, ...]]] = {
+CRAFTED: dict[str, tuple[tuple[str, ...], Callable[[], tuple[bytes, ...]]]] = {
     "an answer longer than a frame": (
         (*NAMESERVERS, *CONTROLLER_PORTS, *BROKERS),
-        (
+        lambda: (
             *(
                 frame
                 for long in (LONG, LONG[:400_000])
@@ -106,38 +107,42 @@ CRAFTED: dict[str, tuple[tuple[str, ...], tuple[bytes, ...]]] = {
     ),
     "more brokers than an answer has room for": (
         NAMESERVERS,
-        (
+        lambda: (
             *(registration(f"{number:09d}" + "a" * 900_000) for number in range(20)),
             raw({}, RequestCode.GET_BROKER_CLUSTER_INFO),
         ),
     ),
     "brackets": (
         (*NAMESERVERS, *CONTROLLER_PORTS, *BROKERS),
-        tuple(nested(depth) for depth in (60, 300, *range(900, 1000, 3), 5_000, 1_000_000)),
+        lambda: tuple(nested(depth) for depth in (60, 300, *range(900, 1000, 3), 5_000, 1_000_000)),
     ),
-    "a notice without an address": (BROKERS, (notice(9, "2", None), notice(10, "1", None))),
+    "a notice without an address": (BROKERS, lambda: (notice(9, "2", None), notice(10, "1", None))),
     "a notice with an address that is none": (
         BROKERS,
-        tuple(notice(epoch, "3", text) for epoch, text in enumerate(("x", "", ":", "x:y", "b1:99999", "b1:٣"), 9)),
+        lambda: tuple(
+            notice(epoch, "3", text) for epoch, text in enumerate(("x", "", ":", "x:y", "b1:99999", "b1:٣"), 9)
+        ),
     ),
     "a notice beyond all epochs": (
         BROKERS,
-        tuple(notice(epoch, id, f"b{id}:10911") for id in ("1", "2") for epoch in (-1, 2**31, 2**40, 2**63, 10**19)),
+        lambda: tuple(
+            notice(epoch, id, f"b{id}:10911") for id in ("1", "2") for epoch in (-1, 2**31, 2**40, 2**63, 10**19)
+        ),
     ),
     "a notice of ids that are none": (
         BROKERS,
-        tuple(notice(9, id, "b1:10911", (int(id),)) for id in ("0", "-1", str(2**63), str(10**19))),
+        lambda: tuple(notice(9, id, "b1:10911", (int(id),)) for id in ("0", "-1", str(2**63), str(10**19))),
     ),
     "a registration with an address that is none": (
         CONTROLLER_PORTS,
-        tuple(
+        lambda: tuple(
             controller(RequestCode.CONTROLLER_REGISTER_BROKER, brokerId="1", brokerAddress=text, incarnation="x")
             for text in ("x", ":", "x:y", LONG)
         ),
     ),
     "ids beyond all numbers": (
         CONTROLLER_PORTS,
-        tuple(
+        lambda: tuple(
             controller(
                 code, appliedBrokerId=number, brokerId=number, registerCheckCode="x", brokerAddress="x:1", epoch=number
             )
@@ -152,7 +157,7 @@ CRAFTED: dict[str, tuple[tuple[str, ...], tuple[bytes, ...]]] = {
     ),
     "settings that are none": (
         CONTROLLER_PORTS,
-        tuple(
+        lambda: tuple(
             raw({}, RequestCode.UPDATE_CONTROLLER_CONFIG, body)
             for body in (
                 b"",
@@ -175,7 +180,7 @@ CRAFTED: dict[str, tuple[tuple[str, ...], tuple[bytes, ...]]] = {
     ),
     "members that are none": (
         CONTROLLER_PORTS,
-        tuple(
+        lambda: tuple(
             raw({"controllerId": node, "controllerAddress": at}, code)
             for code in (
                 RequestCode.CONTROLLER_ADD_MEMBER,
@@ -200,7 +205,7 @@ CRAFTED: dict[str, tuple[tuple[str, ...], tuple[bytes, ...]]] = {
     ),
     "questions and wishes of administrators that make no sense": (
         (*CONTROLLER_PORTS, *BROKERS),
-        (
+        lambda: (
             *(
                 raw({}, code, body)
                 for code in (
@@ -226,11 +231,13 @@ CRAFTED: dict[str, tuple[tuple[str, ...], tuple[bytes, ...]]] = {
     ),
     "entries of Raft that nobody wrote": (
         RAFT_PORTS,
-        forged(*(raft.Append("c2", "c1", 2**40, 1, 0, 0, 2**40, (raft.Entry(1, 2**40, data),)) for data in GARBAGE)),
+        lambda: forged(
+            *(raft.Append("c2", "c1", 2**40, 1, 0, 0, 2**40, (raft.Entry(1, 2**40, data),)) for data in GARBAGE)
+        ),
     ),
     "places of Raft's log that are nowhere": (
         RAFT_PORTS,
-        forged(
+        lambda: forged(
             *(
                 message
                 for sender in CONTROLLERS
@@ -253,18 +260,20 @@ CRAFTED: dict[str, tuple[tuple[str, ...], tuple[bytes, ...]]] = {
     ),
     "acks and handshakes of slaves that are none": (
         ("b1:10912", "b2:10912"),
-        (
+        lambda: (
             wire.encode_slave_handshake(wire.SlaveHandshake(False, False, 2**63 - 1)),
             wire.encode_ack(0),
             wire.encode_ack(2**63 - 1),
         ),
     ),
 }
+"""By name: where frames are sent to, and what makes them; together they have hundreds of megabytes."""
 
 
 @pytest.mark.parametrize("name", CRAFTED)
 def test_frames_that_are_made_for_it_end_no_node(name):
-    addresses, messages = CRAFTED[name]
+    addresses, made = CRAFTED[name]
+    messages = made()
 
     async def story(cluster: Cluster) -> None:
         for address in addresses:

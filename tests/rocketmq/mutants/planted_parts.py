@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from system_under_test.node.mutant import P, find_mutant, mutant_names
 from system_under_test.rocketmq import mutants
 from system_under_test.rocketmq.broker.parts import BrokerParts
@@ -9,9 +11,11 @@ from system_under_test.rocketmq.broker.parts import BrokerParts
 MUTANTS = mutant_names(mutants)
 
 
-def planted_in(kind: type[P]) -> list[str]:
+@cache
+def planted_in(kind: type[P]) -> tuple[str, ...]:
     """The planted bugs that change a node of this kind."""
-    return [name for name in MUTANTS if any(isinstance(parts, kind) for parts in find_mutant(mutants, name).parts)]
+    every = ((name, find_mutant(mutants, name).parts) for name in MUTANTS)
+    return tuple(name for name, planted in every if any(isinstance(parts, kind) for parts in planted))
 
 
 def planted_parts(kind: type[P], name: str) -> P:

@@ -62,7 +62,7 @@ def test_without_a_package_a_body_is_refused_by_name(monkeypatch, how, missing):
         (b"", 1, "cut"),
         (TEXT, 1, "not compressed by zlib"),
         (zlib.compress(TEXT)[:-1], 0x301, "cut"),
-        (zlib.compress(bytes(MAX_BODY_BYTES + 1)), 0x301, "longer than"),
+        (zlib.compress(bytes(MAX_BODY_BYTES + 1), 1), 0x301, "longer than"),
         (zlib.compress(TEXT), 0x101, "not compressed by LZ4"),
         (zlib.compress(TEXT), 0x201, "not compressed by Zstandard"),
         (LZ4_BY_HAND[:-1], 0x101, "cut"),

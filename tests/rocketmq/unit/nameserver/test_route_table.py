@@ -262,7 +262,7 @@ def test_a_body_that_a_java_broker_has_compressed_is_understood():
         zlib.compress(b""),
         zlib.compress(bytes.fromhex("7fffffff")),
         zlib.compress(bytes.fromhex("00000002") + b"{}"),
-        zlib.compress(bytes(MAX_BODY_BYTES + 1)),
+        zlib.compress(bytes(MAX_BODY_BYTES + 1), 1),
     ],
     ids=["nothing", "text", "cut", "empty", "overstated", "no version", "a bomb"],
 )

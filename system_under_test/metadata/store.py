@@ -81,6 +81,10 @@ def open_session(session: str) -> bytes:
     return _dump("open", session)
 
 
+def opens_session(command: bytes) -> bool:
+    return command.startswith(b'{"open"')
+
+
 def end_session(session: str) -> bytes:
     return _dump("end", session)
 
@@ -148,6 +152,9 @@ class MetadataStore:
     def sessions(self) -> tuple[str, ...]:
         """Sorted."""
         return tuple(sorted(self._sessions))
+
+    def has_session(self, session: str) -> bool:
+        return session in self._sessions
 
     def get(self, key: str) -> Versioned | None:
         return self._entries.get(key)

@@ -66,5 +66,13 @@ class Answers:
         return answer
 
 
+def not_leader(node: str, leader: str | None, address: str | None, remark: str) -> RemotingCommand:
+    """Turns a client of `node` away, to the leader if it is another one and its address is known."""
+    fields = {}
+    if leader is not None and address is not None and leader != node:
+        fields = {"controllerLeaderId": leader, "controllerLeaderAddress": address}
+    return RemotingCommand.response(ResponseCode.CONTROLLER_NOT_LEADER, fields, remark=remark)
+
+
 def outcome_unknown(remark: str) -> RemotingCommand:
     return RemotingCommand.response(ResponseCode.CONTROLLER_APPLY_TIMEOUT, remark=remark)

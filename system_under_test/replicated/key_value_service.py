@@ -18,20 +18,12 @@ from system_under_test.remoting.server import Answer
 from system_under_test.replicated import key_value
 from system_under_test.replicated.answers import Answers
 from system_under_test.replicated.key_value import KeyValueStore, MalformedCommand, Result
+from system_under_test.replicated.read_barrier import ReadBarrier, read_index
 from system_under_test.runtime.host import Host
 
 _COMMANDS = frozenset(
     {RequestCode.KEY_VALUE_PUT, RequestCode.KEY_VALUE_COMPARE_AND_SET, RequestCode.KEY_VALUE_TRANSACTION}
 )
-
-ReadBarrier = Callable[[RaftNode], Awaitable[None]]
-"""Done when the applied state may be read. Raises NotLeader."""
-
-
-def read_index(raft: RaftNode) -> Awaitable[None]:
-    """A majority confirms that this node is still the leader, after the read was asked for."""
-    return raft.read_barrier()
-
 
 ReadTransaction = Callable[[Host, KeyValueStore, bytes], Awaitable[Result]]
 """(host, store, a transaction that only reads), once the applied state may be read."""

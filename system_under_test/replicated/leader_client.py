@@ -49,9 +49,9 @@ class LeaderClient:
     def close(self) -> None:
         self._remoting.close()
 
-    async def ask(self, command: RemotingCommand) -> RemotingCommand:
-        """Its answer, which is a success. Raises ClientError."""
-        deadline_ns = self._clock.monotonic_ns() + int(self._timeout_s * 1e9)
+    async def ask(self, command: RemotingCommand, timeout_s: float | None = None) -> RemotingCommand:
+        """Its answer, which is a success; `timeout_s`: where it may take longer than others. Raises ClientError."""
+        deadline_ns = self._clock.monotonic_ns() + int((timeout_s or self._timeout_s) * 1e9)
         untried = list(self._nodes)
         node = self._first()
         while True:

@@ -657,6 +657,11 @@ OTHERS = (
         ),
     ),
     Concern(
+        modules=("system_under_test/metadata",),
+        tests=("unit/system_under_test/metadata", "simulation/test_metadata_in_a_storm.py"),
+        definitions=("test_malformed_inputs.py",),
+    ),
+    Concern(
         modules=("system_under_test/remoting",),
         tests=("unit/system_under_test/remoting",),
         definitions=("test_remoting_under_storm.py", "test_malformed_inputs.py"),
@@ -895,7 +900,7 @@ OTHERS = (
         ),
     ),
     Concern(
-        modules=("system_under_test/rocketmq/controller/shared_port.py",),
+        modules=("system_under_test/replicated/shared_port.py",),
         tests=("rocketmq/scenarios/test_controller_deployments.py",),
     ),
     Concern(

@@ -26,6 +26,9 @@ from system_under_test.dledger import message as dledger
 from system_under_test.dledger import wire as dledger_wire
 from system_under_test.dledger.entry import HEAD_BYTES, Entry
 from system_under_test.dledger.record import decode_entry, decode_index_record, encode_entry, encode_index_record
+from system_under_test.metadata import store as metadata_store
+from system_under_test.metadata import wire as metadata_wire
+from system_under_test.metadata.access import Versioned
 from system_under_test.node.settings import read_config
 from system_under_test.raft import membership
 from system_under_test.raft import message as raft
@@ -221,6 +224,53 @@ def _applied(command: bytes) -> None:
     store = key_value.KeyValueStore()
     for _ in range(2):
         json.dumps(store.apply(command).value)
+
+
+METADATA_VALUE = "what a ledger is made of, at some length: " + "b1 b2 b3, " * 20
+METADATA_COMMANDS = (
+    metadata_store.open_session("s"),
+    metadata_store.create("/k", METADATA_VALUE, "s"),
+    metadata_store.create("/l", METADATA_VALUE, None),
+    metadata_store.number("n"),
+)
+
+
+def _changed_metadata(command: bytes) -> None:
+    metadata_store.check(command)
+    store = metadata_store.MetadataStore()
+    for before in (*METADATA_COMMANDS, command, command):
+        metadata_wire.decode_result(metadata_wire.encode_result(store.apply(before)))
+    _restored_metadata(store.snapshot())
+
+
+def _restored_metadata(snapshot: bytes) -> None:
+    store, again = metadata_store.MetadataStore(), metadata_store.MetadataStore()
+    store.restore(snapshot)
+    again.restore(store.snapshot())
+    if again.snapshot() != store.snapshot():
+        raise Undocumented("a snapshot is not the same after it was restored")
+    metadata_wire.decode_entries(metadata_wire.encode_entries(store.list("")))
+    for session in store.sessions:
+        store.apply(metadata_store.end_session(session))
+
+
+def _metadata_snapshot() -> bytes:
+    store = metadata_store.MetadataStore()
+    for command in METADATA_COMMANDS:
+        store.apply(command)
+    return store.snapshot()
+
+
+METADATA_ENTRY = Versioned(METADATA_VALUE, 1, "s")
+METADATA_SNAPSHOT = _metadata_snapshot()
+METADATA_ANSWERS: tuple[tuple[str, Callable[[bytes], Any], tuple[bytes, ...]], ...] = (
+    ("entry", metadata_wire.decode_entry, (metadata_wire.encode_entry(METADATA_ENTRY), b'["v",2,null]', b"null")),
+    ("entries", metadata_wire.decode_entries, (metadata_wire.encode_entries({"/k": METADATA_ENTRY}),)),
+    ("change", metadata_wire.decode_change, (metadata_wire.encode_change(True, 7),)),
+    ("result", metadata_wire.decode_result, (b'{"done":1}', b'{"differs":null}', b'{"differs":7}', b'{"over":true}')),
+    ("renewal", metadata_wire.decode_renewal, (b'{"heartbeatMs":500}', b'{"over":true}')),
+)
+"""Decoders of answers, with what nodes answer."""
 
 
 def _stored(parts: Parts) -> bytes:
@@ -653,6 +703,21 @@ CODECS: tuple[Codec, ...] = (
         key_value.put("k", [1]),
         key_value.compare_and_set("k", None, 2),
         TRANSACTION,
+    ),
+    _plain(
+        "command of the metadata store",
+        _changed_metadata,
+        metadata_store.MalformedCommand,
+        metadata_store.create("/k", METADATA_VALUE, "s"),
+        metadata_store.put("/k", METADATA_VALUE, 1),
+        metadata_store.delete("/k", 1),
+        metadata_store.number("n"),
+        metadata_store.end_session("s"),
+    ),
+    _plain("snapshot of the metadata store", _restored_metadata, metadata_store.MalformedSnapshot, METADATA_SNAPSHOT),
+    *(
+        _plain(f"metadata store's {name}", again, metadata_wire.MalformedAnswer, *samples)
+        for name, again, samples in METADATA_ANSWERS
     ),
     _plain("route", TopicRoute.decode, ValueError, ROUTE.encode()),
     _plain("event", events.decode, ValueError, *map(events.encode, EVENTS)),

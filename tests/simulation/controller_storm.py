@@ -11,7 +11,7 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from harness.environments.environment import Link
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
@@ -129,14 +129,20 @@ async def _administrator(env: SimulatedEnvironment, storm: Storm, names: tuple[s
             client.active = None
 
 
-async def _nemesis(
+class CountsFaults(Protocol):
+    faults: int
+    """That had an effect."""
+
+
+async def nemesis(
     env: SimulatedEnvironment,
-    storm: Storm,
+    storm: CountsFaults,
     kinds: tuple[str, ...],
     longest_s: float,
     draw: random.Random,
     names: tuple[str, ...],
 ) -> None:
+    """Until it is cancelled: one fault of these kinds after the other, each healed after some time."""
     timeline = env.timeline
     while True:
         await timeline.sleep(draw.uniform(0.3, longest_s))
@@ -159,10 +165,10 @@ async def _nemesis(
             effect = await env.power_off(victims)
         storm.faults += effect.happened
         await timeline.sleep(draw.uniform(0.1, longest_s))
-        await _mend(env, names)
+        await mend(env, names)
 
 
-async def _mend(env: SimulatedEnvironment, names: tuple[str, ...]) -> None:
+async def mend(env: SimulatedEnvironment, names: tuple[str, ...]) -> None:
     await env.heal()
     await env.resume(names)
     await env.boot(names)
@@ -191,8 +197,8 @@ def storm(
         await env.start([_spec(name, config or {}) for name in names], logs)
         until_ns = seconds * 1_000_000_000
         async with asyncio.TaskGroup() as group:
-            nemesis = group.create_task(_nemesis(env, result, kinds, longest_s, seed.child("nemesis").stream(), names))
-            others = [nemesis]
+            striking = group.create_task(nemesis(env, result, kinds, longest_s, seed.child("nemesis").stream(), names))
+            others = [striking]
             if newcomers:
                 wishes = seed.child("administrator").stream()
                 others.append(group.create_task(_administrator(env, result, names, wishes)))
@@ -201,7 +207,7 @@ def storm(
                     clients_group.create_task(_client(env, result, number, seed, until_ns, addresses))
             for task in others:
                 task.cancel()
-        await _mend(env, names)
+        await mend(env, names)
         reader = KeyValueClient(env.client_host("reader"), addresses, timeout_s=10.0)
         for key in KEYS:
             for _ in range(60):

@@ -21,7 +21,7 @@ from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.server import Peer, RemotingServer
 from system_under_test.replicated.answers import Answers
-from system_under_test.replicated.key_value_service import ReadBarrier, read_index
+from system_under_test.replicated.read_barrier import ReadBarrier, read_index
 from system_under_test.runtime.host import Host
 
 PORT, RAFT_PORT = 7000, 7001

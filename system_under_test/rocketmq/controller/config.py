@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from system_under_test.node.members import members
 from system_under_test.node.settings import (
-    Settings,
     fields_by_setting,
     flag,
     integer,
     optional_port,
     path,
     seconds,
-    setting,
     text,
 )
 from system_under_test.raft.driver import RaftConfig
@@ -27,30 +26,10 @@ MAX_NUMBER: Final = 2**31 - 1
 """The greatest value of a setting that is changed while the controller runs; of milliseconds these are 24 days."""
 
 
-def parse_peers(written: str) -> dict[str, str]:
-    """`n0-127.0.0.1:9877;n1-127.0.0.1:9878` → addresses by id."""
-    peers: dict[str, str] = {}
-    for part in filter(None, written.split(";")):
-        node, dash, address = part.strip().partition("-")
-        if not dash or not node or node in peers or not address.rpartition(":")[2].isdigit():
-            raise ValueError(f"controllerDLegerPeers: expected `id-host:port;…` with distinct ids, got {written!r}")
-        peers[node] = address
-    return peers
-
-
-@setting
-def _peers(settings: Settings, name: str) -> Mapping[str, str]:
-    self_id = settings.text("controllerDLegerSelfId")
-    peers = parse_peers(settings.text(name))
-    if self_id not in peers:
-        raise ValueError(f"controllerDLegerSelfId: expected one of {', '.join(sorted(peers))}, got {self_id!r}")
-    return peers
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerConfig:
     group: str = text("controllerDLegerGroup", "group1")
-    peers: Mapping[str, str] = _peers("controllerDLegerPeers")
+    peers: Mapping[str, str] = members("controllerDLegerPeers", own="controllerDLegerSelfId")
     """Raft address of each controller by id, until members come and go."""
     self_id: str = text("controllerDLegerSelfId")
     joins: bool = flag("controllerJoinsGroup", False)

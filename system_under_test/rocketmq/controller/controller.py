@@ -25,9 +25,10 @@ from system_under_test.remoting.codes import RequestCode, ResponseCode
 from system_under_test.remoting.command import RemotingCommand
 from system_under_test.remoting.properties import encode_properties
 from system_under_test.remoting.server import Answer, Peer, RemotingServer
-from system_under_test.replicated.answers import Answers, Busy, outcome_unknown
+from system_under_test.replicated.answers import Answers, Busy, not_leader, outcome_unknown
 from system_under_test.replicated.key_value import MalformedCommand
 from system_under_test.replicated.key_value_service import KeyValueService
+from system_under_test.replicated.shared_port import SharedPort
 from system_under_test.rocketmq.controller import events
 from system_under_test.rocketmq.controller.changed_settings import ChangedSettings, parse_changes
 from system_under_test.rocketmq.controller.config import ControllerConfig
@@ -51,7 +52,6 @@ from system_under_test.rocketmq.controller.protocol import (
 )
 from system_under_test.rocketmq.controller.replicated_state import ReplicatedState, check, command_entry, event_entry
 from system_under_test.rocketmq.controller.requests import parse_request
-from system_under_test.rocketmq.controller.shared_port import SharedPort
 from system_under_test.rocketmq.controller.state_machine import (
     AlterSyncStateSet,
     Group,
@@ -292,13 +292,9 @@ class Controller:
         return RemotingCommand.response(ResponseCode.SUCCESS, body=json_body({"replicasInfoTable": table}))
 
     def _not_leader(self, leader: str | None) -> RemotingCommand:
-        fields = {}
+        node = self._config.self_id
         address = self._membership.request_address(leader)
-        if leader is not None and address is not None and leader != self._config.self_id:
-            fields = {"controllerLeaderId": leader, "controllerLeaderAddress": address}
-        return RemotingCommand.response(
-            ResponseCode.CONTROLLER_NOT_LEADER, fields, remark=f"{self._config.self_id} is not the active controller"
-        )
+        return not_leader(node, leader, address, f"{node} is not the active controller")
 
     # -- decisions, one at a time
 

@@ -9,7 +9,8 @@ from typing import Any
 from system_under_test.raft.core import Raft
 from system_under_test.raft.driver import RaftNode
 from system_under_test.raft.storage import RaftStorage
-from system_under_test.replicated.key_value_service import KeyValueParts, ReadBarrier, read_index
+from system_under_test.replicated.key_value_service import KeyValueParts
+from system_under_test.replicated.read_barrier import ReadBarrier, read_index
 from system_under_test.rocketmq.controller.heartbeat import (
     Liveness,
     LivenessTable,

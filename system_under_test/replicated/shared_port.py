@@ -1,4 +1,5 @@
-"""One port for what controllers say to each other and what brokers ask of them, as RocketMQ's controllers have it.
+"""One port for what members of a group say to each other and what clients ask of them, as RocketMQ's controllers have
+it.
 
 Which of the two a connection is for, its fifth byte says: a frame of remoting has its serialization type there, 0 or 1,
 and Raft's greeting, with which a peer begins, a letter.

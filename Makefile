@@ -57,7 +57,10 @@ lint: setup
 format: setup
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
-test: lint
+# While mypy has one processor another one compiles the tests, which else each worker would do for itself.
+test: setup
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/python -m pytest --collect-only -qq > /dev/null & $(BIN)/mypy; typed=$$?; wait; exit $$typed
 	@$(BIN)/python -m pytest $(WORKERS)
 
 gate: setup

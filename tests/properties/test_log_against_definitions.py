@@ -34,12 +34,14 @@ def written(seed: int, path: Path, operations: int, row_group_size: int) -> tupl
 
 @pytest.mark.parametrize("cut", ["whole", pytest.param("in-pieces", marks=pytest.mark.gate)])
 def test_counts_are_those_of_the_definitions(cut: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row_group_rows = 40
     if cut == "in-pieces":
         monkeypatch.setattr("checkers.history_batches.BATCH_ROWS", 7)
         monkeypatch.setattr("checkers.buckets.BUCKET_ROWS", 40)
+        row_group_rows = 11
     names: Counter[str] = Counter()
     for seed in range(30):
-        path, defined = written(seed, tmp_path / f"{seed}.parquet", 40, 11)
+        path, defined = written(seed, tmp_path / f"{seed}.parquet", 40, row_group_rows)
         result = check_history(CheckRequest(history=path), CHECKERS, InProcessEngine())["log"]
         found = Counter({name: summary.count for name, summary in result.anomalies.items()})
         assert found == defined, (seed, result.reasons)

@@ -181,15 +181,22 @@ def test_no_history_is_judged_otherwise_than_by_brute_force(unique: bool, seeds:
     assert min(valid, invalid) > len(seeds) // 10
 
 
-def test_a_failed_cas_that_is_an_answer_is_judged_as_by_brute_force() -> None:
-    histories = several(range(5_000), unique=False)
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(2_000), id="0"),
+        pytest.param(range(2_000, 5_000), marks=pytest.mark.thorough, id="2000"),
+    ],
+)
+def test_a_failed_cas_that_is_an_answer_is_judged_as_by_brute_force(seeds: range) -> None:
+    histories = several(seeds, unique=False)
     ignoring = {key: by_search(spans) for key, spans in registers(histories)}
     differing = 0
     for key, spans in registers(histories, FailedCas.ANSWER):
         expected = brute_force(spans)
         assert by_search(spans, FailedCas.ANSWER) is expected, histories[int(key)]
         differing += expected is not ignoring.get(key, True)
-    assert differing > 5, "a failed cas must decide some of them"
+    assert differing > len(seeds) // 1_000, "a failed cas must decide some of them"
 
 
 @thousands()

@@ -146,6 +146,7 @@ EXEMPT = {
         "window"
     ),
     "a word of databases, of the literature on consistency or of its algorithms": ("chain guarantee parallel pipeline"),
+    "the name of a planted bug": "race",
     "a word of RocketMQ, of its protocols or of a fault in them": (
         "batch consumer lease log metrics mode proxy recover response server subscription"
     ),

@@ -726,6 +726,22 @@ OTHERS = (
         tests=("unit/system_under_test/dledger/test_dledger_mutants.py",),
     ),
     Concern(
+        modules=tuple(
+            f"system_under_test/bookkeeper/bookie/{name}.py" for name in ("config", "message", "reports", "store")
+        ),
+        tests=(
+            "unit/system_under_test/bookkeeper/test_bookie.py",
+            "unit/system_under_test/bookkeeper/test_bookie_properties.py",
+        ),
+    ),
+    Concern(
+        modules=tuple(
+            f"system_under_test/bookkeeper/mutants/{name}.py"
+            for name in ("digest_without_id", "fence_not_journaled", "fence_race", "no_limbo", "replacement_unfenced")
+        ),
+        tests=("unit/system_under_test/bookkeeper/test_bookie_mutants.py",),
+    ),
+    Concern(
         modules=("harness/dated_lines.py",),
         tests=(
             "rocketmq/unit/adapter/test_original_events.py",

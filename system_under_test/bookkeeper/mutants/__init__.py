@@ -1,0 +1,1 @@
+"""Planted bugs of BookKeeper: each module has a constant `MUTANT`."""

@@ -19,6 +19,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from system_under_test.bookkeeper import entry as ledger_entry
+from system_under_test.bookkeeper.bookie import checkpoint as bookie_checkpoint
+from system_under_test.bookkeeper.bookie import identity as bookie_identity
+from system_under_test.bookkeeper.bookie import index as bookie_index
+from system_under_test.bookkeeper.bookie import journal_record
+from system_under_test.bookkeeper.bookie import message as bookie
+from system_under_test.bookkeeper.bookie import wire as bookie_wire
+from system_under_test.bookkeeper.bookie.entry_logs import scan
+from system_under_test.bookkeeper.bookie.journal import Place
 from system_under_test.dledger import client_message as dledger_client
 from system_under_test.dledger import entry as dledger_entry
 from system_under_test.dledger import json_fields as dledger_fields
@@ -105,7 +114,7 @@ from system_under_test.rocketmq.pop_protocol import (
 )
 from system_under_test.rocketmq.recall_handle import RecallHandle
 from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics_from_json
-from system_under_test.storage.errors import RecordInvalid
+from system_under_test.storage.errors import RecordInvalid, StorageCorrupt
 from system_under_test.storage.forgotten_topics import checked
 from system_under_test.storage.message import MessageInvalid, check_message, decode_message, encode_message
 
@@ -305,6 +314,91 @@ def _index_record(data: bytes) -> None:
 
 def _message(data: bytes) -> None:
     check_message(data, 0, decode_message(data, 0).physical_offset)
+
+
+DIGEST = ledger_entry.Digest()
+LEDGER_ENTRY = ledger_entry.Entry(7, 3, 2, 40, b"payload")
+_ENCODED = ledger_entry.encode_entry(LEDGER_ENTRY, DIGEST)
+_BOOKIE = "00ab00000000cdef"
+BOOKIE_REQUESTS: tuple[bookie.BookieRequest, ...] = (
+    bookie.AddRequest(bookie=_BOOKIE, data=_ENCODED, is_recovery=True),
+    bookie.ReadRequest(bookie=_BOOKIE, ledger=7, entry=3, fences=True),
+    bookie.ReadLacRequest(bookie=_BOOKIE, ledger=7),
+    bookie.WriteLacRequest(bookie=_BOOKIE, ledger=7, lac=3),
+    bookie.ListRequest(bookie=_BOOKIE, ledger=7, first=3),
+)
+BOOKIE_ANSWERS = (
+    bookie.BookieAnswer(bookie.Code.OK),
+    bookie.BookieAnswer(bookie.Code.OK, _ENCODED),
+    bookie.BookieAnswer(bookie.Code.OK, lac=5),
+    bookie.BookieAnswer(bookie.Code.FENCED),
+    bookie.BookieAnswer(bookie.Code.UNKNOWN, entries=(3, 4, 9)),
+)
+CHECKPOINT = bookie_checkpoint.Checkpoint(
+    start=Place(900, 7),
+    logs=3,
+    is_synced=True,
+    ledgers={7: bookie_checkpoint.LedgerNotes(), 9: bookie_checkpoint.LedgerNotes(5, True, True)},
+)
+
+
+def _bookie_request(command: RemotingCommand) -> None:
+    request = bookie_wire.decode_request(command)
+    if bookie_wire.decode_request(bookie_wire.encode_request(request)) != request:
+        raise Undocumented("a request is not the same after it was written and read again")
+
+
+def _bookie_answer(command: RemotingCommand) -> None:
+    for request in BOOKIE_REQUESTS:
+        try:
+            answer = bookie_wire.decode_answer(request, command)
+        except bookie_wire.MalformedBookieCommand:
+            continue
+        if bookie_wire.decode_answer(request, bookie_wire.encode_answer(request, answer)) != answer:
+            raise Undocumented("an answer is not the same after it was written and read again")
+        return
+    raise bookie_wire.MalformedBookieCommand
+
+
+def _ledger_entry(data: bytes) -> None:
+    ledger, number = ledger_entry.ids_of(data)
+    entry = ledger_entry.decode_entry(data, DIGEST, ledger, number)
+    if ledger_entry.encode_entry(entry, DIGEST) != data:
+        raise Undocumented("an entry is not the same after it was read and written again")
+
+
+def _journal_record(data: bytes) -> None:
+    journal_record.greatest_claim(data, 0, 100)
+    record = journal_record.decode_record(data, 0, 100)
+    again, _ = journal_record.encode_record(record.kind, record.body, 100, record.durable, record.before)
+    if again != data[: record.size]:
+        raise Undocumented("a record is not the same after it was read and written again")
+
+
+def _journal_body(data: bytes) -> None:
+    """Of a record whose checksum fits."""
+    try:
+        journal_record.ledger_of(data)
+    except RecordInvalid:
+        journal_record.lac_of(data)
+
+
+def _checkpoint(data: bytes) -> None:
+    checkpoint = bookie_checkpoint.decode_checkpoint(data)
+    if bookie_checkpoint.decode_checkpoint(bookie_checkpoint.encode_checkpoint(checkpoint)) != checkpoint:
+        raise Undocumented("a checkpoint is not the same after it was read and written again")
+
+
+def _ledger_index(data: bytes) -> None:
+    records = list(bookie_index.decode_index(data))
+    if b"".join(map(bookie_index.encode_index_record, records)) != data:
+        raise Undocumented("an index is not the same after it was read and written again")
+
+
+def _registered(data: bytes) -> None:
+    found = bookie_identity.Registered.decode(data.decode("latin-1"))
+    if bookie_identity.Registered.decode(found.encode()) != found:
+        raise Undocumented("a registration is not the same after it was read and written again")
 
 
 ENTRY = Entry(index=7, term=3, position=4096, body=b"body", channel=2)
@@ -761,6 +855,67 @@ CODECS: tuple[Codec, ...] = (
     _plain("ack", wire.decode_ack, wire.WireError, wire.encode_ack(900), exact=True),
     _plain("entry of DLedger", _entry, RecordInvalid, encode_entry(ENTRY, 7)[0]),
     _plain("index of DLedger", _index_record, RecordInvalid, encode_index_record(ENTRY)),
+    _commands(
+        "request to a bookie",
+        _bookie_request,
+        (bookie_wire.MalformedBookieCommand,),
+        *map(bookie_wire.encode_request, BOOKIE_REQUESTS),
+    ),
+    _commands(
+        "answer of a bookie",
+        _bookie_answer,
+        (bookie_wire.MalformedBookieCommand,),
+        *(
+            bookie_wire.encode_answer(request, answer)
+            for request, answer in zip(BOOKIE_REQUESTS, BOOKIE_ANSWERS, strict=True)
+        ),
+    ),
+    _plain("entry of a ledger", _ledger_entry, ledger_entry.EntryCorrupt, _ENCODED),
+    _plain(
+        "record of a bookie's journal",
+        _journal_record,
+        RecordInvalid,
+        *(
+            journal_record.encode_record(kind, body, 100, 90, 7)[0]
+            for kind, body in (
+                (journal_record.Kind.ADD, _ENCODED),
+                (journal_record.Kind.FENCE, journal_record.ledger_body(7)),
+            )
+        ),
+    ),
+    _plain(
+        "body of a journal's record",
+        _journal_body,
+        RecordInvalid,
+        journal_record.ledger_body(7),
+        journal_record.lac_body(7, 3),
+    ),
+    _plain(
+        "entry log",
+        lambda data: list(scan(data, DIGEST)),
+        RecordInvalid,
+        2 * (len(_ENCODED).to_bytes(4, "big") + _ENCODED),
+    ),
+    _plain(
+        "index of an entry log",
+        _ledger_index,
+        RecordInvalid,
+        bookie_index.encode_index_record(bookie_index.IndexRecord(7, 3, 4, 40)) * 2,
+    ),
+    _plain("checkpoint of a bookie", _checkpoint, RecordInvalid, bookie_checkpoint.encode_checkpoint(CHECKPOINT)),
+    _plain(
+        "place of a journal",
+        bookie_checkpoint.decode_place,
+        RecordInvalid,
+        bookie_checkpoint.encode_place(Place(900, 7)),
+    ),
+    _plain("identity of a bookie", bookie_identity.decode_identity, StorageCorrupt, bytes.fromhex(_BOOKIE)),
+    _plain(
+        "registration of a bookie",
+        _registered,
+        ValueError,
+        *(bookie_identity.Registered("b1:3181", replaced).encode().encode() for replaced in (None, _BOOKIE)),
+    ),
     _plain("torn message", _message, MessageInvalid, _stored((b"T", b"body", b"TAGS\x01a\x02"))),
     Codec(
         name="message",

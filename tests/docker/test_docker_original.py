@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from checkers.api.verdict import Verdict
 from harness.record.event_lines import node_events
 from harness.record.run_directory import EVENTS, FAULTS, NODE_LOGS
 from harness.record.scenario import Scenario
@@ -47,6 +48,29 @@ def test_logs_and_events_of_a_release_come_home_also_from_nodes_that_were_killed
         "master"
     )
     assert events(directory, "c1", "leader")
+
+
+def test_brokers_of_a_release_elect_another_master_by_dledger_and_say_so(tmp_path: Path) -> None:
+    scenario = Scenario(
+        system="rocketmq",
+        workload="log",
+        nemesis=("isolate primary every 20 for 15",),
+        environment="docker",
+        rate=20.0,
+        concurrency=5,
+        time_limit_s=40.0,
+        recovery_s=10.0,
+        seed=1,
+        settings={"release": "5.4.0", "deployment": "dledger", "name_servers": 1},
+    )
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    brokers = ("b1", "b2", "b3")
+    leaders = {event["term"]: node for node in brokers for event in events(outcome.directory, node, "leader")}
+    roles = [(node, event) for node in brokers for event in events(outcome.directory, node, "role")]
+    masters = {event["master_epoch"]: node for node, event in roles if event["role"] == "master"}
+    assert len(set(masters.values())) >= 2, "another one became master"
+    assert masters.items() <= leaders.items()
 
 
 def events(directory: Path, node: str, name: str) -> list[dict[str, Any]]:

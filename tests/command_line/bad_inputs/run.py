@@ -119,7 +119,10 @@ rocketmq --set deployment=dledger --set flush=async => setting flush is not for 
 rocketmq --set deployment=dledger --set retention_s=5 => setting retention_s is not for deployment=dledger; leave it out
 rocketmq --set deployment=dledger --set static_queues=4 => setting static_queues is not for deployment=dledger
 rocketmq --set deployment=dledger --set requests=public => setting requests is not for deployment=dledger; leave it out
-rocketmq --set deployment=dledger --set release=5.3.1 => setting release is not for deployment=dledger; leave it out
+rocketmq --set originals=1 => originals is about a RocketMQ of Apache's: say which, by release
+rocketmq --set release=5.4.0 --set originals=1 => originals=1 is about deployment=dledger; leave it out
+rocketmq --set deployment=dledger --set release=5.4.0 --set originals=: 4 5 => originals takes 0 to 3 of 3 brokers, got
+rocketmq --set deployment=dledger --set release=5.3.1 => cannot run rocketmq: its node n1 is a command
 rocketmq --set deployment=dledger --set all_ack=false => all_ack means nothing with deployment=dledger, which has no
 rocketmq --set deployment=dledger --workload register => controllers' key-value store, and deployment=dledger has no
 rocketmq --set flush=: maybe SYNC 1 => setting flush takes one of sync, async, got

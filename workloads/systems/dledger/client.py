@@ -45,18 +45,19 @@ A = TypeVar("A", AppendAnswer, EntriesAnswer, MetadataAnswer)
 
 
 class MemberClient:
-    """Asks members by their names."""
+    """Asks members of a group by their names."""
 
-    def __init__(self, host: Any, patience_s: float) -> None:
+    def __init__(self, host: Any, patience_s: float, *, group: str = GROUP, port: int = PORT) -> None:
         self._remoting = RemotingClient(host)
         self._patience_s = patience_s
+        self._group, self._port = group, port
 
     async def ask(self, node: str, request: ClientRequest, kind: type[A]) -> A:
         """Raises OperationError, also where the member refuses."""
-        code, body = encode_request(Addressed(group=GROUP, to=node, request=request))
+        code, body = encode_request(Addressed(group=self._group, to=node, request=request))
         command = RemotingCommand.request(code, body=body)
         try:
-            answer = await self._remoting.invoke(f"{node}:{PORT}", command, self._patience_s)
+            answer = await self._remoting.invoke(f"{node}:{self._port}", command, self._patience_s)
             decoded = decode_answer(request, answer.body)
         except ConnectFailed as error:
             raise OperationError(CONNECT_FAILED, str(error), node=node) from error

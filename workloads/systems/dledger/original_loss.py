@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.record.excuse import Excuse
 from harness.record.fault_log import ENDS_PROCESSES, FaultWindow
 from harness.system import LegalLoss
-from workloads.systems.dledger.legal_loss import DAMAGE, UNSYNCED, excuses_of
-from workloads.systems.dledger.settings import DledgerSettings, Store
+from workloads.systems.dledger.legal_loss import DAMAGE, UNSYNCED, LostEntries, damaged, excuses_of
+from workloads.systems.dledger.settings import GroupOnTrial, Store
 
 TAIL_NS = 1_000_000_000
 """So long before a loss of power what was written may not have been synced: the log is flushed every 10 ms, later on a
@@ -25,27 +24,46 @@ STRIKES_WITHIN_NS = 1_000_000_000
 ENDS_A_PROCESS = (*ENDS_PROCESSES, "restart", "rolling-restart")
 
 
-def original_loss(settings: DledgerSettings, struck: Sequence[FaultWindow]) -> LegalLoss:
-    damaged = min(((fault.start_ns, kind) for fault in struck for kind in fault.kinds if kind in DAMAGE), default=None)
-    anything, anything_from_ns = "", 0
-    if damaged is not None:
-        anything_from_ns = damaged[0]
-        anything = f"{damaged[1]} at {damaged[0] / 1e9:.1f} s may have taken what a member had synced, its vote as well"
-    excuses = tuple(excuse for fault in struck for excuse in _excuses(settings, fault))
+def original_loss(settings: GroupOnTrial, struck: Sequence[FaultWindow]) -> LegalLoss:
+    anything, anything_from_ns = promised_nothing(settings, struck)
+    excuses = tuple(
+        excuse
+        for lost in possibly_lost(settings, struck)
+        for excuse in excuses_of(lost.reason, from_ns=lost.written_ns, last_ns=lost.last_ns, lost_ns=lost.at_ns)
+    )
     return LegalLoss(anything=anything, anything_from_ns=anything_from_ns, excuses=excuses)
 
 
-def _excuses(settings: DledgerSettings, fault: FaultWindow) -> Iterator[Excuse]:
-    for kind in fault.kinds:
-        nodes, words = ", ".join(sorted(fault.nodes_of(kind))), f"({kind} at {fault.start_ns / 1e9:.1f} s)"
-        if kind in DAMAGE:
-            from_ns, reason = 0, f"{nodes} lost what too few others held {words}"
-        elif settings.store is Store.MEMORY and kind in ENDS_A_PROCESS:
-            from_ns, reason = 0, f"{nodes} lost what it kept in memory and too few others held {words}"
-        elif settings.store is Store.FILE and kind in UNSYNCED:
-            from_ns = max(0, fault.start_ns - TAIL_NS)
-            reason = f"{nodes} lost a tail that it had not synced and too few others held {words}"
-        else:
-            continue
-        last_ns = fault.start_ns + STRIKES_WITHIN_NS
-        yield from excuses_of(reason, from_ns=from_ns, last_ns=last_ns, lost_ns=fault.start_ns)
+def promised_nothing(settings: GroupOnTrial, struck: Sequence[FaultWindow]) -> tuple[str, int]:
+    """Why, and from when on: since a disk lost what was synced, among which a vote may have been. Empty: not so."""
+    for from_ns, _, words in damaged(settings, struck):
+        return f"{words}, among which its vote may have been", from_ns
+    return "", 0
+
+
+def possibly_lost(settings: GroupOnTrial, struck: Sequence[FaultWindow]) -> Iterator[LostEntries]:
+    """What members may have lost that too few others held, fault by fault."""
+    for fault in struck:
+        for kind in fault.kinds:
+            nodes = sorted(set(fault.nodes_of(kind)).intersection(settings.names))
+            lost = _lost(settings.store, kind, fault.start_ns) if nodes else None
+            if lost is not None:
+                what, from_ns = lost
+                words = f"({kind} at {fault.start_ns / 1e9:.1f} s)"
+                yield LostEntries(
+                    reason=f"{', '.join(nodes)} lost {what} too few others held {words}",
+                    written_ns=from_ns,
+                    last_ns=fault.start_ns + STRIKES_WITHIN_NS,
+                    at_ns=fault.start_ns,
+                )
+
+
+def _lost(store: Store, kind: str, at_ns: int) -> tuple[str, int] | None:
+    """What a member loses by a fault of this kind, in words, and since when it may have been written."""
+    if kind in DAMAGE:
+        return "what", 0
+    if store is Store.MEMORY and kind in ENDS_A_PROCESS:
+        return "what it kept in memory and", 0
+    if store is Store.FILE and kind in UNSYNCED:
+        return "a tail that it had not synced and", max(0, at_ns - TAIL_NS)
+    return None

@@ -19,6 +19,7 @@ from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.node_reports import NoReports
 from harness.record.steady_spans import SteadySpan
+from harness.reporting import Reporting
 from harness.system import Declaration, LegalLoss, NodeSpec
 from harness.watch import Watch
 from system_under_test.node.mutant import find_mutant, mutant_names
@@ -32,6 +33,7 @@ from system_under_test.runtime.host import ConnectFailed
 from system_under_test.runtime.real import RealHost
 from workloads.systems.dledger.invariants import INVARIANTS as OF_GROUPS
 from workloads.systems.rocketmq.administration import act, acts, until_masters_serve
+from workloads.systems.rocketmq.clients.appended_first import AppendedFirst
 from workloads.systems.rocketmq.clients.borders import BorderingClient
 from workloads.systems.rocketmq.clients.connect import message_client, request_timeout_s
 from workloads.systems.rocketmq.clients.consumption import ConsumptionClient
@@ -48,13 +50,14 @@ from workloads.systems.rocketmq.clients.slaves import follows
 from workloads.systems.rocketmq.clients.store import REQUESTS, StoreClient
 from workloads.systems.rocketmq.clients.transactional import TransactionalClient
 from workloads.systems.rocketmq.controller_membership import let_go, let_in
-from workloads.systems.rocketmq.dledger_watch import BrokersInvariants, BrokersWatch
+from workloads.systems.rocketmq.dledger_watch import BrokersInvariants, BrokersWatch, brokers_roles
 from workloads.systems.rocketmq.invariants import RocketmqInvariants
 from workloads.systems.rocketmq.legal_loss import legal_loss
 from workloads.systems.rocketmq.meanings import MEANINGS
 from workloads.systems.rocketmq.narrator import RocketmqNarrator
 from workloads.systems.rocketmq.nodes import node_specs
 from workloads.systems.rocketmq.original import original_node, until_topics_are_made
+from workloads.systems.rocketmq.original_members import OriginalMembers
 from workloads.systems.rocketmq.original_reporting import OriginalReporting
 from workloads.systems.rocketmq.points import OF_DLEDGER, POINTS
 from workloads.systems.rocketmq.quorum import is_part_for_s, must_serve, serves_within_s
@@ -75,6 +78,7 @@ from workloads.systems.rocketmq.settings import (
     name_server_names,
     node_of,
     proxy_names,
+    runs_apaches,
 )
 from workloads.systems.rocketmq.static_readiness import until_led
 from workloads.systems.rocketmq.static_settings import require_fitting_moves
@@ -89,6 +93,9 @@ RECOVERS_S, RECOVERS_SCALED_S = 10.0, 50.0
 PROGRESSES_S, PROGRESSES_SCALED_S = 10.0, 25.0
 """Time to find out who is dead, to elect, and to take the dead out of the SyncStateSet; the first part is for slow
 links."""
+ORIGINALS_ELECT_S = 30.0
+"""RocketMQ's own brokers give DLedger no times: 6 s until no heartbeat is heard any more, 6 s more where a candidate
+hears that the others still have a leader, some rounds of votes, and the start of a virtual machine on a busy one."""
 LASTING_DAMAGE = ("bit-rot", "short-files", "lost-disk")
 """A broker whose disk was lost comes back as another replica: where the whole SyncStateSet was, nobody may lead."""
 MAY_PANIC = ("full-disk", "failing-fsync", "disk-errors", "old-disk", "bit-rot", "short-files")
@@ -116,17 +123,20 @@ class Rocketmq:
                     f"nothing is planted in Apache RocketMQ itself; leave mutant {mutant} out, or what names a release"
                 )
         nodes = node_specs(settings, {"mutant": mutant} if mutant else {})
-        return tuple(original_node(node, settings) for node in nodes) if settings.is_original else nodes
+        return tuple(original_node(node, settings) if runs_apaches(settings, node.name) else node for node in nodes)
 
     def cluster(self, settings: RocketmqSettings) -> Declaration:
+        own_s = ORIGINALS_ELECT_S if settings.has_dledger and settings.is_original else 0.0
         return Declaration(
             **_groups_and_roles(settings, self.workloads),
             points=OF_DLEDGER if settings.has_dledger else POINTS,
             acts=acts(settings),
             invariants=OF_GROUPS if settings.has_dledger else MEANINGS,
-            recovers_within_s=RECOVERS_S + (RECOVERS_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
-            progresses_within_s=PROGRESSES_S + (PROGRESSES_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
-            serves_within_s=serves_within_s(settings),
+            recovers_within_s=RECOVERS_S + own_s + (RECOVERS_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
+            progresses_within_s=PROGRESSES_S
+            + own_s
+            + (PROGRESSES_SCALED_S + is_part_for_s(settings)) * settings.time_scale,
+            serves_within_s=serves_within_s(settings) + own_s,
             may_panic=MAY_PANIC,
             contagious=CONTAGIOUS,
             lasting_damage=LASTING_DAMAGE,
@@ -191,6 +201,8 @@ class Rocketmq:
 
     def client(self, workload: str, settings: RocketmqSettings, host: Any, process: int) -> Client:
         client = self._client(workload, settings, host, process)
+        if settings.is_original and settings.has_dledger:
+            client = AppendedFirst(client)
         if settings.values == "ordinary" or workload not in ON_BROKERS:
             return client
         return BorderingClient(client, message_client(host, replace(settings, values="ordinary")), host, settings)
@@ -260,8 +272,7 @@ class Rocketmq:
 
     def must_serve(self, settings: RocketmqSettings, workload: str, span: SteadySpan, reports: NodeReports) -> bool:
         """`Quorate`."""
-        says_too_little = settings.requests == "public" or settings.is_original
-        return not says_too_little and must_serve(settings, workload, span, reports)
+        return not _says_too_little(settings) and must_serve(settings, workload, span, reports)
 
     def act(self, settings: RocketmqSettings, host: Any, name: str) -> Act:
         """`Administered`."""
@@ -276,6 +287,8 @@ class Rocketmq:
         return await let_in(settings, host, node, start)
 
     async def roles(self, settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+        if settings.has_dledger:
+            return await brokers_roles(settings, host)
         if not settings.has_controllers:
             return await _configured_roles(settings, host)
         if settings.is_original:
@@ -301,9 +314,13 @@ class Rocketmq:
     def watch(self, settings: RocketmqSettings) -> Watch:
         return BrokersWatch(settings) if settings.has_dledger else RocketmqWatch(settings)
 
-    def reporting(self, settings: RocketmqSettings) -> OriginalReporting | None:
+    def reporting(self, settings: RocketmqSettings) -> Reporting | None:
         """`Reported`: nodes of our own report themselves."""
-        return OriginalReporting(settings) if settings.is_original and settings.has_controllers else None
+        if not settings.is_original:
+            return None
+        if settings.has_dledger:
+            return OriginalMembers(settings)
+        return OriginalReporting(settings) if settings.has_controllers else None
 
     def invariants(self, settings: RocketmqSettings, breaches: Breaches) -> Invariants:
         return (BrokersInvariants if settings.has_dledger else RocketmqInvariants)(settings, breaches)
@@ -314,9 +331,13 @@ class Rocketmq:
     def legal_loss(
         self, settings: RocketmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
     ) -> LegalLoss:
-        # What a release says of its log is too little to tell what it may have lost.
-        says_too_little = settings.requests == "public" or settings.is_original
-        return legal_loss(settings, struck, NoReports() if says_too_little else reports)
+        return legal_loss(settings, struck, NoReports() if _says_too_little(settings) else reports)
+
+
+def _says_too_little(settings: RocketmqSettings) -> bool:
+    """What a release says of its log is too little to tell what it may have lost; of a group of DLedger nothing that is
+    judged depends on it."""
+    return not settings.has_dledger and (settings.requests == "public" or settings.is_original)
 
 
 def _is_public(settings: RocketmqSettings, host: Any) -> bool:

@@ -4,6 +4,9 @@ excuses, each of which is a message or a batch of them, and what is seen of that
     acknowledged            kill, partition   power, 1 or all            disk lost, 1
     10 ms flush (default)   nothing           what a bare majority had   what a bare majority had
     ack_durable             nothing           nothing                    the same
+
+RocketMQ's own brokers do not report who held what: of these the table holds as it does of members of the public library
+(`workloads/systems/dledger/original_loss.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +18,15 @@ from typing import TYPE_CHECKING
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
-from workloads.systems.dledger.legal_loss import REPLACED, damaged, lost_entries, of_damaged_disks, voided
+from workloads.systems.dledger.legal_loss import (
+    REPLACED,
+    LostEntries,
+    damaged,
+    lost_entries,
+    of_damaged_disks,
+    voided,
+)
+from workloads.systems.dledger.original_loss import possibly_lost, promised_nothing
 from workloads.systems.dledger.settings import Store
 from workloads.systems.rocketmq.lock_changes import overlaps
 from workloads.systems.rocketmq.loss_tables import CLOCKS, LOST, LOST_AFTER_READ, excuses_of, traces
@@ -40,24 +51,43 @@ def group_beneath(settings: RocketmqSettings, group: BrokerGroup) -> GroupBeneat
 
 
 def dledger_loss(settings: RocketmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
-    anything, from_ns, excuses = "", 0, list[Excuse]()
-    for group in broker_groups(settings):
-        beneath = group_beneath(settings, group)
+    losses = [_of_group(settings, group, struck, reports) for group in broker_groups(settings)]
+    why, from_ns = min(
+        ((one.anything, one.anything_from_ns) for one in losses if one.anything), key=_when, default=NEVER
+    )
+    return LegalLoss(
+        anything=why, anything_from_ns=from_ns, excuses=tuple(excuse for one in losses for excuse in one.excuses)
+    )
+
+
+NEVER = "", 0
+
+
+def _when(promised_nothing: tuple[str, int]) -> int:
+    return promised_nothing[1]
+
+
+def _of_group(
+    settings: RocketmqSettings, group: BrokerGroup, struck: Sequence[FaultWindow], reports: NodeReports
+) -> LegalLoss:
+    beneath = group_beneath(settings, group)
+    excuses = list(overlaps(settings, group.brokers, reports))
+    if settings.is_original:
+        why, from_ns = promised_nothing(beneath, struck)
+        lost = possibly_lost(beneath, struck)
+    else:
         forgot = damaged(beneath, struck)
-        why, since_ns = voided(beneath, forgot, reports)
-        if why and (not anything or since_ns < from_ns):
-            anything, from_ns = why, since_ns
-        excuses += [*of_damaged_disks(forgot), *overlaps(settings, group.brokers, reports)]
-        excuses += _of_lost_entries(settings, beneath, struck, reports)
-        for fault in struck:
-            excuses += excuses_of((CLOCKS,), fault, settings, group.brokers)
-    return LegalLoss(anything=anything, anything_from_ns=from_ns, excuses=tuple(excuses))
+        why, from_ns = voided(beneath, forgot, reports)
+        excuses += of_damaged_disks(forgot)
+        lost = lost_entries(beneath, struck, reports)
+    for one in lost:
+        excuses += _of_lost(settings, one)
+    for fault in struck:
+        excuses += excuses_of((CLOCKS,), fault, settings, group.brokers)
+    return LegalLoss(anything=why, anything_from_ns=from_ns, excuses=tuple(excuses))
 
 
-def _of_lost_entries(
-    settings: RocketmqSettings, beneath: GroupBeneath, struck: Sequence[FaultWindow], reports: NodeReports
-) -> Iterator[Excuse]:
-    for lost in lost_entries(beneath, struck, reports):
-        span = lost.written_ns, lost.last_ns
-        yield Excuse(anomalies=(*LOST, *LOST_AFTER_READ), reason=lost.reason, from_ns=span[0], until_ns=span[1])
-        yield from traces(settings, lost.reason, *REPLACED, span_ns=span, over_ns=lost.at_ns, for_good=True)
+def _of_lost(settings: RocketmqSettings, lost: LostEntries) -> Iterator[Excuse]:
+    span = lost.written_ns, lost.last_ns
+    yield Excuse(anomalies=(*LOST, *LOST_AFTER_READ), reason=lost.reason, from_ns=span[0], until_ns=span[1])
+    yield from traces(settings, lost.reason, *REPLACED, span_ns=span, over_ns=lost.at_ns, for_good=True)

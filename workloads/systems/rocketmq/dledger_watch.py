@@ -1,15 +1,40 @@
-"""Brokers that are members of DLedger's groups, watched and held to the invariants of these."""
+"""Brokers that are members of DLedger's groups: who leads, what a watch sees of them, and their invariants."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.invariants import Breaches
+from workloads.systems.dledger.client import MemberClient
 from workloads.systems.dledger.invariants import DledgerInvariants
+from workloads.systems.dledger.settings import roles_in
 from workloads.systems.dledger.watch import DledgerWatch
 from workloads.systems.rocketmq.dledger_loss import group_beneath
-from workloads.systems.rocketmq.settings import RocketmqSettings, broker_groups
+from workloads.systems.rocketmq.roles import ANSWERS_WITHIN_S
+from workloads.systems.rocketmq.settings import DLEDGER_PORT, RocketmqSettings, broker_groups
+
+NAMES = {"leader": "primary", "spare": "dispensable", "preferred": "preferred"}
+"""Role of a member of DLedger -> that of a broker: a group goes on without its master."""
+
+
+def of_brokers(groups: Iterable[Mapping[str, tuple[str, ...]]]) -> Mapping[str, tuple[str, ...]]:
+    """The roles of all brokers, by those that the members of each group play."""
+    roles: dict[str, tuple[str, ...]] = {}
+    for group in groups:
+        for role, nodes in group.items():
+            roles[NAMES[role]] = (*roles.get(NAMES[role], ()), *nodes)
+    return roles
+
+
+async def brokers_roles(settings: RocketmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+    """As members say whether they lead. NameServers go on to name a master that is gone for a while."""
+    found = []
+    for group in broker_groups(settings):
+        asking = MemberClient(host, ANSWERS_WITHIN_S, group=group.name, port=DLEDGER_PORT)
+        found.append(roles_in(group_beneath(settings, group), await asking.leader(group.brokers)))
+        asking.close()
+    return of_brokers(found)
 
 
 class BrokersWatch:
@@ -23,13 +48,7 @@ class BrokersWatch:
             group.saw(node, event, fields)
 
     def roles(self) -> Mapping[str, tuple[str, ...]]:
-        """A group goes on without its master."""
-        names = {"leader": "primary", "spare": "dispensable", "preferred": "preferred"}
-        roles: dict[str, tuple[str, ...]] = {}
-        for group in self._groups:
-            for role, nodes in group.roles().items():
-                roles[names[role]] = (*roles.get(names[role], ()), *nodes)
-        return roles
+        return of_brokers(group.roles() for group in self._groups)
 
     def state(self) -> tuple[str, ...]:
         return tuple(word for group in self._groups for word in group.state())

@@ -243,10 +243,19 @@ def _of_dledger(name: str, group: BrokerGroup, settings: RocketmqSettings) -> Ma
         "dLegerPeers": ";".join(f"{broker}-{broker}:{DLEDGER_PORT}" for broker in group.brokers),
         "dLegerSelfId": name,
         "ackDurable": settings.ack_durable,
+        **_times_of_dledger(settings),
+        **preferred,
+    }
+
+
+def _times_of_dledger(settings: RocketmqSettings) -> Mapping[str, int]:
+    """RocketMQ's own brokers have the library's, so those beside them do as well."""
+    if settings.is_original:
+        return {**TIMES_MS, **ANSWERED_WITHIN_MS}
+    return {
         **{key: milliseconds(default_ms, settings) for key, default_ms in TIMES_MS.items()},
         # What has to outlast a round trip shrinks as Raft's periods do.
         **{key: raft_milliseconds(default_ms, settings) for key, default_ms in ANSWERED_WITHIN_MS.items()},
-        **preferred,
     }
 
 

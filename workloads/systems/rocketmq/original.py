@@ -130,6 +130,10 @@ DOCUMENTED: Mapping[str, tuple[str, ...]] = {
         "timerRollWindowSlot",
         "lockInStrictMode",
         "loadBalancePollNameServerInterval",
+        "enableDLegerCommitLog",
+        "dLegerGroup",
+        "dLegerPeers",
+        "dLegerSelfId",
     ),
     "proxy": (
         "namesrvAddr",
@@ -225,6 +229,9 @@ def _properties(kind: str, config: Mapping[str, object], settings: RocketmqSetti
             "autoCreateTopicEnable": False,
             "timerFlushIntervalMs": TIMERS_FLUSHED_MS,
         }
+        if settings.has_dledger and settings.preferred:
+            # The broker's name for what the library calls preferredLeaderIds.
+            properties["preferredLeaderId"] = config["preferredLeaderIds"]
         if settings.deployment == "dual-write":
             properties["inSyncReplicas"] = DUAL_WRITE
         if settings.has_controllers:

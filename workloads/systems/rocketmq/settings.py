@@ -107,6 +107,9 @@ class RocketmqSettings:
     containers."""
     installed: str = ""
     """The same of a RocketMQ that is installed where nodes run: its directory, as /opt/rocketmq."""
+    originals: Annotated[int, Bounds(0, 5)] = 0
+    """So many brokers of each group of DLedger, the first ones, are RocketMQ's own, and the others those that come with
+    Stormproof. With 0 all are RocketMQ's own, if what is put on trial is named."""
     java_options: str = ""
     """Options for the virtual machines of such a RocketMQ, such as `-Xms1g -Xmx1g`, after those that make them
     small."""
@@ -140,8 +143,10 @@ class RocketmqSettings:
             )
         if self.deployment == "dledger":
             self._require_possible_group()
-        elif self.preferred:
-            raise UsageError(f"preferred={self.preferred} is about deployment=dledger; leave it out, or choose that")
+        else:
+            for name in ("preferred", "originals"):
+                if given := getattr(self, name):
+                    raise UsageError(f"{name}={given} is about deployment=dledger; leave it out, or choose that")
         if self.deployment == "controller":
             if self.begins_as_version != NEWEST_VERSION:
                 raise UsageError(
@@ -154,11 +159,12 @@ class RocketmqSettings:
 
     def _require_original_possible(self) -> None:
         if not self.is_original:
-            if self.java_options:
-                raise UsageError(
-                    "java_options is about a RocketMQ of Apache's: say which, by release, distribution, image or "
-                    "installed"
-                )
+            for name in ("java_options", "originals"):
+                if getattr(self, name):
+                    raise UsageError(
+                        f"{name} is about a RocketMQ of Apache's: say which, by release, distribution, image or "
+                        "installed"
+                    )
             return
         named = [name for name in ("release", "distribution", "image") if getattr(self, name)]
         if len(named) > 1 or (self.installed and named not in ([], ["image"])):
@@ -201,8 +207,9 @@ class RocketmqSettings:
                 raise UsageError(f"setting {field.name} is not for deployment=dledger; leave it out")
         if self.brokers not in SIZES_OF_DLEDGER:
             raise UsageError(f"deployment=dledger takes 3 or 5 brokers a group, got brokers={self.brokers}")
-        if self.preferred > self.brokers:
-            raise UsageError(f"preferred takes 0 to {self.brokers} of {self.brokers} brokers, got {self.preferred}")
+        for name in ("preferred", "originals"):
+            if (given := getattr(self, name)) > self.brokers:
+                raise UsageError(f"{name} takes 0 to {self.brokers} of {self.brokers} brokers, got {given}")
 
     def _require_no_controllers(self) -> None:
         """What only controllers, or brokers that they elect, give a meaning."""
@@ -306,10 +313,6 @@ NOT_OF_DLEDGER = (
     "static_queues",
     "requests",
     "begins_as_version",
-    "release",
-    "distribution",
-    "image",
-    "installed",
 )
 """What a group of DLedger gives no meaning, beside what is of controllers. Its logs are flushed every 10 ms, or as
 `ack_durable` says, and nothing in them expires."""
@@ -386,6 +389,13 @@ def broker_groups(settings: RocketmqSettings) -> tuple[BrokerGroup, ...]:
 
 def group_of(settings: RocketmqSettings, broker: str) -> BrokerGroup:
     return next(group for group in broker_groups(settings) if broker in group.brokers)
+
+
+def runs_apaches(settings: RocketmqSettings, node: str) -> bool:
+    """Whether this node is one of RocketMQ's own."""
+    if not settings.is_original or not settings.originals:
+        return settings.is_original
+    return all(node not in group.brokers[settings.originals :] for group in broker_groups(settings))
 
 
 def broker_names(settings: RocketmqSettings) -> list[str]:

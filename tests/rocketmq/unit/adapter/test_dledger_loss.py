@@ -17,6 +17,7 @@ from workloads.systems.rocketmq.settings import RocketmqSettings
 
 USUAL = RocketmqSettings(deployment="dledger")
 DURABLE = RocketmqSettings(deployment="dledger", ack_durable=True)
+PUBLIC = RocketmqSettings(deployment="dledger", groups=2, release="5.4.0")
 TWO_GROUPS = RocketmqSettings(deployment="dledger", groups=2)
 KILL, PARTITION = struck(("kill", 1.01, 2, ("b1",))), struck(("partition", 1.01, 2, ("b1",)))
 POWER = struck(("power", 1.01, 2, ("b1",)))
@@ -58,6 +59,22 @@ def test_lost_is_what_a_member_lost_and_too_few_others_had(
     for anomaly in ("lost-write", "lost", "unconsumed", "dirty-read", "rewritten-log"):
         assert is_excused(settings, faults, said, 0.95, anomaly) == excused, anomaly
     assert not is_excused(settings, faults, said, 0.2 if left.get("b1") else 3.0)
+
+
+def test_of_rocketmqs_own_brokers_it_is_what_they_wrote_just_before_a_loss_of_power() -> None:
+    faults = struck(("power", 5.0, 6, ("b2", "n1")))
+    for anomaly in ("lost-write", "lost", "unconsumed", "dirty-read", "rewritten-log"):
+        assert is_excused(PUBLIC, faults, TableOfReports(), 4.5, anomaly), anomaly
+        assert not is_excused(PUBLIC, faults, TableOfReports(), 3.0, anomaly), anomaly
+    for harmless in (struck(("kill", 5.0, 6, ("b2",))), struck(("power", 5.0, 6, ("n1",)))):
+        assert not is_excused(PUBLIC, harmless, TableOfReports(), 4.5)
+    assert legal_loss(PUBLIC, faults, TableOfReports()).anything == ""
+
+
+def test_rocketmqs_own_brokers_promise_nothing_once_a_disk_lost_what_was_synced() -> None:
+    faults = struck(("lost-disk", 5.0, 6, ("b4",)), ("bit-rot", 3.0, 6, ("b1",)))
+    found = legal_loss(PUBLIC, faults, TableOfReports())
+    assert "bit-rot at 3.0 s" in found.anything and found.anything_from_ns == ns(3)
 
 
 def test_a_group_is_not_excused_by_what_another_one_lost() -> None:

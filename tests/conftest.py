@@ -20,10 +20,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from checkers.spark.java import adopt_java
+from harness.arrow import start_arrow
 from harness.compiled import interpreted
 
 gc.disable()  # until all tests are collected, for there is hardly any garbage among them
 adopt_java()
+start_arrow()
 # Which kernels are interpreted would else depend on which tests came before.
 interpreted.allowance.left_s = 0.0
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

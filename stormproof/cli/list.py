@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.arrow import start_arrow
 from harness.bounds import INT64, bounds_of, kind_of, quote
 from harness.errors import UsageError
 from harness.reading import json_kept
@@ -251,6 +252,8 @@ def _plugins(kind: registry.Kind) -> list[Entry]:
 
 def _described(kind: registry.Kind, name: str, describe: Callable[[Any], Any] = lambda loaded: loaded) -> Entry:
     """One plug-in, as `describe` makes it of what its entry point names; a broken one is shown as such, others too."""
+    if kind in ("systems", "workloads"):  # which import pyarrow
+        start_arrow()
     try:
         loaded = describe(registry.find(kind, name))
     except (ImportError, AttributeError) as error:

@@ -17,6 +17,7 @@ from functools import partial
 from multiprocessing.connection import wait as wait_for_sentinel
 from typing import TypeVar
 
+from harness.arrow import start_arrow
 from harness.lifetime import interruption
 from stormproof.cli.console import remark_at_once
 
@@ -66,6 +67,7 @@ def _begin() -> None:
     interruption.install(remark_at_once)
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, interruption.SIGNALS)
+    start_arrow()
 
 
 def _end_with_parent() -> None:

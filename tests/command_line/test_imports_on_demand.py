@@ -144,5 +144,11 @@ def test_a_storm_judged_in_this_process_does_without_spark_and_pandas(tmp_path: 
     assert heavy <= {"numpy", "pyarrow", "numba", "llvmlite", "asyncio", "docker", "requests", "plotly"}
 
 
+def test_systems_and_workloads_are_listed_without_spark_and_pandas(tmp_path: Path) -> None:
+    code, heavy = imported("list", "workloads", cwd=tmp_path)
+    assert code == 0
+    assert "pyarrow" in heavy and not heavy & {"pandas", "pyspark", "numba", "plotly"}
+
+
 def test_a_heavy_import_would_be_seen(tmp_path: Path) -> None:
     assert "pyarrow" in imported("check", "missing.edn", cwd=tmp_path)[1]

@@ -10,7 +10,7 @@ from system_under_test.node.settings import Settings, setting
 @setting
 def members(settings: Settings, name: str, *, own: str) -> Mapping[str, str]:
     """Address of each by id; `own` is the setting that names the one that this process is. Raises ValueError."""
-    written, self_id = settings.text(name), settings.text(own)
+    self_id, written = settings.text(own), settings.text(name)
     addresses: dict[str, str] = {}
     for part in filter(None, written.split(";")):
         node, dash, address = part.strip().partition("-")

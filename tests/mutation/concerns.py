@@ -735,6 +735,10 @@ OTHERS = (
         ),
     ),
     Concern(
+        modules=("system_under_test/bookkeeper/bookie/service.py",),
+        tests=("unit/system_under_test/bookkeeper/test_bookie_service.py",),
+    ),
+    Concern(
         modules=tuple(
             f"system_under_test/bookkeeper/mutants/{name}.py"
             for name in ("digest_without_id", "fence_not_journaled", "fence_race", "no_limbo", "replacement_unfenced")

@@ -3,98 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
-import tempfile
-from collections.abc import Callable, Coroutine, Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.environments.impairment import FullDisk
-from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
-from harness.environments.simulated.regime import Regime
-from harness.program import PythonProgram
-from harness.seed import Seed
-from harness.system import NodeSpec
-from harness.trace import Trace
-from system_under_test.bookkeeper.bookie.client import BookieClient, BookieSilent
-from system_under_test.bookkeeper.bookie.identity import Registered
-from system_under_test.bookkeeper.bookie.message import AddRequest, Code, ReadLacRequest, ReadRequest
-from system_under_test.bookkeeper.bookie.service import serve
-from system_under_test.bookkeeper.entry import NOTHING, Digest, Entry, encode_entry
+from system_under_test.bookkeeper.bookie.client import BookieSilent
+from system_under_test.bookkeeper.bookie.message import Code, ReadLacRequest, ReadRequest
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.runtime.host import Host
-from tests.unit.system_under_test.bookkeeper.metadata_in_memory import MetadataInMemory
-
-PORT = 3181
-ADDRESS = f"b1:{PORT}"
-SHARED: list[MetadataInMemory] = []
-"""The metadata store of the play that is on."""
-
-
-async def main(host: Host, config: Mapping[str, Any]) -> None:
-    await serve(host, config, SHARED[-1])
-
-
-class Stage:
-    def __init__(self, environment: SimulatedEnvironment) -> None:
-        self.environment = environment
-        self.metadata = SHARED[-1]
-        self.host = environment.client_host("client")
-        self.client = BookieClient(self.host)
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        for _ in range(600):
-            if condition():
-                return
-            await self.environment.timeline.sleep(0.1)
-        raise AssertionError("it does not come to this")
-
-    async def identity(self) -> str:
-        """Of the one that is at the address now, once it is up."""
-        await self.until(lambda: bool(self.metadata.values("/available/")))
-        registered = {key: Registered.decode(value) for key, value in self.metadata.values("/bookies/").items()}
-        [found] = [key[9:] for key, each in registered.items() if each.replaced_by is None]
-        return found
-
-    async def add(self, bookie: str, entry: int, *, is_recovery: bool = False) -> Code:
-        data = encode_entry(Entry(1, entry, NOTHING, 1, b"x"), Digest())
-        request = AddRequest(bookie=bookie, data=data, is_recovery=is_recovery)
-        return (await self.client.ask(ADDRESS, request, 5.0)).code
-
-    async def read(self, bookie: str, entry: int, *, fences: bool = False) -> Code:
-        request = ReadRequest(bookie=bookie, ledger=1, entry=entry, fences=fences)
-        return (await self.client.ask(ADDRESS, request, 5.0)).code
-
-    async def again(self, act: str) -> None:
-        """The process ends this way, and another one starts."""
-        await getattr(self.environment, act)(["b1"])
-        self.metadata.lose_session()
-        if act != "upgrade":
-            await self.environment.boot(["b1"])
-        await self.environment.timeline.sleep(5)
-        self.client.close()
-        self.client = BookieClient(self.host)
-
-
-def play(story: Callable[[Stage], Coroutine[Any, Any, None]], *, seed: int = 1, **settings: object) -> Trace:
-    trace = Trace()
-    SHARED.append(MetadataInMemory())
-    program = PythonProgram(main=f"{__name__}:main", config=settings)
-
-    async def whole(environment: SimulatedEnvironment) -> None:
-        node = NodeSpec(name="b1", groups=("bookies",), program=program, ports=(PORT,))
-        await environment.start([node], Path(directory))
-        await story(Stage(environment))
-        await environment.stop()
-
-    with tempfile.TemporaryDirectory() as directory:
-        run_simulation(whole, Seed(seed), trace, regime=dataclasses.replace(Regime.calm(), fsync_ms=1.0))
-    return trace
+from tests.unit.system_under_test.bookkeeper.bookie_stage import ADDRESS, Stage, play
 
 
 @pytest.mark.parametrize("act", ["kill", "power_off"])

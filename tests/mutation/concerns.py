@@ -722,6 +722,30 @@ OTHERS = (
         ),
     ),
     Concern(
+        modules=("system_under_test/bookkeeper/entry.py",),
+        tests=("unit/system_under_test/bookkeeper/test_bookie_records.py",),
+    ),
+    Concern(
+        modules=tuple(
+            f"system_under_test/bookkeeper/ledger/{name}"
+            for name in ("pending.py", "recovery.py", "settlement.py", "suspects.py", "tally.py", "writer.py")
+        ),
+        tests=tuple(
+            f"unit/system_under_test/bookkeeper/ledger/test_ledger_{name}.py"
+            for name in ("transcripts", "reading", "world")
+        ),
+    ),
+    *(
+        Concern(
+            modules=(f"system_under_test/bookkeeper/mutants/{name}.py",),
+            tests=("unit/system_under_test/bookkeeper/ledger/test_ledger_mutants.py",),
+        )
+        for name in (
+            *("close_without_cas", "corrupt_is_absent", "deferred_failure", "ensemble_overtaken", "fenced_is_refused"),
+            *("lac_is_lap", "one_no_is_enough", "recover_from_zero", "recovery_read_unfenced", "write_set_kept"),
+        )
+    ),
+    Concern(
         modules=("system_under_test/dledger/mutants",),
         tests=("unit/system_under_test/dledger/test_dledger_mutants.py",),
     ),

@@ -4,6 +4,7 @@ import struct
 from zlib import crc32
 
 from system_under_test.bookkeeper.entry import Digest
+from system_under_test.bookkeeper.ledger.parts import LedgerParts
 from system_under_test.bookkeeper.parts import BookieParts
 from system_under_test.node.mutant import Mutant
 
@@ -18,5 +19,5 @@ class DigestOfTheRest(Digest):
 MUTANT = Mutant(
     name="digest-without-id",
     breaks="an entry is the one that was asked for",
-    parts=(BookieParts(digest=DigestOfTheRest),),
+    parts=(BookieParts(digest=DigestOfTheRest), LedgerParts(digest=DigestOfTheRest)),
 )

@@ -1,4 +1,4 @@
-"""Probes in containers, started once for a module: that takes seconds."""
+"""OwnEnds in containers, started once for a module: that takes seconds."""
 
 from __future__ import annotations
 

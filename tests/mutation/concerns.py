@@ -746,6 +746,20 @@ OTHERS = (
         )
     ),
     Concern(
+        modules=tuple(f"system_under_test/bookkeeper/repair/{name}.py" for name in ("copying", "look", "round")),
+        tests=(
+            "unit/system_under_test/bookkeeper/repair/test_repair_transcripts.py",
+            "unit/system_under_test/bookkeeper/repair/test_repair_properties.py",
+        ),
+    ),
+    Concern(
+        modules=tuple(
+            f"system_under_test/bookkeeper/mutants/{name}.py"
+            for name in ("ensemble_before_copy", "fragment_wide_check")
+        ),
+        tests=("unit/system_under_test/bookkeeper/repair/test_repair_transcripts.py",),
+    ),
+    Concern(
         modules=("system_under_test/dledger/mutants",),
         tests=("unit/system_under_test/dledger/test_dledger_mutants.py",),
     ),

@@ -28,6 +28,7 @@ from system_under_test.bookkeeper.bookie import message as bookie
 from system_under_test.bookkeeper.bookie import wire as bookie_wire
 from system_under_test.bookkeeper.bookie.entry_logs import scan
 from system_under_test.bookkeeper.bookie.journal import Place
+from system_under_test.bookkeeper.repair.marks import MalformedMark, Mark, decode_mark, encode_mark
 from system_under_test.dledger import client_message as dledger_client
 from system_under_test.dledger import entry as dledger_entry
 from system_under_test.dledger import json_fields as dledger_fields
@@ -233,6 +234,16 @@ def _applied(command: bytes) -> None:
     store = key_value.KeyValueStore()
     for _ in range(2):
         json.dumps(store.apply(command).value)
+
+
+def _mark(value: bytes) -> None:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError as error:
+        raise MalformedMark("values are text") from error
+    mark = decode_mark(text)
+    if decode_mark(encode_mark(mark)) != mark:
+        raise Undocumented("a mark is not the same after it was written and read again")
 
 
 METADATA_VALUE = "what a ledger is made of, at some length: " + "b1 b2 b3, " * 20
@@ -807,6 +818,12 @@ CODECS: tuple[Codec, ...] = (
         metadata_store.delete("/k", 1),
         metadata_store.number("n"),
         metadata_store.end_session("s"),
+    ),
+    _plain(
+        "mark of a ledger",
+        _mark,
+        MalformedMark,
+        encode_mark(Mark(("15d97d36368b6587", "1ea951417a1b20cc"), True)).encode(),
     ),
     _plain("snapshot of the metadata store", _restored_metadata, metadata_store.MalformedSnapshot, METADATA_SNAPSHOT),
     *(

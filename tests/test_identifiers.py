@@ -140,7 +140,7 @@ def test_longer_names_and_locals_are_left_alone() -> None:
 # Reason -> words of the right column that names use all the same.
 EXEMPT = {
     "too general: a plain word, of which only one sense is ruled out": (
-        "access answer argument call choice class closed config context copy cursor delay done empty "
+        "access answer argument call choice class closed config context cursor delay done empty "
         "error event example exception job kind level link loop message metadata options order output "
         "part progress record repair result rule sample sentence shared standing state status step thread token value "
         "window"

@@ -722,6 +722,10 @@ OTHERS = (
         ),
     ),
     Concern(
+        modules=("system_under_test/bookkeeper/ledger/bookies.py", "system_under_test/bookkeeper/ledger/reports.py"),
+        tests=("unit/system_under_test/bookkeeper/ledger/test_ledger_driver.py",),
+    ),
+    Concern(
         modules=("system_under_test/bookkeeper/entry.py",),
         tests=("unit/system_under_test/bookkeeper/test_bookie_records.py",),
     ),

@@ -19,6 +19,9 @@ class MetadataInMemory:
         self.changes: list[tuple[str, str]] = []
         """All that were ever made: key and value."""
         self._version = 0
+        self._touched: dict[str, int] = {}
+        """The version of the last change of each key, or of its end."""
+        self._has_changed = asyncio.Event()
         self._number = 0
         self._sessions = 1
         self._new_session = asyncio.Event()
@@ -34,7 +37,9 @@ class MetadataInMemory:
         return f"s{self._sessions}"
 
     def lose_session(self) -> None:
-        self.keys = {key: each for key, each in self.keys.items() if each.session is None}
+        for key in [key for key, each in self.keys.items() if each.session is not None]:
+            del self.keys[key]
+            self._touch(key)
         self._sessions += 1
         self._new_session.set()
 
@@ -69,6 +74,7 @@ class MetadataInMemory:
         if key not in self.keys or self.keys[key].version != version:
             raise Conflict(key, None)
         del self.keys[key]
+        self._touch(key)
 
     async def next_number(self, counter: str) -> int:
         await self._asked()
@@ -77,7 +83,15 @@ class MetadataInMemory:
 
     async def wait(self, prefix: str, since: int) -> int:
         await self._asked()
-        return since
+        while max((each for key, each in self._touched.items() if key.startswith(prefix)), default=0) <= since:
+            self._has_changed.clear()
+            await self._has_changed.wait()
+        return self._version
+
+    def _touch(self, key: str) -> None:
+        self._version += 1
+        self._touched[key] = self._version
+        self._has_changed.set()
 
     async def _asked(self) -> None:
         await asyncio.sleep(0)
@@ -85,7 +99,7 @@ class MetadataInMemory:
             raise Unavailable("it is away", is_definite=True)
 
     def _change(self, key: str, value: str, session: str | None) -> int:
-        self._version += 1
+        self._touch(key)
         self.keys[key] = Versioned(value, self._version, session)
         self.changes.append((key, value))
         if self.loses_answers:

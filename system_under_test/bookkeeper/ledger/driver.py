@@ -1,0 +1,367 @@
+"""Runs writers, recoveries and readers of ledgers on a host: feeds their cores, and carries their effects out.
+
+Requests to one bookie are begun in the order of the effects. Whatever is not answered in time is taken for silence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from system_under_test.bookkeeper.bookie.message import AddRequest, ReadLacRequest, ReadRequest
+from system_under_test.bookkeeper.bookie.registration import AVAILABLE
+from system_under_test.bookkeeper.entry import Entry
+from system_under_test.bookkeeper.ledger.bookies import Bookies
+from system_under_test.bookkeeper.ledger.errors import LedgerError
+from system_under_test.bookkeeper.ledger.event import (
+    AddAnswered,
+    Added,
+    Append,
+    Begin,
+    Close,
+    Closed,
+    Effect,
+    Ended,
+    Failed,
+    GaveUp,
+    LacAnswered,
+    MetadataRead,
+    Publish,
+    Published,
+    ReadAnswered,
+    ReadEntry,
+    ReadLac,
+    ReadMetadata,
+    Recovered,
+    Reply,
+    SendAdd,
+    Writable,
+)
+from system_under_test.bookkeeper.ledger.metadata import (
+    Fragment,
+    LedgerMetadata,
+    LedgerState,
+    Placement,
+    Quorums,
+    decode_metadata,
+    encode_metadata,
+    key_of,
+)
+from system_under_test.bookkeeper.ledger.parts import LedgerParts
+from system_under_test.bookkeeper.ledger.placement import NotEnoughBookies, bookies_of, first_ensemble
+from system_under_test.bookkeeper.ledger.reader import ReadEnded
+from system_under_test.bookkeeper.ledger.reports import LedgerReports
+from system_under_test.bookkeeper.ledger.tally import Presence
+from system_under_test.bookkeeper.ledger.writer import Bounds, Phase, Writer
+from system_under_test.metadata.access import MetadataAccess, MetadataError
+from system_under_test.metadata.settling import settled_create
+from system_under_test.runtime.host import Host
+
+NUMBERS: Final = "/ledger-numbers"
+"""The counter of the metadata store that gives ledgers their numbers."""
+MOST_AT_ONCE: Final = 32
+"""So many entries are read side by side."""
+RECOVERIES: Final = 10
+"""So often a recovery that gave up is begun anew."""
+PAUSE_S: Final = 0.5
+"""So long nothing is tried again that was not answered."""
+
+
+Asked = SendAdd | ReadLac | ReadEntry | Publish | ReadMetadata
+"""Effects that are answered by events."""
+
+
+class Core(Protocol):
+    def step(self, event: Any) -> list[Effect]: ...
+
+
+class LedgerReader:
+    """Reads ledgers, and what the metadata store has of them."""
+
+    def __init__(
+        self, host: Host, metadata: MetadataAccess, *, timeout_s: float = 2.0, parts: LedgerParts | None = None
+    ) -> None:
+        """`timeout_s`: how long a bookie is waited for."""
+        self.bookies = Bookies(host, metadata, timeout_s)
+        self._access = metadata
+        self._parts = parts or LedgerParts()
+
+    async def metadata(self, ledger: int) -> LedgerMetadata:
+        """Raises LedgerError where there is no such ledger, MetadataError."""
+        found = await self._access.get(key_of(ledger))
+        if found is None:
+            raise LedgerError(f"there is no ledger {ledger}", is_definite=True)
+        return decode_metadata(found.value, found.version)
+
+    async def read(self, metadata: LedgerMetadata, entry: int, *, prefer: str | None = None) -> Entry:
+        """An entry that is acknowledged. `prefer`: a bookie that is asked first, if it should have the entry. Raises
+        LedgerError."""
+        if prefer is not None and prefer in bookies_of(metadata, entry):
+            answer = await self._ask(metadata.ledger, ReadEntry(prefer, entry, fences=False))
+            found = self._parts.verification(metadata.ledger, self._parts.digest()).entry(answer)
+            if answer.reply is Reply.OK and found is not None:
+                return found
+        read = self._parts.make_read(metadata, entry)
+        came: ReadEntry | ReadEnded = read.begin()
+        while not isinstance(came, ReadEnded):
+            came = read.step(await self._ask(metadata.ledger, came))
+        if came.entry is None:
+            what = "no bookie has" if came.presence is Presence.ABSENT else "too few bookies answered to read"
+            raise LedgerError(f"{what} entry {entry} of ledger {metadata.ledger}", is_definite=False)
+        return came.entry
+
+    async def read_all(
+        self, metadata: LedgerMetadata, first: int, last: int, *, prefer: str | None = None
+    ) -> list[Entry]:
+        """These entries, at most MOST_AT_ONCE of them, side by side. Raises LedgerError."""
+        entries = range(first, min(last + 1, first + MOST_AT_ONCE))
+        return await asyncio.gather(*(self.read(metadata, entry, prefer=prefer) for entry in entries))
+
+    async def _ask(self, ledger: int, asked: ReadEntry) -> ReadAnswered:
+        request = ReadRequest(bookie=asked.bookie, ledger=ledger, entry=asked.entry, fences=asked.fences)
+        reply, answer = await self.bookies.ask(asked.bookie, request)
+        return ReadAnswered(asked.bookie, asked.entry, reply, answer.data)
+
+    def close(self) -> None:
+        self.bookies.close()
+
+
+class _Running:
+    """Carries out the effects of a core; `settled` hears what the core has come to."""
+
+    def __init__(
+        self, client: LedgerClient, core: Core, ledger: int, settled: Callable[[Effect], None], *, recovers: bool
+    ) -> None:
+        self._client = client
+        self._core = core
+        self._ledger = ledger
+        self._settled = settled
+        self._recovers = recovers
+
+    def step(self, event: object) -> None:
+        for effect in self._core.step(event):
+            if isinstance(effect, Asked):
+                self._client.host.spawn(self._answer(effect), f"ledger {self._ledger}")
+            else:
+                self._settled(effect)
+
+    async def _answer(self, effect: Asked) -> None:
+        self.step(await self._answer_to(effect))
+
+    async def _answer_to(self, effect: Asked) -> object:
+        bookies, ledger = self._client.bookies, self._ledger
+        if isinstance(effect, SendAdd):
+            request = AddRequest(bookie=effect.bookie, data=effect.data, is_recovery=self._recovers)
+            reply, _ = await bookies.ask(effect.bookie, request)
+            return AddAnswered(effect.bookie, effect.entry, reply)
+        if isinstance(effect, ReadLac):
+            lac = ReadLacRequest(bookie=effect.bookie, ledger=ledger, fences=True)
+            reply, answer = await bookies.ask(effect.bookie, lac)
+            return LacAnswered(effect.bookie, reply, answer.lac)
+        if isinstance(effect, ReadEntry):
+            read = ReadRequest(bookie=effect.bookie, ledger=ledger, entry=effect.entry, fences=effect.fences)
+            reply, answer = await bookies.ask(effect.bookie, read)
+            return ReadAnswered(effect.bookie, effect.entry, reply, answer.data)
+        if isinstance(effect, Publish):
+            return Published(await self._client.publish(effect.metadata))
+        return MetadataRead(await self._client.metadata_if_any(ledger))
+
+
+class OpenLedger:
+    """A ledger in the hand of the client that created it."""
+
+    def __init__(self, client: LedgerClient, writer: Writer, on_over: Callable[[], None]) -> None:
+        self.ledger = writer.metadata.ledger
+        self._client = client
+        self._writer = writer
+        self._on_over = on_over
+        self._running = _Running(client, writer, self.ledger, self._settled, recovers=False)
+        self._tokens = 0
+        self._waiting: dict[int, asyncio.Future[int]] = {}
+        """Who waits for an entry's acknowledgement, or for the end, by token."""
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        return self._writer.metadata
+
+    @property
+    def lac(self) -> int:
+        """The last entry that is acknowledged, and may be read."""
+        return self._writer.visible_lac
+
+    @property
+    def lap(self) -> int:
+        """The last entry that was begun to be written."""
+        return self._writer.lap
+
+    @property
+    def is_over(self) -> bool:
+        """It takes no entries any more."""
+        return self._writer.phase is Phase.OVER
+
+    def append(self, payload: bytes) -> asyncio.Future[int]:
+        """The entry's number, once it and all before it are acknowledged; or else the future raises LedgerError."""
+        token, acknowledged = self._new_token()
+        self._running.step(Append(token, payload))
+        return acknowledged
+
+    def close(self) -> asyncio.Future[int]:
+        """The last entry, after what is pending is settled; or else the future raises LedgerError."""
+        token, closed = self._new_token()
+        self._running.step(Close(token))
+        return closed
+
+    def writable(self, bookies: tuple[str, ...]) -> None:
+        """These may be chosen now."""
+        self._running.step(Writable(bookies))
+
+    def _new_token(self) -> tuple[int, asyncio.Future[int]]:
+        self._tokens += 1
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting[self._tokens] = future
+        return self._tokens, future
+
+    def _settled(self, effect: Effect) -> None:
+        if isinstance(effect, Added):
+            self._client.reports.acknowledged(self.ledger, effect.entry)
+            self._answer(effect.token, effect.entry)
+        elif isinstance(effect, Closed):
+            self._client.reports.closed(self.ledger, effect.last_entry)
+            self._answer(effect.token, effect.last_entry)
+        elif isinstance(effect, Failed):
+            future = self._waiting.pop(effect.token)
+            if not future.done():
+                future.set_exception(LedgerError(effect.reason.value, is_definite=effect.is_definite))
+        elif isinstance(effect, Ended):
+            self._client.forget(self)
+            self._client.reports.handle_ended(self.ledger, effect.reason)
+            self._on_over()
+
+    def _answer(self, token: int, result: int) -> None:
+        future = self._waiting.pop(token)
+        if not future.done():
+            future.set_result(result)
+
+
+class LedgerClient(LedgerReader):
+    """`Service` of a process that writes and ends ledgers."""
+
+    def __init__(
+        self,
+        host: Host,
+        metadata: MetadataAccess,
+        quorums: Quorums,
+        *,
+        placement: Placement = Placement.FRAGMENT,
+        bounds: Bounds | None = None,
+        timeout_s: float = 2.0,
+        parts: LedgerParts | None = None,
+    ) -> None:
+        super().__init__(host, metadata, timeout_s=timeout_s, parts=parts)
+        self.host = host
+        self.reports = LedgerReports(host)
+        self._quorums = quorums
+        self._placement = placement
+        self._bounds = bounds or Bounds()
+        self._listening: list[Callable[[tuple[str, ...]], None]] = []
+        """Each hears which bookies may be chosen, when that changes."""
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        self._tasks = [self.host.spawn(self._follow_bookies(), "writable bookies")]
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self.close()
+
+    async def create(self, on_over: Callable[[], None]) -> OpenLedger:
+        """`on_over` is called once, as soon as the ledger takes no entries any more. Raises LedgerError,
+        MetadataError."""
+        writable = await self.bookies.writable()
+        try:
+            ensemble = first_ensemble(self._quorums, writable)
+        except NotEnoughBookies as error:
+            raise LedgerError(str(error), is_definite=True) from error
+        ledger = await self._access.next_number(NUMBERS)
+        self.host.reached("ensemble-chosen", ledger=ledger)
+        created = LedgerMetadata(
+            ledger=ledger, quorums=self._quorums, fragments=(Fragment(0, ensemble, 0),), placement=self._placement
+        )
+        version = await settled_create(self._access, key_of(ledger), encode_metadata(created))
+        opened = OpenLedger(self, self._parts.make_writer(replace(created, version=version), self._bounds), on_over)
+        self._listening.append(opened.writable)
+        opened.writable(writable)
+        return opened
+
+    def forget(self, opened: OpenLedger) -> None:
+        """It takes no entries any more."""
+        if opened.writable in self._listening:
+            self._listening.remove(opened.writable)
+
+    async def recover(self, ledger: int) -> LedgerMetadata:
+        """End it, also while it is written; what comes back is closed. Raises LedgerError, MetadataError."""
+        reason = ""
+        for _ in range(RECOVERIES):
+            came = await self._recovery(await self.metadata(ledger))
+            if isinstance(came, Recovered):
+                self.reports.closed(ledger, came.metadata.last_entry)
+                return came.metadata
+            reason = came.reason.value
+            self.host.log("recovery_gave_up", ledger=ledger, reason=reason)
+            await self.host.clock.sleep(PAUSE_S)
+        raise LedgerError(f"ledger {ledger} could not be recovered: {reason}", is_definite=False)
+
+    async def _recovery(self, metadata: LedgerMetadata) -> Recovered | GaveUp:
+        over: asyncio.Future[Recovered | GaveUp] = asyncio.get_running_loop().create_future()
+
+        def settled(effect: Effect) -> None:
+            assert isinstance(effect, Recovered | GaveUp)
+            if not over.done():
+                over.set_result(effect)
+
+        core = self._parts.make_recovery(metadata, self._bounds)
+        running = _Running(self, core, metadata.ledger, settled, recovers=True)
+
+        def writable(bookies: tuple[str, ...]) -> None:
+            running.step(Writable(bookies))
+
+        if metadata.state is not LedgerState.CLOSED:
+            writable(await self.bookies.writable())
+        self._listening.append(writable)
+        try:
+            running.step(Begin())
+            return await over
+        finally:
+            self._listening.remove(writable)
+
+    async def publish(self, metadata: LedgerMetadata) -> int | None:
+        """In place of the version that it names. None if it does not fit, or it is not known what came of it."""
+        self.reports.publishes(metadata)
+        try:
+            version = await self._access.put(key_of(metadata.ledger), encode_metadata(metadata), metadata.version)
+        except MetadataError:
+            return None
+        self.reports.published(metadata)
+        return version
+
+    async def metadata_if_any(self, ledger: int) -> LedgerMetadata | None:
+        """None if there was no answer that has them."""
+        try:
+            return await self.metadata(ledger)
+        except (MetadataError, LedgerError):
+            return None
+
+    async def _follow_bookies(self) -> None:
+        since = 0
+        while True:
+            try:
+                since = await self._access.wait(AVAILABLE, since)
+                writable = await self.bookies.writable()
+            except MetadataError:
+                await self.host.clock.sleep(PAUSE_S)
+                continue
+            for listening in list(self._listening):
+                listening(writable)

@@ -1,0 +1,11 @@
+"""What may come of a request to a ledger instead of what was asked for."""
+
+from __future__ import annotations
+
+
+class LedgerError(Exception):
+    """`is_definite`: certainly nothing came of what was asked, and nothing ever will."""
+
+    def __init__(self, reason: str, *, is_definite: bool) -> None:
+        super().__init__(reason)
+        self.is_definite = is_definite

@@ -35,8 +35,8 @@ help:
 	@echo "make mutate    which one-token changes of the judging modules the tests notice (CHANGES=300 SEED=1; ARGUMENTS="
 	@echo "               passes --only PATH, --minutes N, --change PATH:PLACE on); half an hour, and goes on where it was"
 	@echo "               ended (OUTCOMES=mutation.jsonl)"
-	@echo "make searches  every planted bug is searched for from random starts, and docs/planted-bugs.md is made of it (ROOTS=5);"
-	@echo "               takes hours, and goes on where it was ended"
+	@echo "make searches  every planted bug is searched for from random starts, and docs/planted-bugs/SYSTEM.md is made"
+	@echo "               of it (SYSTEM=rocketmq|dledger ROOTS=5); takes hours, and goes on where it was ended"
 	@echo "make findings  storm after storm against releases of RocketMQ itself, in containers, and docs/findings/rocketmq.md is"
 	@echo "               made of it (ARGUMENTS passes --count N, --minutes N, --release R on); hours, and goes on where it was"
 	@echo "               ended (OUTCOMES=docs/findings/rocketmq/storms.jsonl)"
@@ -78,8 +78,9 @@ mutants: setup
 mutate: setup
 	@$(BIN)/python -m tests.mutation.campaign --count $(CHANGES) --seed $(or $(SEED),1) --outcomes $(OUTCOMES) $(ARGUMENTS)
 
+searches: SYSTEM = rocketmq
 searches: setup
-	@$(BIN)/python -m tests.rocketmq.mutants.searches --roots $(ROOTS) --page docs/planted-bugs.md $(ARGUMENTS)
+	@$(BIN)/python -m tests.rocketmq.mutants.searches --system $(SYSTEM) --roots $(ROOTS) --page docs/planted-bugs/$(SYSTEM).md $(ARGUMENTS)
 
 findings: OUTCOMES = docs/findings/rocketmq/storms.jsonl
 findings: setup

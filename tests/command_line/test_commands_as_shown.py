@@ -88,3 +88,12 @@ def test_the_runs_of_dledger_are_valid_but_for_the_planted_bug(stormproof: Storm
     for line in lines:
         answer = carried_out(stormproof, line, *SHORT)
         assert answer.code == ("--mutant" in line), (line, answer.out)
+
+
+@pytest.mark.gate
+def test_the_runs_of_bookkeeper_are_valid(stormproof: Stormproof) -> None:
+    lines = [line for line in lines_of_blocks("stormproof") if line.startswith("stormproof run bookkeeper ")]
+    assert len(lines) == 2
+    for line in lines:
+        answer = carried_out(stormproof, line, *SHORT)
+        assert answer.code == 0, (line, answer.out)

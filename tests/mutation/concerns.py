@@ -764,6 +764,15 @@ OTHERS = (
         tests=("unit/system_under_test/bookkeeper/repair/test_repair_transcripts.py",),
     ),
     Concern(
+        modules=(
+            *(f"system_under_test/bookkeeper/partition/{name}.py" for name in ("broker", "partition", "reports")),
+            "system_under_test/bookkeeper/node.py",
+            "workloads/systems/bookkeeper/client.py",
+            "workloads/systems/bookkeeper/nodes.py",
+        ),
+        tests=("simulation/test_bookkeeper_in_storms.py",),
+    ),
+    Concern(
         modules=("system_under_test/dledger/mutants",),
         tests=("unit/system_under_test/dledger/test_dledger_mutants.py",),
     ),

@@ -116,6 +116,7 @@ OF_CONTROLLERS: Mapping[str, SettingValue] = {"deployment": "controller"}
 OF_DLEDGER: Mapping[str, Mapping[str, SettingValue]] = {
     "ack-not-durable": {"ack_durable": True},
     "batch-ack-all": {"batch_push": True},
+    "compare-starts-over": {"store": "memory"},
     "compare-unsynced": {"ack_durable": True},
     "transfer-without-lag-check": {"preferred": 2},
     "wiped-not-pushed": {"send_share": 0.005},

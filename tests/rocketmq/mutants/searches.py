@@ -1,10 +1,11 @@
 """Every planted bug searched for from random starts, guided and at random; what was found first is made small.
 
-    python -m tests.rocketmq.mutants.searches --roots 5 --jobs 2 --page docs/planted-bugs.md
+    python -m tests.rocketmq.mutants.searches --roots 5 --jobs 2 --page docs/planted-bugs/rocketmq.md
 
-Everything is kept in a directory (`--into`), and the same command goes on with it:
+Those of another system of ours with `--system`. Everything is kept in a directory (`--into`), and the same command goes
+on with it:
 
-    explored/planted-bugs/
+    explored/planted-bugs-of-rocketmq/
       searches/flush-lie-guided-0.json      how this search ended: a `Chase`
       shrunk/flush-lie-guided-0.json        its catch made small: a row of SHRUNK, and more
       found/flush-lie-guided-0.storm.toml   the same for `stormproof replay`
@@ -209,7 +210,7 @@ def main(arguments: list[str] | None = None, say: Callable[[str], object] = _pri
     parser.add_argument("--guided", action="store_true", help="no searches at random, to compare with")
     parser.add_argument("--shrink", type=int, default=2, help="storms of each bug, at most")
     parser.add_argument("--shrink-for", type=float, default=300.0, help="processor seconds of each")
-    parser.add_argument("--into", type=Path, default=Path("explored/planted-bugs"))
+    parser.add_argument("--into", type=Path, help="explored/planted-bugs-of-SYSTEM unless said otherwise")
     parser.add_argument("--part", type=_part, default=(1, 1), help="1/3: the first of three, and nothing is shrunk")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count(), help="processes, without --master")
     parser.add_argument("--master", help="Spark's, instead of processes of this machine")
@@ -223,14 +224,16 @@ def main(arguments: list[str] | None = None, say: Callable[[str], object] = _pri
     number, of = chosen.part
     searches = searches_for([space_for(mutant, chosen.system) for mutant in mutants], chosen.roots, chosen.storms)
     searches = [search for search in searches if search.is_guided or not chosen.guided][number - 1 :: of]
-    kept = Kept(chosen.into)
+    kept = Kept(chosen.into or Path(f"explored/planted-bugs-of-{chosen.system}"))
     if searches:
         kept.add_revision(_revision())
     search_all(searches, chosen.seconds, kept, each, say)
     if of == 1:
         shrink_all(mutants, chosen.shrink, chosen.shrink_for, kept, each, say)
     if chosen.page is not None:
-        chosen.page.write_text(page(known, kept.chases(), kept.small(), kept.revisions()), encoding="utf-8")
+        chosen.page.write_text(
+            page(known, kept.chases(), kept.small(), kept.revisions(), chosen.system), encoding="utf-8"
+        )
     missed = sorted(set(mutants) - {chase.mutant for chase in kept.chases() if chase.is_caught})
     say(f"not caught: {', '.join(missed) or 'none'}")
     return 1 if missed else 0

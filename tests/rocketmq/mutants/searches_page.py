@@ -20,6 +20,7 @@ from stormproof.search.trial import scenario_of
 FEW_FAULTS = 3
 FEW_OPERATIONS = 20
 SOON_S = 60.0
+RANDOM_COLUMNS = " random | storms | processor s |"
 EASY_STORMS = 20
 """What needs no more storms than that at random shows nothing of a guide."""
 
@@ -46,6 +47,10 @@ WHY_NOT: Mapping[str, str] = {
     "fsync-error-ignored": (
         "the fsync of the log has to fail and of no other file, and power to be lost before the process ends for any "
         "other reason"
+    ),
+    "late-truncate-same-term": (
+        "a TRUNCATE has to wait on a connection that is replaced meanwhile, by the same leader in the same term, and "
+        "to arrive after that one has appended and been acknowledged again"
     ),
     "last-file-member": (
         "who began at the last file has to be elected before what it lacks has expired, and while somebody still looks "
@@ -180,14 +185,20 @@ def bugs_of(promises: Mapping[str, str], chases: Iterable[Chase], small: Iterabl
 
 
 def page(
-    promises: Mapping[str, str], chases: Iterable[Chase], small: Iterable[Small], revisions: Sequence[str] = ()
+    promises: Mapping[str, str],
+    chases: Iterable[Chase],
+    small: Iterable[Small],
+    revisions: Sequence[str] = (),
+    system: str = "rocketmq",
 ) -> str:
     """Markdown. `promises`: bug -> what it breaks, of all that the system has. `revisions`: at which was searched."""
     bugs = bugs_of(promises, chases, small)
+    with_random = any(bug.random for bug in bugs)
     lines = [
-        "# Planted bugs, and what it took to catch them",
+        f"# Planted bugs of {system}, and what it took to catch them",
         "",
-        "Made by `make searches`. Each bug was searched for by `stormproof explore`'s search, guided and at random,",
+        f"Made by `make searches SYSTEM={system}`. Each bug was searched for by `stormproof explore`'s search, "
+        f"{'guided and at random' if with_random else 'guided'},",
         f"from {_count(_roots(bugs), 'root seed')}, without a storm that was written for it. A catch is a storm that",
         "breaks a promise with the bug and breaks none without it. What it cost is counted up to and with that storm:",
         "storms, and processor seconds of storms and their judgement; the median over the root seeds, where a search",
@@ -198,19 +209,19 @@ def page(
         "",
         "## Summary",
         "",
-        *_summary(bugs),
+        *_summary(bugs, with_random),
         "",
         "## Table",
         "",
-        "| bug | shows | given | guided | storms | processor s | random | storms | processor s | shrunk: faults"
+        f"| bug | shows | given | guided | storms | processor s |{RANDOM_COLUMNS if with_random else ''} shrunk: faults"
         " | operations |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-        *map(_row, bugs),
+        "|---" * (11 if with_random else 8) + "|",
+        *(_row(bug, with_random) for bug in bugs),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _summary(bugs: Sequence[Bug]) -> list[str]:
+def _summary(bugs: Sequence[Bug], with_random: bool) -> list[str]:
     caught = [bug for bug in bugs if bug.is_caught]
     by = {"guided": 0, "random": 0}
     for bug in bugs:
@@ -219,10 +230,11 @@ def _summary(bugs: Sequence[Bug]) -> list[str]:
     soon = sum(median(bug.guided, _processor_s) <= SOON_S for bug in bugs)
     fitting = sum(bug.smallest is not None and bug.smallest.fits for bug in bugs)
     return [
-        f"- Caught: {len(caught)} of {len(bugs)} ({by['guided']} guided, {by['random']} at random).",
+        f"- Caught: {len(caught)} of {len(bugs)}"
+        + (f" ({by['guided']} guided, {by['random']} at random)." if with_random else "."),
         f"- Within {SOON_S:g} processor seconds, guided, in the median: {_share(soon, len(bugs))}.",
         f"- Shrunk to at most {FEW_FAULTS} faults and {FEW_OPERATIONS} operations: {_share(fitting, len(bugs))}.",
-        *_against_random([bug for bug in bugs if bug.is_hard]),
+        *(_against_random([bug for bug in bugs if bug.is_hard]) if with_random else []),
         *_not_caught([bug for bug in bugs if bug.chases and not bug.is_caught]),
         *_not_sought([bug.name for bug in bugs if not bug.chases]),
     ]
@@ -292,11 +304,11 @@ def _not_sought(names: Sequence[str]) -> list[str]:
     return [f"- Not searched for yet: {', '.join(names)}."] if names else []
 
 
-def _row(bug: Bug) -> str:
+def _row(bug: Bug, with_random: bool) -> str:
     small = (bug.smallest.faults, bug.smallest.operations) if bug.smallest is not None else ("–", "–")
     costs = (
         cell
-        for chases in (bug.guided, bug.random)
+        for chases in ((bug.guided, bug.random) if with_random else (bug.guided,))
         for cell in (
             f"{sum(chase.is_caught for chase in chases)} of {len(chases)}",
             _number(median(chases, _storms)),

@@ -16,8 +16,9 @@ from stormproof.search.search import Search
 from stormproof.search.space import Space
 from stormproof.search.storm_file import load_storm
 from stormproof.search.trial import scenario_text
+from stormproof.session import registry
 from tests.rocketmq.mutants.planted_parts import MUTANTS
-from tests.rocketmq.mutants.search_settings import SETTINGS, WORKLOADS, space_for
+from tests.rocketmq.mutants.search_settings import OF_DLEDGER, SETTINGS, WORKLOADS, space_for
 from tests.rocketmq.mutants.searches import Kept, left, main, name_of, search_all, searches_for, shrink_all, smallest
 from tests.rocketmq.mutants.searches_page import WHY_NOT, Small, page
 
@@ -228,8 +229,26 @@ def test_what_is_given_to_a_search_is_for_a_planted_bug_and_can_be_run(mutant: s
     assert sum(mutant in names for names in WORKLOADS.values()) == (space.workload is not None)
 
 
+@pytest.mark.parametrize("mutant", sorted(OF_DLEDGER))
+def test_what_is_given_to_a_search_for_a_bug_of_dledger_can_be_run(mutant: str) -> None:
+    assert mutant in registry.system("dledger").mutants
+    space_for(mutant, "dledger").require_possible()
+
+
 def test_reasons_are_for_bugs_that_are_planted() -> None:
-    assert set(WHY_NOT) <= set(MUTANTS)
+    assert set(WHY_NOT) <= {*MUTANTS, *registry.system("dledger").mutants}
+
+
+def test_a_page_of_guided_searches_alone_has_no_columns_of_others() -> None:
+    text = page(PROMISES, [chase(EASY, 3), chase(MISSED, 50, caught=False)], (), system="dledger")
+    assert text.startswith(
+        "# Planted bugs of dledger, and what it took to catch them\n\nMade by `make searches SYSTEM="
+    )
+    assert "at random" not in text and "Guided against random" not in text
+    assert "- Caught: 1 of 3.\n" in text
+    assert f"| {EASY} | lost-write | – | 1 of 1 | 3 | 6 | – | – |" in text
+    rows = [line.count("|") for line in text.splitlines() if line.startswith("|")]
+    assert set(rows) == {9}
 
 
 def test_an_unknown_bug_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,22 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workloads.systems.dledger.points import POINTS as OF_MEMBERS
-
-_RAFT: Mapping[str, str] = {
-    "about-to-persist-vote": "a controller has a new term or vote in memory; neither file nor message has it yet",
-    "vote-persisted": "a controller's term and vote are durable; what tells others of them is not sent yet",
-    "became-leader": "a controller has won an election of Raft; its no-op is not written yet",
-    "lost-leadership": "a controller that led has stepped down, in memory only",
-    "noop-committed": "a leader's no-op is committed: from now on it decides as the active controller",
-    "about-to-append": "a controller is about to write entries at the end of its Raft log",
-    "about-to-cut-entries": "a controller is about to write entries over others of its Raft log that conflict",
-    "appended-before-answer": "a controller's entries are durable; neither counted by it nor acknowledged yet",
-    "about-to-write-snapshot": "a controller is about to write a snapshot, and the log behind it, beside the old ones",
-    "snapshot-persisted": "a controller's snapshot is durable and has taken the place of the log's front",
-    "about-to-install-snapshot": "a controller is about to take over the leader's state, as it lacks what led to it",
-    "about-to-apply": "a controller is about to apply a committed entry, which may let go an answer",
-    "raft-connection-was-closed": "a message of Raft met a connection that had ended",
-}
+from workloads.systems.raft_points import RAFT_POINTS
 
 _CONTROLLER: Mapping[str, str] = {
     "registered": "a broker's registration is applied by the active controller and not answered yet",
@@ -173,7 +158,7 @@ OF_DLEDGER: Mapping[str, str] = {
 """Those that brokers reach whose log a group of DLedger replicates, and members of such groups."""
 
 POINTS: Mapping[str, str] = {
-    **_RAFT,
+    **RAFT_POINTS,
     **_CONTROLLER,
     **_ROLES,
     **_SET,

@@ -1,0 +1,52 @@
+"""The processes of BookKeeper: a node of the metadata store, a bookie, a broker of partitions.
+
+Each config has the settings of its own kind, and `mutant`: the name of a planted bug. Bookies and brokers are told by
+`metadataServers` where the metadata store is. A wrong or unknown setting raises ValueError that names it, before
+anything is started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from system_under_test.bookkeeper import mutants
+from system_under_test.bookkeeper.bookie.config import BookieConfig
+from system_under_test.bookkeeper.bookie.service import BookieService
+from system_under_test.bookkeeper.ledger.driver import LedgerClient
+from system_under_test.bookkeeper.ledger.parts import LedgerParts
+from system_under_test.bookkeeper.partition.broker import Broker
+from system_under_test.bookkeeper.partition.config import BrokerConfig, MetadataServers
+from system_under_test.bookkeeper.partition.partition import Partition
+from system_under_test.bookkeeper.parts import BookieParts
+from system_under_test.metadata.client import MetadataClient
+from system_under_test.metadata.node import serve
+from system_under_test.node.assembly import Assembly, AtPort
+from system_under_test.node.settings import read_config
+from system_under_test.remoting.server import RemotingServer
+from system_under_test.runtime.host import Host
+
+
+async def metadata(host: Host, config: Mapping[str, Any]) -> None:
+    await serve(host, Assembly(host, config, mutants))
+
+
+async def bookie(host: Host, config: Mapping[str, Any]) -> None:
+    node = Assembly(host, config, mutants)
+    access = MetadataClient(host, read_config(MetadataServers, node.config).servers)
+    await node.run(
+        [access, BookieService(host, read_config(BookieConfig, node.config), access, node.parts(BookieParts))]
+    )
+
+
+async def broker(host: Host, config: Mapping[str, Any]) -> None:
+    node = Assembly(host, config, mutants)
+    access = MetadataClient(host, read_config(MetadataServers, node.config).servers)
+    settings = read_config(BrokerConfig, node.config)
+    parts = node.parts(LedgerParts)
+    ledgers = LedgerClient(host, access, settings.quorums, placement=settings.placement, parts=parts)
+    partitions = {
+        name: Partition(host, name, host.name, access, ledgers, settings.roll_entries) for name in settings.partitions
+    }
+    server = RemotingServer(host, Broker(host.name, partitions).handle)
+    await node.run([access, ledgers, *partitions.values(), AtPort(server, settings.port)])

@@ -1,0 +1,48 @@
+"""BookKeeper comes through storms of its three kinds of nodes, and its planted bugs do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.api.verdict import Verdict
+from harness.record.scenario import Scenario, SettingValue
+from stormproof.search.storm import StormOutcome, blown_and_judged
+from stormproof.session import registry
+
+
+def outcome_of(*schedule: str, mutant: str | None = None, seed: int = 1, **settings: SettingValue) -> StormOutcome:
+    scenario = Scenario(
+        system="bookkeeper",
+        workload="log",
+        nemesis=() if schedule else ("partition", "kill", "pause", "power"),
+        schedule=schedule,
+        settings=settings,
+        mutant=mutant,
+        rate=50,
+        time_limit_s=15,
+        seed=seed,
+    )
+    return blown_and_judged(scenario, registry.resolve(scenario))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"roll_entries": 5, "batch_share": 0.5},
+        pytest.param({"ensemble": 5, "placement": "entry"}, marks=pytest.mark.gate),
+        pytest.param({"ensemble": 2, "write_quorum": 2, "ack_quorum": 1, "bookies": 3}, marks=pytest.mark.gate),
+        pytest.param({"partitions": 3, "queues": 3, "brokers": 3}, marks=pytest.mark.gate),
+    ],
+    ids=lambda settings: " ".join(f"{name}={value}" for name, value in settings.items()),
+)
+def test_it_keeps_its_promises(settings: dict[str, SettingValue]) -> None:
+    outcome = outcome_of(**settings)
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+
+
+def test_an_owner_that_was_paused_finds_its_ledger_fenced_and_nothing_is_lost() -> None:
+    outcome = outcome_of("3 for 6 pause owner [pause 0]")
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    reached = outcome.blown.reached
+    assert {"recovery-marked", "ledger-closed", "ledger-lost", "lost-ownership"} <= set(reached)

@@ -1,0 +1,129 @@
+"""What BookKeeper's adapter shows the harness: its nodes with their settings, points, roles, and legal losses."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import system_under_test.bookkeeper
+import system_under_test.metadata
+import system_under_test.raft
+from harness.errors import UsageError
+from harness.program import PythonProgram
+from harness.record.fault_log import FaultWindow
+from harness.watch import BOOTED, CUT, ENDED, PAUSED
+from system_under_test.bookkeeper.bookie.config import BookieConfig
+from system_under_test.bookkeeper.ledger.metadata import Placement
+from system_under_test.bookkeeper.partition.config import BrokerConfig
+from system_under_test.metadata.config import MetadataConfig
+from system_under_test.node.settings import read_config
+from system_under_test.storage import flush
+from tests.references.points_in_code import points_in
+from workloads.log import LogSettings
+from workloads.systems.bookkeeper.adapter import EXPLORED, SYSTEM
+from workloads.systems.bookkeeper.legal_loss import legal_loss
+from workloads.systems.bookkeeper.points import POINTS
+from workloads.systems.bookkeeper.settings import BookkeeperSettings
+from workloads.systems.bookkeeper.watch import BookkeeperWatch
+
+PACKAGES = (system_under_test.bookkeeper, system_under_test.metadata, system_under_test.raft)
+SECOND_NS = 1_000_000_000
+
+
+def test_the_points_declared_are_those_of_the_code() -> None:
+    files = [file for package in PACKAGES for file in sorted(Path(package.__path__[0]).rglob("*.py"))]
+    assert set(points_in([*files, Path(flush.__file__)])) == set(POINTS)
+    assert len(set(POINTS.values())) == len(POINTS)
+
+
+def test_nodes_take_whatever_settings_a_storm_draws() -> None:
+    fitting = 0
+    for values in product(*((None, *each) for each in EXPLORED.values())):
+        drawn = {name: value for name, value in zip(EXPLORED, values, strict=True) if value is not None}
+        drawn |= {"placement": Placement(drawn.get("placement", "fragment"))}
+        try:
+            settings = BookkeeperSettings(**drawn)  # type: ignore[arg-type]
+        except UsageError:
+            continue
+        fitting += 1
+        for node in SYSTEM.nodes(settings, None):
+            assert isinstance(node.program, PythonProgram)
+            config = node.program.config
+            if node.groups == ("metadata",):
+                metadata = read_config(MetadataConfig, config)
+                assert metadata.self_id == node.name and metadata.port in node.ports
+                assert metadata.session_timeout_s == settings.session_timeout_s
+            elif node.groups == ("bookies",):
+                assert read_config(BookieConfig, config).port in node.ports and node.replica
+            else:
+                broker = read_config(BrokerConfig, config)
+                assert broker.quorums == settings.quorums and broker.placement is settings.placement
+                assert len(broker.partitions) == settings.partitions
+    assert fitting > 20
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"ack_quorum": 4}, "ack quorum of 4 is more than the write quorum of 3"),
+        ({"write_quorum": 4}, "write quorum of 4 is more than the ensemble of 3"),
+        ({"bookies": 2}, "takes at least 3, as many as the ensemble has, got 2"),
+    ],
+)
+def test_settings_that_do_not_fit_each_other_are_refused(settings: dict[str, int], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        BookkeeperSettings(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "value"), [("queues", 2), ("tags", 1), ("move_share", 0.1)])
+def test_what_partitions_do_not_have_is_refused_by_name(name: str, value: float) -> None:
+    with pytest.raises(UsageError, match=f"setting {name} of log"):
+        SYSTEM.require_fitting(BookkeeperSettings(), LogSettings(**{"queues": 1, name: value}))  # type: ignore[arg-type]
+
+
+def lost(kind: str, *nodes: str, at_s: float = 1) -> FaultWindow:
+    return FaultWindow(kind=kind, nodes=nodes, start_ns=round(at_s * SECOND_NS), stop_ns=2 * SECOND_NS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "struck", "reason"),
+    [
+        ({}, (lost("kill", "b1", "b2", "b3", "b4", "b5"),), ""),
+        ({}, (lost("power", "b1", "b2", "b3", "b4", "b5"),), ""),
+        ({}, (lost("lost-disk", "b1"), lost("bit-rot", "b1")), ""),
+        ({}, (lost("lost-disk", "b1"), lost("old-disk", "b2", at_s=1.5)), "2 bookies lost entries"),
+        ({"ack_quorum": 3}, (lost("lost-disk", "b1", "b2"),), ""),
+        ({"ack_quorum": 1}, (lost("lost-disk", "b1"),), "1 bookies lost entries"),
+        ({"journal_sync": False}, (lost("power", "b1"),), ""),
+        ({"journal_sync": False}, (lost("power", "b1", "b2"),), "2 bookies lost entries"),
+        ({}, (lost("lost-disk", "m1"),), "the metadata store forgot votes"),
+        ({}, (lost("lost-disk", "p1", "p2"),), ""),
+    ],
+)
+def test_what_may_be_lost(settings: dict[str, int], struck: tuple[FaultWindow, ...], reason: str) -> None:
+    loss = legal_loss(BookkeeperSettings(**settings), struck)  # type: ignore[arg-type]
+    assert reason in loss.anything and bool(loss.anything) is bool(reason)
+    assert loss.excuses == () and loss.anomalies == ()
+    if len(struck) > 1 and reason:
+        assert loss.anything_from_ns == struck[-1].start_ns
+
+
+def test_the_watch_knows_who_owns_and_who_leads() -> None:
+    watch = BookkeeperWatch(BookkeeperSettings())
+    for node in ("m1", "b1", "p1", "p2"):
+        watch.saw(node, BOOTED, {})
+    watch.saw("m1", "leader", {"term": 1})
+    watch.saw("p1", "owner", {"partition": "storm-0"})
+    watch.saw("p1", "ledger_listed", {"partition": "storm-0", "ledger": 1, "length": 1})
+    watch.saw("b1", "willing", {"state": "writable"})
+    watch.saw("c1", BOOTED, {})
+    assert watch.roles() == {"owner": ("p1",), "metadata-leader": ("m1",)}
+    assert set(watch.state()) >= {"broker writes", "broker", "metadata leads", "bookie writable"}
+    watch.saw("p1", PAUSED, {})
+    watch.saw("p2", "owner", {"partition": "storm-0"})
+    watch.saw("p1", CUT, {"to": "b1"})
+    watch.saw("b1", ENDED, {"how": "killed"})
+    assert watch.roles()["owner"] == ("p2",)
+    assert set(watch.state()) >= {"broker(paused) writes", "broker owns", "bookie(killed)", "cut broker>bookie"}

@@ -1,0 +1,117 @@
+"""BookKeeper on trial: ledgers on bookies, a store of their metadata, and brokers of partitions made of ledgers.
+
+It promises that what a quorum of bookies has acknowledged is read for ever by everybody, that a ledger has one end, and
+that two owners of a partition never both append.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness.client import Client
+from harness.errors import OperationError, UsageError
+from harness.invariants import Breaches
+from harness.record.fault_log import FaultWindow
+from harness.record.scenario import SettingValue
+from harness.system import Declaration, LegalLoss, NodeSpec
+from system_under_test.bookkeeper import mutants
+from system_under_test.node.mutant import find_mutant, mutant_names
+from workloads.systems.bookkeeper import nodes
+from workloads.systems.bookkeeper.client import LogClient, PartitionClient
+from workloads.systems.bookkeeper.invariants import INVARIANTS, BookkeeperInvariants
+from workloads.systems.bookkeeper.legal_loss import DAMAGE, legal_loss
+from workloads.systems.bookkeeper.nodes import PARTITION
+from workloads.systems.bookkeeper.points import POINTS
+from workloads.systems.bookkeeper.settings import BOOKIES, BROKERS, METADATA, BookkeeperSettings
+from workloads.systems.bookkeeper.watch import BookkeeperWatch
+
+if TYPE_CHECKING:
+    from harness.record.node_reports import NodeReports
+
+PATIENCE_S = 4.0
+"""How long a client waits for an answer."""
+RECOVERS_WITHIN_S = 30.0
+EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
+    "ack_quorum": (1, 3),
+    "ensemble": (5,),
+    "bookies": (3,),
+    "placement": ("entry",),
+    "roll_entries": (5, 20),
+    "session_timeout_s": (1.0,),
+}
+"""Settings that storms draw, beside the defaults."""
+CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
+"""Faults under which a node may end itself rather than go on."""
+
+
+class Bookkeeper:
+    """`System`."""
+
+    name, settings_type, workloads = "bookkeeper", BookkeeperSettings, ("log",)
+    mutants: Mapping[str, str] = {name: find_mutant(mutants, name).breaks for name in mutant_names(mutants)}
+
+    def nodes(self, settings: BookkeeperSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
+        return nodes.nodes(settings, mutant)
+
+    def cluster(self, settings: BookkeeperSettings) -> Declaration:
+        return Declaration(
+            groups=(BOOKIES, BROKERS, METADATA),
+            data=(BOOKIES,),
+            voters=(METADATA,),
+            roles={"owner": BROKERS, "metadata-leader": METADATA},
+            points=POINTS,
+            invariants=INVARIANTS,
+            explored=EXPLORED,
+            recovers_within_s=RECOVERS_WITHIN_S,
+            progresses_within_s=RECOVERS_WITHIN_S,
+            may_panic=(*DAMAGE, *CANNOT_WRITE),
+            lasting_damage=DAMAGE,
+        )
+
+    def require_fitting(self, settings: BookkeeperSettings, workload_settings: Any) -> None:
+        """`Particular`: a partition is a queue, and messages have no tags."""
+        limits = {"queues": settings.partitions, "tags": 0, "move_share": 0}
+        for name, most in limits.items():
+            if (given := getattr(workload_settings, name)) > most:
+                raise UsageError(f"setting {name} of log takes {most} on bookkeeper, got {given}")
+
+    def advised(self, settings: BookkeeperSettings, workload: str) -> Mapping[str, SettingValue]:
+        return {"queues": settings.partitions}
+
+    def client(self, workload: str, settings: BookkeeperSettings, host: Any, process: int) -> Client:
+        return LogClient(host, settings, PATIENCE_S)
+
+    async def ready(self, settings: BookkeeperSettings, host: Any, workload: str) -> None:
+        asking = PartitionClient(host, PATIENCE_S)
+        for number in range(settings.partitions):
+            while await _owner(asking, PARTITION.format(number)) is None:
+                await host.clock.sleep(0.1)
+        await asking.close()
+
+    async def roles(self, settings: BookkeeperSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+        asking = PartitionClient(host, PATIENCE_S)
+        owner = await _owner(asking, PARTITION.format(0))
+        await asking.close()
+        return {} if owner is None else {"owner": (owner,)}
+
+    def watch(self, settings: BookkeeperSettings) -> BookkeeperWatch:
+        return BookkeeperWatch(settings)
+
+    def invariants(self, settings: BookkeeperSettings, breaches: Breaches) -> BookkeeperInvariants:
+        return BookkeeperInvariants(settings, breaches)
+
+    def legal_loss(
+        self, settings: BookkeeperSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
+    ) -> LegalLoss:
+        return LegalLoss() if settings.strict else legal_loss(settings, struck)
+
+
+async def _owner(asking: PartitionClient, partition: str) -> str | None:
+    try:
+        return await asking.owner(partition)
+    except OperationError:
+        return None
+
+
+SYSTEM = Bookkeeper()

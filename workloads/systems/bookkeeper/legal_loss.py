@@ -1,0 +1,51 @@
+"""What BookKeeper may legally lose under the faults that struck.
+
+An acknowledged entry is on Qa disks at least, so as long as fewer bookies than that lost what they had synced, nothing
+is lost. Bookies that do not sync their journal lose by a loss of power what others lose with their disk.
+
+A node of the metadata store that loses its disk under its old name has forgotten its vote, and nothing rests on the
+metadata any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.record.fault_log import FaultWindow
+from harness.system import LegalLoss
+from workloads.systems.bookkeeper.settings import METADATA_NODES, BookkeeperSettings
+
+DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
+"""Faults by which a disk loses what was synced."""
+UNSYNCED = ("power", "failing-fsync")
+"""Faults by which a disk loses what was not synced."""
+
+
+def legal_loss(settings: BookkeeperSettings, struck: Sequence[FaultWindow]) -> LegalLoss:
+    taking = DAMAGE if settings.journal_sync else (*DAMAGE, *UNSYNCED)
+    lost = _struck_first(struck, taking, settings.bookie_names)
+    forgot = _struck_first(struck, DAMAGE, METADATA_NODES)
+    reasons = []
+    if len(lost) >= settings.ack_quorum:
+        from_ns, words = lost[settings.ack_quorum - 1]
+        what = f"{len(lost)} bookies lost entries, and {settings.ack_quorum} may have been all that had one"
+        reasons.append((from_ns, f"{what} (the last that it took: {words})"))
+    if forgot:
+        from_ns, words = forgot[0]
+        reasons.append((from_ns, f"the metadata store forgot votes ({words})"))
+    if not reasons:
+        return LegalLoss()
+    from_ns, reason = min(reasons)
+    return LegalLoss(anything=reason, anything_from_ns=from_ns)
+
+
+def _struck_first(struck: Sequence[FaultWindow], kinds: Sequence[str], names: Sequence[str]) -> list[tuple[int, str]]:
+    """When and how each of these nodes was struck for the first time, in this order."""
+    first: dict[str, tuple[int, str]] = {}
+    for fault in sorted(struck, key=lambda fault: fault.start_ns):
+        for kind in fault.kinds:
+            if kind in kinds:
+                for node in fault.nodes_of(kind):
+                    if node in names:
+                        first.setdefault(node, (fault.start_ns, f"{kind} of {node} at {fault.start_ns / 1e9:.1f} s"))
+    return sorted(first.values())

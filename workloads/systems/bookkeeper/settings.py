@@ -1,0 +1,62 @@
+"""What can be set of BookKeeper on trial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from harness.bounds import Bounds
+from harness.errors import UsageError
+from system_under_test.bookkeeper.ledger.metadata import Placement, Quorums
+
+METADATA = "metadata"
+BOOKIES = "bookies"
+BROKERS = "brokers"
+"""The groups of nodes."""
+METADATA_NODES = ("m1", "m2", "m3")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BookkeeperSettings:
+    bookies: Annotated[int, Bounds(2, 9)] = 5
+    brokers: Annotated[int, Bounds(1, 4)] = 2
+    """Each may own any partition; who owns one has its key in the metadata store."""
+    ensemble: Annotated[int, Bounds(1, 9)] = 3
+    """E: so many bookies take the entries of a ledger in turns."""
+    write_quorum: Annotated[int, Bounds(1, 9)] = 3
+    """Qw: so many of them get each entry."""
+    ack_quorum: Annotated[int, Bounds(1, 9)] = 2
+    """Qa: so many must have it before it is acknowledged."""
+    placement: Placement = Placement.FRAGMENT
+    """Bookies are counted round the ensemble from the fragment's first entry, or from entry 0 as BookKeeper does it."""
+    partitions: Annotated[int, Bounds(1, 8)] = 1
+    """So many logs there are, each a queue of the workload `log`."""
+    roll_entries: Annotated[int, Bounds(2, 1_000_000)] = 100
+    """A ledger of a partition has so many entries before the next one follows it."""
+    journal_sync: bool = True
+    """Whether an entry is on the disk before a bookie acknowledges it."""
+    session_timeout_s: Annotated[float, Bounds(0.5, 60)] = 2.0
+    """A process of which the metadata store has not heard for so long owns nothing any more."""
+    strict: bool = False
+    """Judge as if nothing could be lost."""
+
+    def __post_init__(self) -> None:
+        try:
+            _ = self.quorums
+        except ValueError as error:
+            raise UsageError(f"settings ensemble, write_quorum, ack_quorum of bookkeeper: {error}") from None
+        if self.bookies < self.ensemble:
+            least = f"at least {self.ensemble}, as many as the ensemble has"
+            raise UsageError(f"setting bookies of bookkeeper takes {least}, got {self.bookies}")
+
+    @property
+    def quorums(self) -> Quorums:
+        return Quorums(ensemble=self.ensemble, write=self.write_quorum, ack=self.ack_quorum)
+
+    @property
+    def bookie_names(self) -> tuple[str, ...]:
+        return tuple(f"b{number}" for number in range(1, self.bookies + 1))
+
+    @property
+    def broker_names(self) -> tuple[str, ...]:
+        return tuple(f"p{number}" for number in range(1, self.brokers + 1))

@@ -50,6 +50,8 @@ REPLACED = (
 """Members have seen one entry committed, and then another one there."""
 FORGOTTEN = ("forgotten-vote", "second-vote", "not-durable", "epoch-back")
 """A disk went back to what it was, or was made empty."""
+OLD_TERM = ("two-leaders", "electable-laggard")
+"""A member that has forgotten its terms leads in one of them once more, while another one has entries of later ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ def damaged(settings: GroupOnTrial, struck: Sequence[FaultWindow]) -> list[Damag
 def of_damaged_disks(forgot: Sequence[Damaged]) -> Iterator[Excuse]:
     for from_ns, node, reason in forgot:
         yield Excuse(anomalies=FORGOTTEN, reason=reason, from_ns=from_ns, until_ns=LAST_NS, nodes=(node,))
-        yield Excuse(anomalies=("two-leaders",), reason=reason, from_ns=0, until_ns=LAST_NS, seen_from_ns=from_ns)
+        yield Excuse(anomalies=OLD_TERM, reason=reason, from_ns=0, until_ns=LAST_NS, seen_from_ns=from_ns)
 
 
 def excuses_of(reason: str, *, from_ns: int, last_ns: int, lost_ns: int) -> Iterator[Excuse]:

@@ -139,6 +139,15 @@ def test_a_lost_disk_may_forget_votes_and_what_a_bare_majority_held(settings: Dl
     assert (forgotten.from_ns, forgotten.nodes) == (ns(STRIKES_S), ("n1",))
 
 
+def test_who_forgot_its_terms_may_lead_in_an_old_one_beside_a_member_with_entries_of_later_ones() -> None:
+    def of_laggards(kind: str) -> list[tuple[int, tuple[str, ...]]]:
+        found = excuses(MEMORY, struck(kind, "n1"), reports(ALL, {"n1": 0}))
+        return [(one.seen_from_ns, one.nodes) for one in found if "electable-laggard" in one.anomalies]
+
+    assert of_laggards("old-disk") == [(ns(STRIKES_S), ())]
+    assert of_laggards("kill") == of_laggards("power") == []
+
+
 def test_what_a_member_lost_before_it_was_struck_is_not_excused() -> None:
     assert not excuses(FILE, struck("power", "n1", at_s=3.0), reports(ALL, {"n1": 9}))
 

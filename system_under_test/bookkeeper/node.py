@@ -1,4 +1,4 @@
-"""The processes of BookKeeper: a node of the metadata store, a bookie, a broker of partitions.
+"""The processes of BookKeeper: a node of the metadata store, a bookie with repair beside it, a broker of partitions.
 
 Each config has the settings of its own kind, and `mutant`: the name of a planted bug. Bookies and brokers are told by
 `metadataServers` where the metadata store is. A wrong or unknown setting raises ValueError that names it, before
@@ -19,6 +19,7 @@ from system_under_test.bookkeeper.partition.broker import Broker
 from system_under_test.bookkeeper.partition.config import BrokerConfig, MetadataServers
 from system_under_test.bookkeeper.partition.partition import Partition
 from system_under_test.bookkeeper.parts import BookieParts
+from system_under_test.bookkeeper.repair.assembly import repair_services
 from system_under_test.metadata.client import MetadataClient
 from system_under_test.metadata.node import serve
 from system_under_test.node.assembly import Assembly, AtPort
@@ -34,9 +35,8 @@ async def metadata(host: Host, config: Mapping[str, Any]) -> None:
 async def bookie(host: Host, config: Mapping[str, Any]) -> None:
     node = Assembly(host, config, mutants)
     access = MetadataClient(host, read_config(MetadataServers, node.config).servers)
-    await node.run(
-        [access, BookieService(host, read_config(BookieConfig, node.config), access, node.parts(BookieParts))]
-    )
+    service = BookieService(host, read_config(BookieConfig, node.config), access, node.parts(BookieParts))
+    await node.run([access, service, *repair_services(host, node, access, service.bookie)])
 
 
 async def broker(host: Host, config: Mapping[str, Any]) -> None:

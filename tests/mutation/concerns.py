@@ -750,6 +750,13 @@ OTHERS = (
         )
     ),
     Concern(
+        modules=tuple(
+            f"system_under_test/bookkeeper/repair/{name}.py"
+            for name in ("assembly", "config", "driver", "reports", "rounds")
+        ),
+        tests=("unit/system_under_test/bookkeeper/repair/test_repair_cluster.py",),
+    ),
+    Concern(
         modules=tuple(f"system_under_test/bookkeeper/repair/{name}.py" for name in ("copying", "look", "round")),
         tests=(
             "unit/system_under_test/bookkeeper/repair/test_repair_transcripts.py",

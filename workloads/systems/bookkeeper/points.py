@@ -31,5 +31,13 @@ POINTS: Mapping[str, str] = {
     "lost-ownership": "a broker has learned that it owns a partition no more",
     "list-changed": "the list of a partition's ledgers has got a new one, and nothing is written there yet",
     "ledger-rolled": "a broker has closed a ledger that was full, and the next one is not listed yet",
+    "auditor-elected": "a bookie's process is the auditor, and has marked nothing yet",
+    "auditor-over": "a former auditor has learned that its session is over",
+    "ledger-marked": "a ledger that lacks copies is marked, and nobody has looked at it yet",
+    "ledger-locked": "a bookie's process is about to repair a ledger, and has not looked at it yet",
+    "fragment-copied": "a fragment's entries are copied, and its ensemble is not in the metadata yet",
+    "fragment-published": "the ensemble of a repaired fragment is in the metadata, and the ledger is still marked",
+    "ledger-unmarked": "nothing lacks in a ledger any more, and it is still locked",
+    "limbo-left": "a bookie in limbo has back what it lost of a ledger, and says so from now on",
     "ledger-lost": "an owner has found that its ledger takes no entries any more",
 }

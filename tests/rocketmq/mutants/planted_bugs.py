@@ -15,6 +15,7 @@ LOST = frozenset({"lost-write", "unseen"})
 DIRTY = frozenset({"dirty-read"})
 DIVERGED = frozenset({"diverging-replicas"})
 NOT_LINEARIZABLE = frozenset({"nonlinearizable"})
+WHOLE_STORM_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +31,14 @@ class PlantedBug:
     empty for a bug that they do not show."""
     first_seed: int = 0
     """Of a storm that exposes it and costs little: `make gate` begins with this one, `make mutants` with 0."""
+    first_storm_s: float = WHOLE_STORM_S
+    """So long `make gate` lets that first storm last, for it exposes the bug so early."""
     workload: str = "log"
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
 
     concurrency: int = 10
 
-    def scenario(self, seed: int, *, planted: bool) -> Scenario:
+    def scenario(self, seed: int, *, planted: bool, storm_s: float = WHOLE_STORM_S) -> Scenario:
         return Scenario(
             system="rocketmq",
             workload=self.workload,
@@ -44,7 +47,7 @@ class PlantedBug:
             mutant=self.mutant if planted else None,
             rate=200.0,
             concurrency=self.concurrency,
-            time_limit_s=60.0,
+            time_limit_s=storm_s,
             seed=seed,
         )
 
@@ -67,6 +70,7 @@ PLANTED_BUGS = (
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
         shown_by_nodes=frozenset({"confirmed-lost", "rewritten-log"}),
+        first_storm_s=10,
         nemesis=("power off primary every 10 for 2",),
         settings={"brokers": 1, "min_in_sync_replicas": 1},
     ),
@@ -76,6 +80,7 @@ PLANTED_BUGS = (
         anomalies=LOST,
         shown_by_nodes=frozenset({"confirmed-lost"}),
         first_seed=22,
+        first_storm_s=30,
         nemesis=("isolate primary and restart brokers every 15 for 8",),
     ),
     PlantedBug(
@@ -92,6 +97,7 @@ PLANTED_BUGS = (
         guarantee="no uncommitted message is read (DR)",
         anomalies=DIRTY,
         shown_by_nodes=frozenset({"fenced-write", "confirmed-lost"}),
+        first_storm_s=15,
         nemesis=("isolate primary every 12 for 6",),
     ),
     PlantedBug(
@@ -99,6 +105,7 @@ PLANTED_BUGS = (
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
         shown_by_nodes=frozenset({"unclean-election"}),
+        first_storm_s=20,
         nemesis=("isolate one of brokers every 14 for 9", "kill majority of brokers every 6 for 4"),
     ),
     PlantedBug(
@@ -122,7 +129,8 @@ PLANTED_BUGS = (
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
         shown_by_nodes=frozenset({"unheld-ack"}),
-        first_seed=12,
+        first_seed=4,
+        first_storm_s=10,
         nemesis=("partition", "kill", "pause"),
     ),
     PlantedBug(
@@ -130,6 +138,7 @@ PLANTED_BUGS = (
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
         shown_by_nodes=frozenset({"fenced-write", "confirmed-lost"}),
+        first_storm_s=20,
         nemesis=("isolate primary with one of controllers every 20 for 10", "isolate primary every 13 for 8"),
         settings={"min_in_sync_replicas": 1},
     ),
@@ -139,6 +148,7 @@ PLANTED_BUGS = (
         anomalies=DIVERGED,
         shown_by_nodes=frozenset({"diverging-logs"}),
         first_seed=12,
+        first_storm_s=15,
         nemesis=("isolate primary every 12 for 6",),
         # With one queue what follows the dirty tail goes on in the queue's order, so the replica serves it; with
         # several it mostly finds a gap in its consume queues and stops, which is no proof of anything.
@@ -163,6 +173,7 @@ PLANTED_BUGS = (
         mutant="local-read",
         guarantee="a read sees every write completed before it (ST)",
         anomalies=frozenset({"out-of-bounds"}),
+        first_storm_s=30,
         nemesis=LATE_READERS,
         workload="counter",
         settings={"read_share": 0.9},
@@ -174,6 +185,7 @@ PLANTED_BUGS = (
         anomalies=frozenset({"incompatible-order"}),
         shown_by_nodes=frozenset({"two-leaders", "epoch-back"}),
         first_seed=41,
+        first_storm_s=30,
         nemesis=FORGETFUL_VOTERS,
         workload="list-append",
     ),
@@ -181,6 +193,7 @@ PLANTED_BUGS = (
         mutant="fractured-read",
         guarantee="a transaction happens at one moment",
         anomalies=frozenset({"wrong-total"}),
+        first_storm_s=10,
         nemesis=("partition",),
         workload="bank",
     ),
@@ -189,6 +202,7 @@ PLANTED_BUGS = (
         guarantee="two writes are seen in one order by everybody",
         anomalies=frozenset({"long-fork"}),
         first_seed=22,
+        first_storm_s=10,
         nemesis=("partition",),
         workload="long-fork",
     ),
@@ -196,6 +210,7 @@ PLANTED_BUGS = (
         mutant="local-read",
         guarantee="what a process has read it never reads smaller again",
         anomalies=frozenset({"nonmonotonic-read"}),
+        first_storm_s=10,
         nemesis=LATE_READERS,
         workload="monotonic",
         settings={"read_share": 0.9},
@@ -207,29 +222,38 @@ PLANTED_BUGS = (
             guarantee=guarantee,
             anomalies=frozenset(anomalies),
             first_seed=first_seed,
+            first_storm_s=first_storm_s,
             nemesis=("partition", "kill"),
             workload="pop",
         )
-        for mutant, first_seed, guarantee, anomalies in (
-            ("checkpoint-after-reply", 12, "what was popped comes until it is acknowledged (LA)", {"lost"}),
-            ("revive-drop", 0, "what was popped comes until it is acknowledged (LA)", {"lost"}),
-            ("revival-passes-over", 0, "what was popped comes until it is acknowledged (LA)", {"lost"}),
-            ("revive-log-not-read", 0, "what was popped comes until it is acknowledged (LA)", {"lost"}),
+        for mutant, first_seed, first_storm_s, guarantee, anomalies in (
+            ("checkpoint-after-reply", 12, 10, "what was popped comes until it is acknowledged (LA)", {"lost"}),
+            ("revive-drop", 0, 15, "what was popped comes until it is acknowledged (LA)", {"lost"}),
+            ("revival-passes-over", 0, 15, "what was popped comes until it is acknowledged (LA)", {"lost"}),
+            ("revive-log-not-read", 0, WHOLE_STORM_S, "what was popped comes until it is acknowledged (LA)", {"lost"}),
             (
                 "revive-next",
                 0,
+                15,
                 "the message that was not acknowledged comes again (LA, DUP)",
                 {"lost", "redelivered-after-ack"},
             ),
-            ("renew-after-ack", 0, "what was acknowledged does not come again (DUP)", {"redelivered-after-ack"}),
-            ("ack-before-replicated", 11, "what was acknowledged does not come again (DUP)", {"redelivered-after-ack"}),
+            ("renew-after-ack", 0, 15, "what was acknowledged does not come again (DUP)", {"redelivered-after-ack"}),
+            (
+                "ack-before-replicated",
+                11,
+                30,
+                "what was acknowledged does not come again (DUP)",
+                {"redelivered-after-ack"},
+            ),
             (
                 "renewal-keeps-old",
                 0,
+                15,
                 "a changed invisible time counts (DUP)",
                 {"redelivered-early", "redelivered-after-ack"},
             ),
-            ("pop-count-kept", 0, "a message says how often it came", {"times-not-risen"}),
+            ("pop-count-kept", 0, 15, "a message says how often it came", {"times-not-risen"}),
         )
     ),
     *(
@@ -237,13 +261,14 @@ PLANTED_BUGS = (
             mutant=mutant,
             guarantee=guarantee,
             anomalies=frozenset({anomaly}),
+            first_storm_s=first_storm_s,
             nemesis=("partition", "kill"),
             workload="pop",
             settings={"client": "grpc"},
         )
-        for mutant, guarantee, anomaly in (
-            ("proxy-acks-unasked", "what was acknowledged does not come again (DUP)", "redelivered-after-ack"),
-            ("proxy-sends-unconfirmed", "what was sent comes until it is acknowledged (LA)", "lost"),
+        for mutant, first_storm_s, guarantee, anomaly in (
+            ("proxy-acks-unasked", 10, "what was acknowledged does not come again (DUP)", "redelivered-after-ack"),
+            ("proxy-sends-unconfirmed", WHOLE_STORM_S, "what was sent comes until it is acknowledged (LA)", "lost"),
         )
     ),
     *(
@@ -251,6 +276,7 @@ PLANTED_BUGS = (
             mutant=mutant,
             guarantee=guarantee,
             anomalies=frozenset(anomalies),
+            first_storm_s=15,
             nemesis=("partition", "kill"),
             workload="pop",
             settings={"orderly": True},
@@ -269,7 +295,8 @@ PLANTED_BUGS = (
         mutant="strict-lock-unnoted",
         guarantee="in order, with strict locks a queue is one member's at a time under all masters",
         anomalies=frozenset({"overlap"}),
-        first_seed=1,
+        first_seed=3,
+        first_storm_s=20,
         nemesis=("isolate primary every 10 for 6",),
         workload="consumption",
         settings={"orderly": True, "strict_locks": True},
@@ -278,6 +305,7 @@ PLANTED_BUGS = (
         mutant="retry-unassigned",
         guarantee="what a group failed to consume comes again (LA)",
         anomalies=frozenset({"lost-retry", "stuck-consumer"}),
+        first_storm_s=15,
         nemesis=("kill primary every 15 for 3",),
         workload="consumption",
         settings={"assignment": "broker"},
@@ -286,6 +314,7 @@ PLANTED_BUGS = (
         mutant="revive-drop",
         guarantee="what was popped comes until it is acknowledged (LA)",
         anomalies=frozenset({"unconsumed", "lost-retry"}),
+        first_storm_s=10,
         nemesis=("partition", "kill"),
         workload="consumption",
         settings={"popping": True},
@@ -296,14 +325,33 @@ PLANTED_BUGS = (
             guarantee=guarantee,
             anomalies=frozenset(anomalies),
             first_seed=first_seed,
+            first_storm_s=first_storm_s,
             nemesis=("kill primary every 6 for 2",),
             settings={"groups": 2, "static_queues": 4, "move_share": 0.02},
         )
-        for mutant, first_seed, guarantee, anomalies in (
-            ("old-segment-writable", 0, "a queue that moves stays one queue (RO, LA)", {"lost-write", "stray-offset"}),
-            ("logic-offset-overlap", 0, "an offset is used once (DIV)", {"inconsistent-offsets"}),
-            ("freeze-not-replicated", 12, "a segment that was frozen stays so (RO, LA)", {"poll-skip", "stray-offset"}),
-            ("mapping-epoch-ignored", 26, "an old change takes no queue back (LA)", {"lost-write", "segment-overlap"}),
+        for mutant, first_seed, first_storm_s, guarantee, anomalies in (
+            (
+                "old-segment-writable",
+                0,
+                WHOLE_STORM_S,
+                "a queue that moves stays one queue (RO, LA)",
+                {"lost-write", "stray-offset"},
+            ),
+            ("logic-offset-overlap", 0, WHOLE_STORM_S, "an offset is used once (DIV)", {"inconsistent-offsets"}),
+            (
+                "freeze-not-replicated",
+                12,
+                20,
+                "a segment that was frozen stays so (RO, LA)",
+                {"poll-skip", "stray-offset"},
+            ),
+            (
+                "mapping-epoch-ignored",
+                26,
+                WHOLE_STORM_S,
+                "an old change takes no queue back (LA)",
+                {"lost-write", "segment-overlap"},
+            ),
         )
     ),
     PlantedBug(
@@ -311,6 +359,7 @@ PLANTED_BUGS = (
         guarantee="what was enqueued comes out (LA)",
         anomalies=frozenset({"lost"}),
         shown_by_nodes=frozenset({"confirmed-lost", "rewritten-log"}),
+        first_storm_s=10,
         nemesis=("power off primary every 10 for 2",),
         workload="queue",
         settings={"brokers": 1, "min_in_sync_replicas": 1},
@@ -327,6 +376,7 @@ PLANTED_BUGS = (
         mutant="retry-cap",
         guarantee="acknowledged messages survive, delayed ones as well (LA)",
         anomalies=LOST_ELEMENT,
+        first_storm_s=30,
         nemesis=("kill one of brokers every 6 for 3",),
         workload="delayed",
         settings={"brokers": 2},
@@ -335,6 +385,7 @@ PLANTED_BUGS = (
         mutant="async-skip",
         guarantee="acknowledged messages survive, delayed ones as well (LA)",
         anomalies=LOST_ELEMENT,
+        first_storm_s=30,
         nemesis=("kill one of brokers every 6 for 3",),
         workload="delayed",
         settings={"brokers": 2, "delay_delivery": "async"},
@@ -350,6 +401,7 @@ PLANTED_BUGS = (
         mutant="taken-back-forgotten",
         guarantee="what was taken back in time does not come out",
         anomalies=frozenset({"delivered-though-taken-back"}),
+        first_storm_s=20,
         nemesis=("kill primary every 10 for 3",),
         workload="delayed",
         settings={"taken_back_share": 0.3},
@@ -358,6 +410,7 @@ PLANTED_BUGS = (
         mutant="wheel-wrap",
         guarantee="no message comes out before it is due",
         anomalies=frozenset({"delivered-early"}),
+        first_storm_s=15,
         nemesis=(),
         workload="delayed",
     ),
@@ -365,6 +418,7 @@ PLANTED_BUGS = (
         mutant="half-visible",
         guarantee="a message of a transaction is seen only if it commits",
         anomalies=frozenset({"aborted-read"}),
+        first_storm_s=15,
         nemesis=(),
         workload="transactional",
     ),
@@ -372,6 +426,7 @@ PLANTED_BUGS = (
         mutant="check-ignores-rollback",
         guarantee="a message of a transaction is seen only if it commits",
         anomalies=frozenset({"aborted-read"}),
+        first_storm_s=15,
         nemesis=(),
         workload="transactional",
     ),
@@ -379,6 +434,7 @@ PLANTED_BUGS = (
         mutant="old-halves-unasked",
         guarantee="a message that its producer commits is seen (LA)",
         anomalies=LOST_ELEMENT,
+        first_storm_s=30,
         nemesis=("kill primary every 8 for 3",),
         workload="transactional",
     ),
@@ -386,6 +442,7 @@ PLANTED_BUGS = (
         mutant="end-before-message",
         guarantee="a message that its producer commits is seen (LA)",
         anomalies=LOST_ELEMENT,
+        first_storm_s=15,
         nemesis=("kill primary every 4 for 2",),
         workload="transactional",
     ),
@@ -408,6 +465,7 @@ PLANTED_BUGS = (
         mutant="index-not-durable",
         guarantee="a message can be found by its key (KL)",
         anomalies=frozenset({"key-not-found"}),
+        first_storm_s=15,
         nemesis=("kill brokers every 15 for 3",),
         settings={"tags": 2},
     ),
@@ -417,6 +475,7 @@ PLANTED_BUGS = (
             guarantee=guarantee,
             anomalies=frozenset(anomalies),
             first_seed=first_seed,
+            first_storm_s=15,
             nemesis=("kill",),
             workload="consumption",
             settings=settings,
@@ -435,6 +494,7 @@ PLANTED_BUGS = (
         mutant="returns-unreplicated",
         guarantee="what failed comes again, or is a dead letter",
         anomalies=frozenset({"lost-retry"}),
+        first_storm_s=15,
         nemesis=("isolate primary every 12 for 6",),
         workload="consumption",
     ),
@@ -442,6 +502,7 @@ PLANTED_BUGS = (
         mutant="retry-queues-kept",
         guarantee="what failed comes again, or is a dead letter",
         anomalies=frozenset({"lost-retry"}),
+        first_storm_s=15,
         nemesis=("administer more-retry-queues every 12 for 1",),
         workload="consumption",
     ),
@@ -449,12 +510,14 @@ PLANTED_BUGS = (
         mutant="former-master-followed",
         guarantee="who is well and connected comes back",
         anomalies=frozenset({"no-progress", "stuck-replica"}),
+        first_storm_s=30,
         nemesis=("pause primary every 20 for 8",),
     ),
     PlantedBug(
         mutant="dual-write-alone",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST,
+        first_storm_s=15,
         nemesis=("isolate primary every 10 for 5", "power off primary every 12 for 2"),
         settings={"deployment": "dual-write", "flush": "async"},
     ),
@@ -462,6 +525,7 @@ PLANTED_BUGS = (
         mutant="follows-blindly",
         guarantee="replicas hold the same messages at the same offsets (DIV)",
         anomalies=DIVERGED | {"panicked", "stuck-replica"},
+        first_storm_s=15,
         nemesis=("power off primary every 10 for 2",),
         settings={"deployment": "async-slaves", "flush": "async", "brokers": 2},
     ),
@@ -469,6 +533,7 @@ PLANTED_BUGS = (
         mutant="sends-unsynced",
         guarantee="no uncommitted message is read (DR)",
         anomalies=DIRTY,
+        first_storm_s=15,
         nemesis=("slow disks of primary every 4 for 3", "power off primary every 7 for 1"),
         settings={"deployment": "async-slaves"},
     ),
@@ -477,6 +542,7 @@ PLANTED_BUGS = (
         guarantee="acknowledged messages survive, delayed ones as well (LA)",
         anomalies=LOST_ELEMENT,
         first_seed=12,
+        first_storm_s=15,
         nemesis=("kill one of brokers every 12 for 3",),
         workload="delayed",
         settings={"values": "bordering"},
@@ -486,6 +552,7 @@ PLANTED_BUGS = (
         guarantee="no node dies of itself",
         anomalies=frozenset({"panicked"}),
         first_seed=12,
+        first_storm_s=15,
         nemesis=("kill one of brokers every 12 for 3",),
         workload="queue",
         settings={"values": "bordering"},
@@ -494,6 +561,7 @@ PLANTED_BUGS = (
         mutant="stream-keeps-session",
         guarantee="acknowledged messages survive (LA)",
         anomalies=LOST_ELEMENT,
+        first_storm_s=15,
         nemesis=("kill one of brokers every 12 for 3",),
         workload="pop",
         settings={"client": "grpc", "values": "bordering"},

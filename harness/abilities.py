@@ -148,11 +148,24 @@ class Shared(Protocol[Settings]):
 
 
 @runtime_checkable
+class Layered(Protocol[Settings]):
+    """A system that runs above another one with some of its settings, whose bugs can be planted there as well."""
+
+    def mutants_beneath(self, settings: Settings) -> Mapping[str, str]:
+        """Name -> what it breaks, beside the system's own."""
+
+
+@runtime_checkable
 class Outfitted(Protocol[Settings]):
     """A system whose clients need more than the harness brings in some environments."""
 
     def require_clients(self, settings: Settings, environment: str) -> None:
         """Raises UsageError where the clients of a run with these settings cannot work in this environment."""
+
+
+def mutants_of(system: System[Any], settings: Any) -> Mapping[str, str]:
+    """All bugs that can be planted with these settings."""
+    return {**system.mutants, **(system.mutants_beneath(settings) if isinstance(system, Layered) else {})}
 
 
 def watch_of(system: object, settings: Any) -> Watch:

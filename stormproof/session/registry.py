@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness.abilities import Advising, Outfitted, Particular, Preferring, Shared
+from harness.abilities import Advising, Outfitted, Particular, Preferring, Shared, mutants_of
 from harness.administration import ADMINISTER
 from harness.bounds import fitting, quote
 from harness.environments.impairment import INSTEAD
@@ -297,9 +297,10 @@ def resolve(scenario: Scenario) -> Parts:
     require_names(scenario)
     chosen_system, chosen_workload = system(scenario.system), workload(scenario.workload)
     _require_run(chosen_workload, scenario, chosen_system)
-    if scenario.mutant is not None and scenario.mutant not in chosen_system.mutants:
-        raise UsageError(unknown("mutant", scenario.mutant, chosen_system.mutants, of=f" of {scenario.system}"))
     system_settings = typed_settings(chosen_system.settings_type, scenario.settings)
+    planted = mutants_of(chosen_system, system_settings)
+    if scenario.mutant is not None and scenario.mutant not in planted:
+        raise UsageError(unknown("mutant", scenario.mutant, planted, of=f" of {scenario.system}"))
     if chosen_workload.strands:
         system_settings = _shared(chosen_system, system_settings, chosen_workload, scenario.concurrency)
     declaration = chosen_system.cluster(system_settings)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
 
-from system_under_test.node.mutant import Mutant, P, find_mutant
+from system_under_test.node.mutant import Mutant, P, find_mutant, mutant_names
 from system_under_test.node.settings import WatchedConfig
 from system_under_test.runtime.host import Host
 
@@ -42,8 +42,8 @@ class AtPort:
 
 
 class Assembly:
-    def __init__(self, host: Host, config: Mapping[str, Any], mutants: ModuleType) -> None:
-        """`config` may name a planted bug of the package `mutants` as `mutant`. Raises ValueError."""
+    def __init__(self, host: Host, config: Mapping[str, Any], *mutants: ModuleType) -> None:
+        """`config` may name a planted bug of one of the packages `mutants` as `mutant`. Raises ValueError."""
         self._host = host
         self.config = WatchedConfig(config)
         self._mutant = _mutant(self.config.get("mutant"), mutants)
@@ -69,12 +69,12 @@ class Assembly:
                 await service.stop()
 
 
-def _mutant(name: object, mutants: ModuleType) -> Mutant | None:
+def _mutant(name: object, packages: Sequence[ModuleType]) -> Mutant | None:
     if name is None:
         return None
     if not isinstance(name, str):
         raise ValueError(f"mutant: expected a name, got {name!r}")
     try:
-        return find_mutant(mutants, name)
+        return find_mutant(next((one for one in packages if name in mutant_names(one)), packages[0]), name)
     except ValueError as error:
         raise ValueError(f"mutant: {error}") from error

@@ -12,8 +12,11 @@ bug to run with. A wrong or unknown setting raises ValueError that names it, bef
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from system_under_test.dledger import mutants as mutants_of_dledger
+from system_under_test.dledger.parts import MemberParts
 from system_under_test.node.assembly import Assembly, Service
 from system_under_test.node.settings import Settings, read_config
 from system_under_test.remoting.server import RemotingServer
@@ -32,9 +35,12 @@ from system_under_test.rocketmq.proxy.parts import ProxyParts
 from system_under_test.rocketmq.proxy.proxy import Proxy
 from system_under_test.runtime.host import Host
 
+PLANTED = (mutants, mutants_of_dledger)
+"""Packages of planted bugs."""
+
 
 async def nameserver(host: Host, config: Mapping[str, Any]) -> None:
-    node = Assembly(host, config, mutants)
+    node = Assembly(host, config, *PLANTED)
     services: list[Service] = [
         NameServer(host, read_config(NameServerConfig, node.config), node.parts(NameServerParts))
     ]
@@ -44,20 +50,24 @@ async def nameserver(host: Host, config: Mapping[str, Any]) -> None:
 
 
 async def controller(host: Host, config: Mapping[str, Any]) -> None:
-    node = Assembly(host, config, mutants)
+    node = Assembly(host, config, *PLANTED)
     await node.run([_controller(host, node)])
 
 
 async def broker(host: Host, config: Mapping[str, Any]) -> None:
-    node = Assembly(host, config, mutants)
-    services: list[Service] = [Broker(host, read_config(BrokerConfig, node.config), node.parts(BrokerParts))]
+    node = Assembly(host, config, *PLANTED)
+    services: list[Service] = [Broker(host, read_config(BrokerConfig, node.config), _broker_parts(node))]
     if Settings(node.config).flag("enableProxy", False):
         services.append(_proxy(host, node))
     await node.run(services)
 
 
+def _broker_parts(node: Assembly) -> BrokerParts:
+    return replace(node.parts(BrokerParts), member=node.parts(MemberParts))
+
+
 async def proxy(host: Host, config: Mapping[str, Any]) -> None:
-    node = Assembly(host, config, mutants)
+    node = Assembly(host, config, *PLANTED)
     await node.run([_proxy(host, node)])
 
 

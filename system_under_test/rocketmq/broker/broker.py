@@ -33,7 +33,7 @@ class Broker:
         self._host = host
         self._config = config
         self._address = config.address or f"{host.name}:{config.listen_port}"
-        group = DledgerGroup(host, config) if config.dledger.is_on else None
+        group = DledgerGroup(host, config, parts.member) if config.dledger.is_on else None
         self.store = MessageStore(
             host,
             StoreConfig(

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from system_under_test.dledger.parts import MemberParts
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.rocketmq.broker.admission import Admission
 from system_under_test.rocketmq.broker.classic.log_comparison import end_in_common
@@ -160,3 +161,5 @@ class BrokerParts:
     known_progress: Callable[[int | None, int], int | None] = known_progress
     static_topics: type[StaticTopics] = StaticTopics
     accept_mapping: Accept = accepted
+    member: MemberParts = field(default_factory=MemberParts)
+    """Of its member of a group of DLedger, where it has one."""

@@ -119,6 +119,8 @@ rocketmq --set deployment=dledger --set flush=async => setting flush is not for 
 rocketmq --set deployment=dledger --set retention_s=5 => setting retention_s is not for deployment=dledger; leave it out
 rocketmq --set deployment=dledger --set static_queues=4 => setting static_queues is not for deployment=dledger
 rocketmq --set deployment=dledger --set requests=public => setting requests is not for deployment=dledger; leave it out
+rocketmq --mutant minority-commit => unknown mutant 'minority-commit' of rocketmq
+rocketmq --set deployment=dledger --mutant minority-comit => did you mean minority-commit
 rocketmq --set originals=1 => originals is about a RocketMQ of Apache's: say which, by release
 rocketmq --set release=5.4.0 --set originals=1 => originals=1 is about deployment=dledger; leave it out
 rocketmq --set deployment=dledger --set release=5.4.0 --set originals=: 4 5 => originals takes 0 to 3 of 3 brokers, got

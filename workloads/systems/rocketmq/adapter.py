@@ -31,6 +31,7 @@ from system_under_test.rocketmq.controller.protocol import GroupState
 from system_under_test.rocketmq.nameserver.route import GroupRoute
 from system_under_test.runtime.host import ConnectFailed
 from system_under_test.runtime.real import RealHost
+from workloads.systems.dledger.adapter import SYSTEM as DLEDGER
 from workloads.systems.dledger.invariants import INVARIANTS as OF_GROUPS
 from workloads.systems.rocketmq.administration import act, acts, until_masters_serve
 from workloads.systems.rocketmq.clients.appended_first import AppendedFirst
@@ -115,13 +116,15 @@ class Rocketmq:
     def mutants(self) -> Mapping[str, str]:
         return {name: find_mutant(mutants, name).breaks for name in mutant_names(mutants)}
 
+    def mutants_beneath(self, settings: RocketmqSettings) -> Mapping[str, str]:
+        """`Layered`."""
+        return DLEDGER.mutants if settings.has_dledger else {}
+
     def nodes(self, settings: RocketmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
-        if mutant is not None:
-            find_mutant(mutants, mutant)
-            if settings.is_original:
-                raise UsageError(
-                    f"nothing is planted in Apache RocketMQ itself; leave mutant {mutant} out, or what names a release"
-                )
+        if mutant is not None and settings.is_original:
+            raise UsageError(
+                f"nothing is planted in Apache RocketMQ itself; leave mutant {mutant} out, or what names a release"
+            )
         nodes = node_specs(settings, {"mutant": mutant} if mutant else {})
         return tuple(original_node(node, settings) if runs_apaches(settings, node.name) else node for node in nodes)
 

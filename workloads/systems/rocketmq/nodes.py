@@ -8,6 +8,7 @@ from dataclasses import replace
 from harness.program import PythonProgram
 from harness.record.scenario import SettingValue
 from harness.system import NodeSpec
+from system_under_test.dledger.config import FIRST_VERSION
 from workloads.systems.dledger.nodes import ANSWERED_WITHIN_MS, TIMES_MS
 from workloads.systems.rocketmq.settings import (
     BORDERING_MESSAGE_BYTES,
@@ -70,6 +71,8 @@ def _beginning_as(version: int, node: NodeSpec) -> NodeSpec:
     """The node as one of an older version, with itself as what it is upgraded to."""
     assert isinstance(node.program, PythonProgram)
     config = {**node.program.config, "behavesAsVersion": version}
+    if "enableDLegerCommitLog" in config:
+        config |= {"version": FIRST_VERSION, "enableBatchPush": False}
     return replace(node, program=replace(node.program, config=config), upgraded=node.program)
 
 

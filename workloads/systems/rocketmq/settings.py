@@ -108,13 +108,14 @@ class RocketmqSettings:
     installed: str = ""
     """The same of a RocketMQ that is installed where nodes run: its directory, as /opt/rocketmq."""
     originals: Annotated[int, Bounds(0, 5)] = 0
-    """So many brokers of each group of DLedger, the first ones, are RocketMQ's own, and the others those that come with
-    Stormproof. With 0 all are RocketMQ's own, if what is put on trial is named."""
+    """So many brokers of each group of DLedger, the first ones, are RocketMQ's own, and all other nodes those that come
+    with Stormproof. With 0 all are RocketMQ's own, if what is put on trial is named."""
     java_options: str = ""
     """Options for the virtual machines of such a RocketMQ, such as `-Xms1g -Xmx1g`, after those that make them
     small."""
     begins_as_version: Annotated[int, Bounds(4, 5)] = 5
-    """The version of RocketMQ that NameServers and brokers behave as until the nemesis upgrades them to version 5."""
+    """The version of RocketMQ that NameServers and brokers behave as until the nemesis upgrades them to version 5. In a
+    group of DLedger brokers of version 4 push and take single entries alone."""
     values: Literal["ordinary", "bordering"] = "ordinary"
     """What clients send: `bordering` are topics with the longest names, sometimes messages of the greatest size and
     beyond, and beside them what is to be refused or to end nobody: numbers and flags at their limits, many pulls that
@@ -312,7 +313,6 @@ NOT_OF_DLEDGER = (
     "clean_when_full",
     "static_queues",
     "requests",
-    "begins_as_version",
 )
 """What a group of DLedger gives no meaning, beside what is of controllers. Its logs are flushed every 10 ms, or as
 `ack_durable` says, and nothing in them expires."""
@@ -392,10 +392,11 @@ def group_of(settings: RocketmqSettings, broker: str) -> BrokerGroup:
 
 
 def runs_apaches(settings: RocketmqSettings, node: str) -> bool:
-    """Whether this node is one of RocketMQ's own."""
+    """Whether this node is one of RocketMQ's own. Beside brokers of ours NameServers are ours: RocketMQ's own do not
+    register a broker that they do not know yet and that has one topic alone."""
     if not settings.is_original or not settings.originals:
         return settings.is_original
-    return all(node not in group.brokers[settings.originals :] for group in broker_groups(settings))
+    return any(node in group.brokers[: settings.originals] for group in broker_groups(settings))
 
 
 def broker_names(settings: RocketmqSettings) -> list[str]:

@@ -9,8 +9,8 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
-from system_under_test.dledger.driver import GroupMember
 from system_under_test.dledger.node import MemberServer
+from system_under_test.dledger.parts import MemberParts
 from system_under_test.dledger.remote_peers import RemotePeers
 from system_under_test.dledger.store import FileStore
 from system_under_test.dledger.vote_file import VoteFile
@@ -29,7 +29,7 @@ _UNLIMITED = 1 << 62
 class DledgerGroup:
     """`start` comes after the log was recovered."""
 
-    def __init__(self, host: Host, config: BrokerConfig) -> None:
+    def __init__(self, host: Host, config: BrokerConfig, parts: MemberParts) -> None:
         settings = self._settings = config.member_config()
         self.max_pending = settings.max_pending
         self._listen_port = config.listen_port
@@ -39,7 +39,7 @@ class DledgerGroup:
         entries = FileStore(host.disk, directory, settings.sizes())
         self._addresses = settings.addresses()
         self._peers = RemotePeers(host, settings.group, settings.node, self._addresses, settings.push_timeout_s)
-        self.member = GroupMember(
+        self.member = parts.member(
             host,
             settings.group,
             # A master counts those that wait for itself: what is asked for by one request is written as one.
@@ -48,6 +48,7 @@ class DledgerGroup:
             store=entries,
             votes=VoteFile(host.disk, f"{directory}/vote"),
             peers=self._peers,
+            parts=parts.core,
         )
         self._peers.on_connected = self.member.connected
         self.log = ReplicatedLog(entries, self.member)

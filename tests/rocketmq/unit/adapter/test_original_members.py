@@ -84,7 +84,7 @@ def test_brokers_are_given_their_group_by_the_names_that_they_document() -> None
 def test_brokers_beside_them_are_ours_with_the_librarys_times() -> None:
     mixed = RocketmqSettings(deployment="dledger", release="5.4.0", groups=2, originals=1, time_scale=0.1)
     ours = {node.name: node.program for node in SYSTEM.nodes(mixed, None) if isinstance(node.program, PythonProgram)}
-    assert set(ours) == {"b2", "b3", "b5", "b6"}
+    assert set(ours) == {"n1", "n2", "n3", "b2", "b3", "b5", "b6"}
     assert ours["b2"].config["heartBeatTimeIntervalMs"] == 2_000
     assert SYSTEM.nodes(OURS, None)[-1].program.config["heartBeatTimeIntervalMs"] == 600  # type: ignore[union-attr]
     assert not any(isinstance(node.program, PythonProgram) for node in SYSTEM.nodes(PUBLIC, None))

@@ -162,4 +162,4 @@ class BrokerParts:
     static_topics: type[StaticTopics] = StaticTopics
     accept_mapping: Accept = accepted
     member: MemberParts = field(default_factory=MemberParts)
-    """Of its member of a group of DLedger, where it has one."""
+    """A broker whose log a group of DLedger replicates is a member of it, made of these."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.client import Client
 from harness.errors import OperationError, UsageError
 from harness.invariants import Breaches
+from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
@@ -19,8 +20,10 @@ from system_under_test.bookkeeper import mutants
 from system_under_test.node.mutant import find_mutant, mutant_names
 from workloads.systems.bookkeeper import nodes
 from workloads.systems.bookkeeper.client import LogClient, PartitionClient
+from workloads.systems.bookkeeper.copies import Copies
 from workloads.systems.bookkeeper.invariants import INVARIANTS, BookkeeperInvariants
 from workloads.systems.bookkeeper.legal_loss import DAMAGE, legal_loss
+from workloads.systems.bookkeeper.membership import Replacement
 from workloads.systems.bookkeeper.nodes import PARTITION
 from workloads.systems.bookkeeper.points import POINTS
 from workloads.systems.bookkeeper.settings import BOOKIES, BROKERS, METADATA, BookkeeperSettings
@@ -59,7 +62,8 @@ class Bookkeeper:
             groups=(BOOKIES, BROKERS, METADATA),
             data=(BOOKIES,),
             voters=(METADATA,),
-            roles={"owner": BROKERS, "metadata-leader": METADATA},
+            elastic=(BOOKIES,),
+            roles={"owner": BROKERS, "metadata-leader": METADATA, "auditor": BOOKIES},
             points=POINTS,
             invariants=INVARIANTS,
             explored=EXPLORED,
@@ -89,11 +93,25 @@ class Bookkeeper:
                 await host.clock.sleep(0.1)
         await asking.close()
 
+    async def resumed(self, settings: BookkeeperSettings, host: Any, workload: str) -> None:
+        """`Resuming`: what was lost with a bookie's disk is on others again."""
+        copies = Copies(host, PATIENCE_S, every_entry=settings.check_entries_s > 0)
+        while await copies.lack() is not None:
+            await host.clock.sleep(0.5)
+        await copies.close()
+
     async def roles(self, settings: BookkeeperSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         asking = PartitionClient(host, PATIENCE_S)
         owner = await _owner(asking, PARTITION.format(0))
         await asking.close()
         return {} if owner is None else {"owner": (owner,)}
+
+    async def shrink(self, settings: BookkeeperSettings, host: Any, node: str) -> str:
+        """`Elastic`"""
+        return await Replacement(host, node, PATIENCE_S).shrink()
+
+    async def grow(self, settings: BookkeeperSettings, host: Any, node: NodeSpec, start: Start) -> str:
+        return await Replacement(host, node.name, PATIENCE_S).grow(node, start)
 
     def watch(self, settings: BookkeeperSettings) -> BookkeeperWatch:
         return BookkeeperWatch(settings)

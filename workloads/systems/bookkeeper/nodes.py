@@ -17,6 +17,10 @@ MAIN = "system_under_test.bookkeeper.node:{}"
 FILE_BYTES = 64 * 1024
 """Small, so that a storm fills several journals and entry logs."""
 HEARTBEATS_A_TIMEOUT = 4
+AUDIT_MS = 5_000
+"""The auditor looks at bookies and at ledgers as often, so that copies are back within a storm's calm."""
+RETRY_MS = 1_000
+"""How soon repair looks again at what it could not mend: within a storm's calm, many times."""
 
 
 def nodes(settings: BookkeeperSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
@@ -52,6 +56,11 @@ def _bookie(settings: BookkeeperSettings) -> Mapping[str, Any]:
         "metadataServers": list(METADATA_ADDRESSES),
         "journalSyncData": settings.journal_sync,
         "journalMaxSize": FILE_BYTES,
+        "openLedgerRereplicationGracePeriod": round(settings.open_grace_s * 1_000),
+        "auditorReplicasCheckInterval": round(settings.check_entries_s * 1_000),
+        "auditorPeriodicBookieCheckInterval": AUDIT_MS,
+        "auditorPeriodicCheckInterval": AUDIT_MS,
+        "repairRetryInterval": RETRY_MS,
     }
 
 

@@ -37,6 +37,10 @@ class BookkeeperSettings:
     """Whether an entry is on the disk before a bookie acknowledges it."""
     session_timeout_s: Annotated[float, Bounds(0.5, 60)] = 2.0
     """A process of which the metadata store has not heard for so long owns nothing any more."""
+    open_grace_s: Annotated[float, Bounds(0.1, 300)] = 3.0
+    """So long repair leaves the last entries of a ledger that is written to its writer; 30 s is BookKeeper's own."""
+    check_entries_s: Annotated[float, Bounds(0, 86_400)] = 0.0
+    """How often repair looks at each copy of each entry; 0: never, as BookKeeper does unless it is set."""
     strict: bool = False
     """Judge as if nothing could be lost."""
 

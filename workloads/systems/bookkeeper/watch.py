@@ -33,6 +33,7 @@ class BookkeeperWatch:
         self._cuts: dict[tuple[str, str], None] = {}
         self._owner: str | None = None
         self._leader: str | None = None
+        self._auditor: str | None = None
 
     def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
         known = self._nodes.get(node)
@@ -57,11 +58,13 @@ class BookkeeperWatch:
             self._owner = node if fields["partition"] == FIRST else self._owner
         elif event == "no_owner":
             known.role = "waits"
+        elif event == "auditor":
+            self._auditor = node if fields["elected"] else self._auditor
         elif event in ("ledger_lost", "ledger_listed", "willing"):
             known.role = {"ledger_lost": "lost", "ledger_listed": "writes", "willing": fields.get("state", "")}[event]
 
     def roles(self) -> Mapping[str, tuple[str, ...]]:
-        roles = {"owner": self._owner, "metadata-leader": self._leader}
+        roles = {"owner": self._owner, "metadata-leader": self._leader, "auditor": self._auditor}
         return {role: (node,) for role, node in roles.items() if node is not None}
 
     def state(self) -> tuple[str, ...]:

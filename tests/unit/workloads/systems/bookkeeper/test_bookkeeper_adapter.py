@@ -100,6 +100,9 @@ def lost(kind: str, *nodes: str, at_s: float = 1) -> FaultWindow:
         ({"journal_sync": False}, (lost("power", "b1", "b2"),), "2 bookies lost entries"),
         ({}, (lost("lost-disk", "m1"),), "the metadata store forgot votes"),
         ({}, (lost("lost-disk", "p1", "p2"),), ""),
+        ({}, (lost("shrink", "b1"), lost("wipe", "b2", at_s=2.5)), ""),
+        ({}, (lost("shrink", "b1"), lost("wipe", "b2", at_s=1.5)), "2 bookies lost entries"),
+        ({}, (lost("wipe", "b1"), lost("bit-rot", "b2", at_s=1.5)), "2 bookies lost entries"),
     ],
 )
 def test_what_may_be_lost(settings: dict[str, int], struck: tuple[FaultWindow, ...], reason: str) -> None:
@@ -115,11 +118,12 @@ def test_the_watch_knows_who_owns_and_who_leads() -> None:
     for node in ("m1", "b1", "p1", "p2"):
         watch.saw(node, BOOTED, {})
     watch.saw("m1", "leader", {"term": 1})
+    watch.saw("b1", "auditor", {"elected": True})
     watch.saw("p1", "owner", {"partition": "storm-0"})
     watch.saw("p1", "ledger_listed", {"partition": "storm-0", "ledger": 1, "length": 1})
     watch.saw("b1", "willing", {"state": "writable"})
     watch.saw("c1", BOOTED, {})
-    assert watch.roles() == {"owner": ("p1",), "metadata-leader": ("m1",)}
+    assert watch.roles() == {"owner": ("p1",), "metadata-leader": ("m1",), "auditor": ("b1",)}
     assert set(watch.state()) >= {"broker writes", "broker", "metadata leads", "bookie writable"}
     watch.saw("p1", PAUSED, {})
     watch.saw("p2", "owner", {"partition": "storm-0"})

@@ -28,6 +28,9 @@ from system_under_test.bookkeeper.bookie import message as bookie
 from system_under_test.bookkeeper.bookie import wire as bookie_wire
 from system_under_test.bookkeeper.bookie.entry_logs import scan
 from system_under_test.bookkeeper.bookie.journal import Place
+from system_under_test.bookkeeper.partition import wire as partition_wire
+from system_under_test.bookkeeper.partition.ledger_list import MalformedList, decode_list, encode_list
+from system_under_test.bookkeeper.partition.payload import MalformedPayload, decode_messages, encode_messages
 from system_under_test.bookkeeper.repair.marks import MalformedMark, Mark, decode_mark, encode_mark
 from system_under_test.dledger import client_message as dledger_client
 from system_under_test.dledger import entry as dledger_entry
@@ -234,6 +237,27 @@ def _applied(command: bytes) -> None:
     store = key_value.KeyValueStore()
     for _ in range(2):
         json.dumps(store.apply(command).value)
+
+
+def _messages(payload: bytes) -> None:
+    messages = decode_messages(payload)
+    if encode_messages(messages) != payload:
+        raise Undocumented("messages are not the same after they were read and written again")
+
+
+def _ledger_list(value: bytes) -> None:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return
+    listed = decode_list(text, 1)
+    if decode_list(encode_list(listed.ledgers), 1) != listed:
+        raise Undocumented("a list of ledgers is not the same after it was written and read again")
+
+
+def _partition_request(command: RemotingCommand) -> None:
+    partition_wire.partition_of(command)
+    partition_wire.offset_of(command)
 
 
 def _mark(value: bytes) -> None:
@@ -932,6 +956,20 @@ CODECS: tuple[Codec, ...] = (
         _registered,
         ValueError,
         *(bookie_identity.Registered("b1:3181", replaced).encode().encode() for replaced in (None, _BOOKIE)),
+    ),
+    _plain("messages of an entry of a partition", _messages, MalformedPayload, encode_messages([b"a", b"", b"bcd"])),
+    _plain("ledgers of a partition", _ledger_list, MalformedList, encode_list((7, 9, 12)).encode()),
+    _plain(
+        "what a broker found",
+        partition_wire.decode_found,
+        partition_wire.MalformedAnswer,
+        partition_wire.found(partition_wire.Found(((3, b"a"), (4, b"bc")), 256)),
+    ),
+    _commands(
+        "request for a partition",
+        _partition_request,
+        (partition_wire.MalformedRequest,),
+        *(partition_wire.read("storm-0", 300), partition_wire.seal("storm-0")),
     ),
     _plain("torn message", _message, MessageInvalid, _stored((b"T", b"body", b"TAGS\x01a\x02"))),
     Codec(

@@ -10,10 +10,12 @@ from stormproof.search.storm import StormOutcome, blown_and_judged
 from stormproof.session import registry
 
 
-def outcome_of(*schedule: str, mutant: str | None = None, seed: int = 1, **settings: SettingValue) -> StormOutcome:
+def outcome_of(
+    *schedule: str, mutant: str | None = None, workload: str = "log", seed: int = 1, **settings: SettingValue
+) -> StormOutcome:
     scenario = Scenario(
         system="bookkeeper",
-        workload="log",
+        workload=workload,
         nemesis=() if schedule else ("partition", "kill", "pause", "power"),
         schedule=schedule,
         settings=settings,
@@ -52,3 +54,8 @@ def test_bookies_that_are_replaced_leave_every_entry_on_others() -> None:
     outcome = outcome_of("3 for 4 shrink one of bookies [membership 0]", "11 for 4 wipe one of bookies [membership 1]")
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert {"ledger-marked", "fragment-copied", "fragment-published", "ledger-unmarked"} <= set(outcome.blown.reached)
+
+
+def test_registers_in_the_metadata_store_are_linearizable() -> None:
+    outcome = outcome_of(workload="register")
+    assert outcome.verdict is Verdict.VALID, outcome.words()

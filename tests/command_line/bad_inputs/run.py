@@ -105,6 +105,13 @@ rocketmq --set release=5.4.0 --set installed=/opt => release and installed each 
 rocketmq --set release=5.4.0 => environment 'simulated' cannot run rocketmq: its node c1 is a command
 rocketmq --set deployment=single --set begins_as_version=4 --set retention_s=5 => begins_as_version=4 with retention_s=5
 rocketmq --set release=5.4.0 --set retention_s=5 => retention_s is no setting of a RocketMQ that Apache publishes
+bookkeeper --set ack_quorum=4 => an ack quorum of 4 is more than the write quorum of 3
+bookkeeper --set write_quorum=4 => a write quorum of 4 is more than the ensemble of 3
+bookkeeper --set bookies=: 2 => setting bookies of bookkeeper takes at least 3, as many as the ensemble has, got
+bookkeeper --set session_timeout_s=: 0.1 => session_timeout_s
+bookkeeper --set tags=: 2 => setting tags of log takes 0 on bookkeeper, got
+bookkeeper --set queues=: 2 => setting queues of log takes 1 on bookkeeper, got
+bookkeeper --set move_share=: 0.1 => setting move_share of log takes 0 on bookkeeper, got
 dledger --set release=newest => release takes the version of a release of DLedger, as 0.3.1, got 'newest'
 dledger --set release=0.3.1 => environment 'simulated' cannot run dledger: its node n1 is a command (java)
 dledger --set release=0.3.1 --set originals=2 => can be run in: docker, ssh

@@ -18,6 +18,7 @@ from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.bookkeeper import mutants
 from system_under_test.node.mutant import find_mutant, mutant_names
+from workloads.log import LogSettings
 from workloads.systems.bookkeeper import nodes
 from workloads.systems.bookkeeper.client import LogClient, PartitionClient
 from workloads.systems.bookkeeper.copies import Copies
@@ -26,6 +27,7 @@ from workloads.systems.bookkeeper.legal_loss import DAMAGE, legal_loss
 from workloads.systems.bookkeeper.membership import Replacement
 from workloads.systems.bookkeeper.nodes import PARTITION
 from workloads.systems.bookkeeper.points import POINTS
+from workloads.systems.bookkeeper.register import RegisterClient
 from workloads.systems.bookkeeper.settings import BOOKIES, BROKERS, METADATA, BookkeeperSettings
 from workloads.systems.bookkeeper.watch import BookkeeperWatch
 
@@ -51,7 +53,7 @@ CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
 class Bookkeeper:
     """`System`."""
 
-    name, settings_type, workloads = "bookkeeper", BookkeeperSettings, ("log",)
+    name, settings_type, workloads = "bookkeeper", BookkeeperSettings, ("log", "register")
     mutants: Mapping[str, str] = {name: find_mutant(mutants, name).breaks for name in mutant_names(mutants)}
 
     def nodes(self, settings: BookkeeperSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
@@ -64,6 +66,7 @@ class Bookkeeper:
             voters=(METADATA,),
             elastic=(BOOKIES,),
             roles={"owner": BROKERS, "metadata-leader": METADATA, "auditor": BOOKIES},
+            serving={"register": (METADATA,)},
             points=POINTS,
             invariants=INVARIANTS,
             explored=EXPLORED,
@@ -75,16 +78,18 @@ class Bookkeeper:
 
     def require_fitting(self, settings: BookkeeperSettings, workload_settings: Any) -> None:
         """`Particular`: a partition is a queue, and messages have no tags."""
+        if not isinstance(workload_settings, LogSettings):
+            return
         limits = {"queues": settings.partitions, "tags": 0, "move_share": 0}
         for name, most in limits.items():
             if (given := getattr(workload_settings, name)) > most:
                 raise UsageError(f"setting {name} of log takes {most} on bookkeeper, got {given}")
 
     def advised(self, settings: BookkeeperSettings, workload: str) -> Mapping[str, SettingValue]:
-        return {"queues": settings.partitions}
+        return {"queues": settings.partitions} if workload == "log" else {}
 
     def client(self, workload: str, settings: BookkeeperSettings, host: Any, process: int) -> Client:
-        return LogClient(host, settings, PATIENCE_S)
+        return LogClient(host, settings, PATIENCE_S) if workload == "log" else RegisterClient(host, PATIENCE_S)
 
     async def ready(self, settings: BookkeeperSettings, host: Any, workload: str) -> None:
         asking = PartitionClient(host, PATIENCE_S)

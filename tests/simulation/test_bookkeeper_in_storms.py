@@ -44,14 +44,15 @@ def test_it_keeps_its_promises(settings: dict[str, SettingValue]) -> None:
 
 
 def test_an_owner_that_was_paused_finds_its_ledger_fenced_and_nothing_is_lost() -> None:
-    outcome = outcome_of("3 for 6 pause owner [pause 0]")
+    outcome = outcome_of("3 for 6 pause owner [pause 0]", session_timeout_s=2.0)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     reached = outcome.blown.reached
     assert {"recovery-marked", "ledger-closed", "ledger-lost", "lost-ownership"} <= set(reached)
 
 
 def test_bookies_that_are_replaced_leave_every_entry_on_others() -> None:
-    outcome = outcome_of("3 for 4 shrink one of bookies [membership 0]", "11 for 4 wipe one of bookies [membership 1]")
+    replaced = ("3 for 4 shrink one of bookies [membership 0]", "11 for 4 wipe one of bookies [membership 1]")
+    outcome = outcome_of(*replaced, session_timeout_s=2.0)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert {"ledger-marked", "fragment-copied", "fragment-published", "ledger-unmarked"} <= set(outcome.blown.reached)
 

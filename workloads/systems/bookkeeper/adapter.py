@@ -36,14 +36,13 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 4.0
 """How long a client waits for an answer."""
-RECOVERS_WITHIN_S = 30.0
+RECOVERS_WITHIN_S = 40.0
 EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "ack_quorum": (1, 3),
     "ensemble": (5,),
     "bookies": (3,),
     "placement": ("entry",),
     "roll_entries": (5, 20),
-    "session_timeout_s": (1.0,),
 }
 """Settings that storms draw, beside the defaults."""
 CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
@@ -70,6 +69,7 @@ class Bookkeeper:
             points=POINTS,
             invariants=INVARIANTS,
             explored=EXPLORED,
+            paces={"session_timeout_s": (1.0, 2.0)},
             recovers_within_s=RECOVERS_WITHIN_S,
             progresses_within_s=RECOVERS_WITHIN_S,
             may_panic=(*DAMAGE, *CANNOT_WRITE),

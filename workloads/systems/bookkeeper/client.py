@@ -7,6 +7,7 @@ ledger that takes entries was closed: before that bookies cannot know where it e
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PREC
 from harness.operation import Operation
 from system_under_test.bookkeeper.ledger.driver import LedgerReader
 from system_under_test.bookkeeper.ledger.errors import LedgerError
-from system_under_test.bookkeeper.ledger.metadata import LedgerState
+from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState
 from system_under_test.bookkeeper.partition import wire
 from system_under_test.bookkeeper.partition.ledger_list import owner_key_of, read_list
 from system_under_test.bookkeeper.partition.partition import Found, messages_from
@@ -93,6 +94,8 @@ class LogClient:
         self._partitions = PartitionClient(host, patience_s)
         self._reader = LedgerReader(host, self._partitions.metadata)
         self._next: dict[str, int] = {}
+        self._closed: dict[int, LedgerMetadata] = {}
+        """Of ledgers that were seen to be closed, for final reads; who has their entries may be others by now."""
 
     async def open(self) -> None:
         return None
@@ -159,15 +162,13 @@ class LogClient:
 
     async def _at_bookie(self, node: str, partition: str, offset: int) -> Found:
         """Of ledgers that are closed. Raises MetadataError, LedgerError, OperationError."""
-        metadata, position = self._partitions.metadata, position_of(offset)
-        bookie = await self._reader.bookies.at(f"{node}:{BOOKIE_PORT}")
-        listed = await read_list(metadata, partition)
+        position = position_of(offset)
+        bookie, listed = await asyncio.gather(
+            self._reader.bookies.at(f"{node}:{BOOKIE_PORT}"), read_list(self._partitions.metadata, partition)
+        )
         messages: list[tuple[int, bytes]] = []
         for place in range(position.ledger, len(listed.ledgers)):
-            ledger = await self._reader.metadata(listed.ledgers[place])
-            if ledger.state is not LedgerState.CLOSED:
-                await self._partitions.ask(partition, wire.seal(partition))
-                ledger = await self._reader.metadata(listed.ledgers[place])
+            ledger = await self._ended(listed.ledgers[place], partition)
             if ledger.state is not LedgerState.CLOSED:
                 # It is the last one, and has no entries.
                 break
@@ -178,6 +179,19 @@ class LogClient:
                     position = Position(place, entry.entry + 1)
                 break
         return Found(tuple(messages), position.offset)
+
+    async def _ended(self, number: int, partition: str) -> LedgerMetadata:
+        """Closed, unless it is the last one of the partition, and has no entries."""
+        known = self._closed.get(number)
+        if known is not None:
+            return known
+        ledger = await self._reader.metadata(number)
+        if ledger.state is not LedgerState.CLOSED:
+            await self._partitions.ask(partition, wire.seal(partition))
+            ledger = await self._reader.metadata(number)
+        if ledger.state is LedgerState.CLOSED:
+            self._closed[number] = ledger
+        return ledger
 
     async def _caught_up(self, operation: Operation, partition: str) -> tuple[str | None, Mapping[str, Any]]:
         """Ok only if neither this bookie nor the owner shows anything from the position on."""

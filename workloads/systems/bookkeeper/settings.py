@@ -35,7 +35,7 @@ class BookkeeperSettings:
     """A ledger of a partition has so many entries before the next one follows it."""
     journal_sync: bool = True
     """Whether an entry is on the disk before a bookie acknowledges it."""
-    session_timeout_s: Annotated[float, Bounds(0.5, 60)] = 2.0
+    session_timeout_s: Annotated[float, Bounds(0.5, 60)] = 6.0
     """A process of which the metadata store has not heard for so long owns nothing any more."""
     open_grace_s: Annotated[float, Bounds(0.1, 300)] = 3.0
     """So long repair leaves the last entries of a ledger that is written to its writer; 30 s is BookKeeper's own."""

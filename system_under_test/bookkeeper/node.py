@@ -34,19 +34,31 @@ async def metadata(host: Host, config: Mapping[str, Any]) -> None:
 
 async def bookie(host: Host, config: Mapping[str, Any]) -> None:
     node = Assembly(host, config, mutants)
-    access = MetadataClient(host, read_config(MetadataServers, node.config).servers)
+    access = _metadata_client(host, node)
     service = BookieService(host, read_config(BookieConfig, node.config), access, node.parts(BookieParts))
     await node.run([access, service, *repair_services(host, node, access, service.bookie)])
 
 
 async def broker(host: Host, config: Mapping[str, Any]) -> None:
     node = Assembly(host, config, mutants)
-    access = MetadataClient(host, read_config(MetadataServers, node.config).servers)
+    access = _metadata_client(host, node)
     settings = read_config(BrokerConfig, node.config)
     parts = node.parts(LedgerParts)
-    ledgers = LedgerClient(host, access, settings.quorums, placement=settings.placement, parts=parts)
+    ledgers = LedgerClient(
+        host,
+        access,
+        settings.quorums,
+        placement=settings.placement,
+        timeout_s=settings.bookie_timeout_s,
+        parts=parts,
+    )
     partitions = {
         name: Partition(host, name, host.name, access, ledgers, settings.roll_entries) for name in settings.partitions
     }
     server = RemotingServer(host, Broker(host.name, partitions).handle)
     await node.run([access, ledgers, *partitions.values(), AtPort(server, settings.port)])
+
+
+def _metadata_client(host: Host, node: Assembly) -> MetadataClient:
+    settings = read_config(MetadataServers, node.config)
+    return MetadataClient(host, settings.servers, answer_timeout_s=settings.answer_timeout_s)

@@ -177,6 +177,7 @@ class MetadataNode:
         version = self._store.version
         result = self._store.apply(entry.data)
         if self._store.version > version:
+            self._host.log("metadata_changed", version=self._store.version, command=entry.data.decode())
             self._host.reached("metadata-changed", index=entry.index, version=self._store.version)
             self._wake()
         return result

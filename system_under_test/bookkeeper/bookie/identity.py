@@ -58,6 +58,8 @@ class Identity:
     own: str
     replaced: frozenset[str] = frozenset()
     """Those whose disks are gone, and in whose place this bookie is."""
+    is_drawn: bool = False
+    """Whether the disk had none, and this one was drawn now."""
 
 
 class IdentityFile:
@@ -113,6 +115,7 @@ class IdentityChoice:
         identity = self._file.read()
         registered = await self._registered()
         here = [other for other, at in registered.items() if at.address == self._address and at.replaced_by is None]
+        is_drawn = identity is None
         if identity is None:
             if not is_empty:
                 self._refuse_without(here)
@@ -127,7 +130,7 @@ class IdentityChoice:
             self._require_fit(identity, registered.get(identity))
             here = []
         gone = [other for other, at in registered.items() if at.address == self._address and at.replaced_by is not None]
-        return Identity(identity, frozenset([*gone, *here]) - {identity})
+        return Identity(identity, frozenset([*gone, *here]) - {identity}, is_drawn)
 
     def _refuse_without(self, here: list[str]) -> None:
         known = f"the metadata store has {' and '.join(here)} at this address" if here else "none is at this address"

@@ -34,6 +34,8 @@ class BookieReports:
             last = store.index.last(ledger)
             self._host.log("recovered", log=log_of(ledger), end=0 if last is None else last + 1)
             self._host.log("confirmed", log=log_of(ledger), offset=notes.lac + 1, master_epoch=0)
+            if notes.is_fenced:
+                self._host.log("fenced", ledger=ledger)
 
     def ledger(self, ledger: int) -> None:
         """It is a new one here."""

@@ -53,7 +53,7 @@ class BookieService:
             draw=partial(bookie.draw_identity, host.random),
         )
         identity = await choice.settle(is_empty=is_empty)
-        BookieReports(host).identity(identity.own, is_fresh=is_empty)
+        BookieReports(host).identity(identity.own, is_fresh=identity.is_drawn)
         await bookie.open()
         unclosed = await unclosed_ledgers(host.clock, metadata, identity.own) if bookie.may_have_lost else []
         registration = Registration(host.clock, metadata, identity.own)

@@ -26,6 +26,7 @@ from system_under_test.bookkeeper.ledger.event import (
     Ended,
     Failed,
     GaveUp,
+    Held,
     LacAnswered,
     MetadataRead,
     Publish,
@@ -163,6 +164,7 @@ class _Running:
         if isinstance(effect, ReadEntry):
             read = ReadRequest(bookie=effect.bookie, ledger=ledger, entry=effect.entry, fences=effect.fences)
             reply, answer = await bookies.ask(effect.bookie, read)
+            self._client.reports.recovery_read(ledger, effect.entry, effect.bookie, reply)
             return ReadAnswered(effect.bookie, effect.entry, reply, answer.data)
         if isinstance(effect, Publish):
             return Published(await self._client.publish(effect.metadata))
@@ -227,6 +229,8 @@ class OpenLedger:
         if isinstance(effect, Added):
             self._client.reports.acknowledged(self.ledger, effect.entry)
             self._answer(effect.token, effect.entry)
+        elif isinstance(effect, Held):
+            self._client.reports.held(self.ledger, effect.entry)
         elif isinstance(effect, Closed):
             self._client.reports.closed(self.ledger, effect.last_entry)
             self._answer(effect.token, effect.last_entry)

@@ -174,6 +174,13 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """Qa bookies have the entry, and it is not acknowledged: it is not settled where readers look for it."""
+
+    entry: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Nothing came of what the token stands for. `is_definite`: certainly, and nothing ever will."""
 
@@ -211,4 +218,6 @@ class GaveUp:
     reason: Reason
 
 
-Effect = SendAdd | ReadLac | ReadEntry | Publish | ReadMetadata | Added | Failed | Closed | Ended | Recovered | GaveUp
+Effect = (
+    SendAdd | ReadLac | ReadEntry | Publish | ReadMetadata | Added | Held | Failed | Closed | Ended | Recovered | GaveUp
+)

@@ -92,14 +92,16 @@ class PendingAdds:
                 add.failed.add(bookie)
                 self.is_hopeless |= len(add.write_set) - len(add.failed) < self._quorums.ack
 
+    @property
+    def front_is_reached(self) -> bool:
+        """Whether Qa bookies have the first one."""
+        first = next(iter(self), None)
+        return first is not None and len(first.has) >= self._quorums.ack
+
     def reached(self) -> Iterator[PendingAdd]:
         """Takes from the front, one by one, what Qa bookies have."""
-        while self._adds:
-            add = next(iter(self._adds.values()))
-            if len(add.has) < self._quorums.ack:
-                return
-            del self._adds[add.entry]
-            yield add
+        while self.front_is_reached:
+            yield self._adds.pop(next(iter(self._adds)))
 
     def drop_all(self) -> list[PendingAdd]:
         dropped = list(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from system_under_test.bookkeeper.ledger.event import Reason
+from system_under_test.bookkeeper.ledger.event import Reason, Reply
 from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState
 from system_under_test.runtime.host import Host
 
@@ -16,9 +16,16 @@ class LedgerReports:
         self._host.log("entry_acknowledged", ledger=ledger, entry=entry)
         self._host.reached("entry-acknowledged", ledger=ledger, entry=entry)
 
+    def held(self, ledger: int, entry: int) -> None:
+        self._host.reached("acknowledgement-held", ledger=ledger, entry=entry)
+
     def closed(self, ledger: int, last_entry: int) -> None:
         """As it knows from the metadata."""
         self._host.log("ledger_closed", ledger=ledger, last=last_entry)
+
+    def recovery_read(self, ledger: int, entry: int, bookie: str, reply: Reply) -> None:
+        """What a bookie answered to a recovery that looked for an entry, before it is known what that is worth."""
+        self._host.log("recovery_read", ledger=ledger, entry=entry, bookie=bookie, reply=reply.value)
 
     def handle_ended(self, ledger: int, reason: Reason) -> None:
         self._host.log("ledger_handle_ended", ledger=ledger, reason=reason.value)

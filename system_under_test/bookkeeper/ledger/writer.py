@@ -28,6 +28,7 @@ from system_under_test.bookkeeper.ledger.event import (
     Effect,
     Ended,
     Failed,
+    Held,
     MetadataRead,
     Published,
     Reason,
@@ -173,7 +174,10 @@ class Writer:
         if event.reply is Reply.OK:
             self._suspects.has_served(event.bookie)
             self._troubled.pop(event.bookie, None)
+            was_reached = self._pending.front_is_reached
             self._pending.acknowledged(event.bookie, event.entry)
+            if self._pending.front_is_reached and not was_reached and not self.may_acknowledge():
+                self._effects.append(Held(self.lac + 1))
         else:
             self._suspects.has_failed(event.bookie)
             self._pending.failed(event.bookie, event.entry)

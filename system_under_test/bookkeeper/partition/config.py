@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from system_under_test.bookkeeper.ledger.metadata import Placement, Quorums
 from system_under_test.bookkeeper.partition.position import MOST_ENTRIES
-from system_under_test.node.settings import addresses, choice, integer, port, text
+from system_under_test.node.settings import addresses, choice, integer, port, seconds, text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataServers:
     servers: tuple[str, ...] = addresses("metadataServers")
+    answer_timeout_s: float = seconds("metadataAnswerTimeout", 2_000)
+    """So long one of them is waited for, before another one is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,9 @@ class BrokerConfig:
     placement: Placement = choice("placement", Placement.FRAGMENT)
     roll_entries: int = integer("rollEntries", 50_000, minimum=2, maximum=MOST_ENTRIES)
     """A ledger has so many entries before the next one follows it."""
+
+    bookie_timeout_s: float = seconds("bookieTimeout", 2_000)
+    """A bookie that has not answered for so long is taken for silent."""
 
     def __post_init__(self) -> None:
         _ = self.quorums

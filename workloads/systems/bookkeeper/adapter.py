@@ -37,14 +37,24 @@ if TYPE_CHECKING:
 PATIENCE_S = 4.0
 """How long a client waits for an answer."""
 RECOVERS_WITHIN_S = 40.0
+DEPLOYMENTS: tuple[Mapping[str, SettingValue], ...] = (
+    {},
+    {"bookies": 3},
+    {"ensemble": 4},
+    {"ensemble": 5, "bookies": 7},
+    {"ack_quorum": 3},
+    {"ensemble": 2, "write_quorum": 2},
+    {"ensemble": 2, "write_quorum": 2, "ack_quorum": 1},
+)
+"""Quorums, and how many bookies are there beside an ensemble: write sets are turned only where an ensemble has more
+bookies than get an entry, and one that fails is replaced only where there is another one."""
 EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
-    "ack_quorum": (1, 3),
-    "ensemble": (5,),
-    "bookies": (3,),
+    "journal_sync": (False,),
     "placement": ("entry",),
     "roll_entries": (5, 20),
 }
 """Settings that storms draw, beside the defaults."""
+PACES: Mapping[str, tuple[SettingValue, ...]] = {"session_timeout_s": (1.0, 2.0), "time_scale": (0.25, 0.5, 1.0)}
 CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
 """Faults under which a node may end itself rather than go on."""
 
@@ -68,8 +78,9 @@ class Bookkeeper:
             serving={"register": (METADATA,)},
             points=POINTS,
             invariants=INVARIANTS,
+            deployments=DEPLOYMENTS,
             explored=EXPLORED,
-            paces={"session_timeout_s": (1.0, 2.0)},
+            paces=PACES,
             recovers_within_s=RECOVERS_WITHIN_S,
             progresses_within_s=RECOVERS_WITHIN_S,
             may_panic=(*DAMAGE, *CANNOT_WRITE),

@@ -1,11 +1,15 @@
 """What holds of BookKeeper at every moment, held against what bookies, writers and the metadata store say and do.
 
+What the metadata store holds of a ledger is known from the commands that its nodes apply, in their order. What bookies
+answer to a recovery is known from who asked, before the answers are weighed.
+
 A bookie is remembered by its identity: one that began with an empty disk is another one, and owes nothing. What a
 bookie held once it counts as holding: what a disk may lose is judged where clients see it.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,6 +17,10 @@ from typing import Any
 from harness.invariants import Breaches
 from harness.record.meaning import Meaning
 from harness.watch import ENDED
+from system_under_test.bookkeeper.bookie.registration import LEDGERS
+from system_under_test.bookkeeper.ledger.event import Reply
+from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState, decode_metadata
+from system_under_test.bookkeeper.ledger.placement import bookies_of
 from workloads.systems.bookkeeper.settings import BookkeeperSettings
 
 INVARIANTS: Mapping[str, Meaning] = {
@@ -24,16 +32,42 @@ INVARIANTS: Mapping[str, Meaning] = {
         says="An entry was acknowledged that lies behind the last one of its closed ledger.",
         usually="Recovery took too few answers for the end, or a bookie took adds after it was fenced.",
     ),
+    "reopened": Meaning(
+        says="A closed ledger is not closed any more, or one that is recovered is open again.",
+        usually="The metadata were written without a look at what others had written.",
+    ),
+    "unproven-end": Meaning(
+        says="Recovery closed a ledger before an entry that may have been acknowledged: too few bookies had said that "
+        "they do not have it.",
+        usually="An error, harm or silence was taken for a no, or one no for enough.",
+    ),
+    "unfenced-no": Meaning(
+        says="A bookie said to recovery that it does not have an entry, and would still have taken it from the writer.",
+        usually="The read did not fence, or it was answered before the fence was durable.",
+    ),
+    "settled-read": Meaning(
+        says="Recovery looked for an entry before the last ensemble's first, which was acknowledged long ago.",
+        usually="Bookies of an ensemble that has no entries know no LAC, and that was taken for the beginning.",
+    ),
     "unheld-ack": Meaning(
-        says="A writer acknowledged an entry that fewer bookies had than its ack quorum.",
-        usually="Answers are counted for an entry, or an ensemble, that they are not about.",
+        says="A writer acknowledged an entry of which fewer bookies than the ack quorum had a copy where readers look.",
+        usually="Answers are counted for an entry, or an ensemble, that they are not about, or one that is not yet in "
+        "the metadata.",
+    ),
+    "unheld-entry": Meaning(
+        says="The metadata were changed, and fewer bookies than the ack quorum have an entry where readers look now.",
+        usually="Entries were acknowledged while the ensemble changed, or a bookie was named before it had its copies.",
+    ),
+    "reborn": Meaning(
+        says="A bookie with an empty disk took the identity of one that was there before.",
+        usually="Bookies are known by their addresses.",
     ),
     "early-lac": Meaning(
         says="A bookie heard that entries are confirmed which nobody has acknowledged.",
         usually="The writer sends what it has pushed in the place of what is acknowledged.",
     ),
     "fenced-add": Meaning(
-        says="A bookie took an entry of a ledger's writer after it had answered a fence of that ledger.",
+        says="A bookie took an entry of a ledger's writer after its fence of that ledger was durable.",
         usually="Fence and add are decided apart, or the fence was forgotten with the process.",
     ),
     "different-copies": Meaning(
@@ -53,8 +87,16 @@ class BookkeeperInvariants:
     def __init__(self, settings: BookkeeperSettings, breaches: Breaches) -> None:
         self._says = breaches.says
         self._ack_quorum = settings.ack_quorum
+        self._version = 0
+        """Of the metadata store, as far as it is known."""
+        self._ledgers: dict[str, LedgerMetadata] = {}
+        """By their logs, as the metadata store has them."""
+        self._answers: dict[tuple[str, int], dict[str, Reply]] = defaultdict(dict)
+        """(Log, entry) -> which bookies said to recovery that they do not have it, and how."""
         self._identities: dict[str, str] = {}
         """Node -> which bookie it is now."""
+        self._born: set[str] = set()
+        """Bookies that ever were."""
         self._copies: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
         """(Log of a ledger, entry) -> checksums by bookies."""
         self._acknowledged: dict[str, int] = defaultdict(lambda: -1)
@@ -62,7 +104,7 @@ class BookkeeperInvariants:
         self._ends: dict[str, tuple[int, str]] = {}
         """By logs of ledgers, the last entry of those that are closed, and who was first to say so."""
         self._fenced: set[tuple[str, str]] = set()
-        """(Bookie, log) of fences that were answered."""
+        """(Bookie, log) of fences that are durable."""
         self._versions: dict[int, tuple[int, str]] = {}
         """By index, the version of the metadata store, and the node that was there first."""
 
@@ -82,13 +124,16 @@ class BookkeeperInvariants:
         self._identities.pop(node, None)
 
     def _is_bookie(self, node: str, fields: Mapping[str, Any]) -> None:
-        self._identities[node] = fields["bookie"]
+        bookie = self._identities[node] = fields["bookie"]
+        if fields["fresh"] and bookie in self._born:
+            self._says("reborn", (node,), f"{node} has an empty disk, and is {bookie}, which was there before")
+        self._born.add(bookie)
 
     def _written(self, node: str, fields: Mapping[str, Any]) -> None:
         log, entry, checksum = fields["log"], int(fields["start"]), int(fields["checksum"])
         bookie = self._identities[node]
         if (bookie, log) in self._fenced and not fields["is_recovery"]:
-            self._says("fenced-add", (node,), f"{node} took entry {entry} of {log} after it had answered a fence")
+            self._says("fenced-add", (node,), f"{node} took entry {entry} of {log} after its fence was durable")
         copies = self._copies[log, entry]
         for other, its in copies.items():
             if its != checksum:
@@ -108,12 +153,17 @@ class BookkeeperInvariants:
             because = f"{node} heard that entry {lac} of {log} is confirmed, and nobody had acknowledged it"
             self._says("early-lac", (node,), because)
 
+    def _holders(self, log: str, entry: int) -> int:
+        """Of the bookies at which readers look."""
+        copies = self._copies[log, entry]
+        return sum(bookie in copies for bookie in bookies_of(self._ledgers[log], entry))
+
     def _acknowledges(self, node: str, fields: Mapping[str, Any]) -> None:
         log, entry = _log_of(fields), int(fields["entry"])
         self._acknowledged[log] = max(self._acknowledged[log], entry)
-        holders = len(self._copies[log, entry])
+        holders = self._holders(log, entry)
         if holders < self._ack_quorum:
-            because = f"{node} acknowledged entry {entry} of {log}, which {holders} bookies had"
+            because = f"{node} acknowledged entry {entry} of {log}, which {holders} of its bookies had"
             self._says("unheld-ack", (node,), because)
         if log in self._ends and entry > self._ends[log][0]:
             self._beyond(node, log)
@@ -131,12 +181,76 @@ class BookkeeperInvariants:
         because = f"entry {self._acknowledged[log]} of {log} was acknowledged, and {first} closed it with entry {last}"
         self._says("beyond-end", (node,), because)
 
+    def _metadata_changed(self, node: str, fields: Mapping[str, Any]) -> None:
+        version = int(fields["version"])
+        if version <= self._version:
+            return
+        self._version = version
+        ((kind, arguments),) = json.loads(fields["command"]).items()
+        if kind in ("create", "put") and arguments[0].startswith(LEDGERS):
+            self._ledger_changed(node, decode_metadata(arguments[1], version))
+
+    def _ledger_changed(self, node: str, metadata: LedgerMetadata) -> None:
+        log = _log_of({"ledger": metadata.ledger})
+        before, self._ledgers[log] = self._ledgers.get(log, metadata), metadata
+        if _ORDER.index(metadata.state) < _ORDER.index(before.state):
+            self._says("reopened", (node,), f"{log} was {before.state.value}, and is {metadata.state.value}")
+        if metadata.state is LedgerState.CLOSED:
+            if before.state is LedgerState.IN_RECOVERY:
+                self._ends_at(node, before, metadata.last_entry)
+            self._closed(node, {"ledger": metadata.ledger, "last": metadata.last_entry})
+            self._require_held(node, log, metadata.last_entry)
+        elif metadata.fragments != before.fragments:
+            self._require_held(node, log, self._acknowledged[log])
+
+    def _require_held(self, node: str, log: str, last: int) -> None:
+        for entry in range(last + 1):
+            holders = self._holders(log, entry)
+            if holders < self._ack_quorum:
+                because = f"entry {entry} of {log} is now at bookies of which {holders} have it"
+                self._says("unheld-entry", (node,), because)
+                return
+
+    def _ends_at(self, node: str, metadata: LedgerMetadata, last: int) -> None:
+        """By recovery, which went by these metadata."""
+        log = _log_of({"ledger": metadata.ledger})
+        answers, bookies = self._answers[log, last + 1], bookies_of(metadata, last + 1)
+        replies = [answers[bookie] for bookie in bookies if bookie in answers]
+        noes = sum(reply.is_no for reply in replies)
+        if noes < metadata.quorums.explicit_noes and len(replies) < len(bookies):
+            because = f"{log} was closed with entry {last}, and of the bookies of the next one {noes} had said no"
+            self._says("unproven-end", (node,), because)
+
+    def _recovery_read(self, node: str, fields: Mapping[str, Any]) -> None:
+        log, entry, bookie, reply = _log_of(fields), int(fields["entry"]), fields["bookie"], Reply(fields["reply"])
+        if reply.is_no:
+            self._answers[log, entry][bookie] = reply
+            if (bookie, log) not in self._fenced:
+                because = (
+                    f"bookie {bookie} said to {node} that it has no entry {entry} of {log}, which it may still take"
+                )
+                self._says("unfenced-no", (node,), because)
+        elif reply in _LOST:
+            self._answers[log, entry].setdefault(bookie, reply)
+        ledger = self._ledgers[log]
+        if ledger.state is LedgerState.IN_RECOVERY and entry < ledger.last_fragment.first_entry:
+            because = f"{node} looked for entry {entry} of {log}, whose last ensemble begins with entry "
+            self._says("settled-read", (node,), f"{because}{ledger.last_fragment.first_entry}")
+
+
+_ORDER = (LedgerState.OPEN, LedgerState.IN_RECOVERY, LedgerState.CLOSED)
+"""States only follow each other so."""
+_LOST = (Reply.GONE, Reply.UNKNOWN)
+"""A bookie that answers so has lost the entry, or may have, and does not have it."""
+
 
 def _log_of(fields: Mapping[str, Any]) -> str:
     return f"ledger-{fields['ledger']}"
 
 
 _EVENTS: Mapping[str, Callable[[BookkeeperInvariants, str, Mapping[str, Any]], None]] = {
+    "metadata_changed": BookkeeperInvariants._metadata_changed,
+    "recovery_read": BookkeeperInvariants._recovery_read,
     ENDED: BookkeeperInvariants._ended,
     "bookie": BookkeeperInvariants._is_bookie,
     "written": BookkeeperInvariants._written,

@@ -21,6 +21,8 @@ AUDIT_MS = 5_000
 """The auditor looks at bookies and at ledgers as often, so that copies are back within a storm's calm."""
 RETRY_MS = 1_000
 """How soon repair looks again at what it could not mend: within a storm's calm, many times."""
+ANSWER_TIMEOUT_MS = 2_000
+"""So long a bookie, or a node of the metadata store, is waited for."""
 
 
 def nodes(settings: BookkeeperSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
@@ -39,21 +41,33 @@ def _node(name: str, group: str, port: int, config: Mapping[str, Any], mutant: s
 
 
 def _metadata(settings: BookkeeperSettings, name: str) -> Mapping[str, Any]:
-    timeout_ms = round(settings.session_timeout_s * 1_000)
+    timeout_ms = settings.session_timeout_s * 1_000
     return {
         "metadataSelfId": name,
         "metadataPeers": ";".join(f"{node}-{node}:{METADATA_PORT}" for node in METADATA_NODES),
-        "sessionTimeout": timeout_ms,
-        "sessionHeartbeat": timeout_ms // HEARTBEATS_A_TIMEOUT,
-        "raftMinElectionTimeout": 500,
-        "raftMaxElectionTimeout": 1_000,
+        "sessionTimeout": _scaled(timeout_ms, settings),
+        "sessionHeartbeat": _scaled(timeout_ms / HEARTBEATS_A_TIMEOUT, settings),
+        "raftHeartbeatInterval": _scaled(100, settings),
+        "raftMinElectionTimeout": _scaled(500, settings),
+        "raftMaxElectionTimeout": _scaled(1_000, settings),
     }
+
+
+def _client_of_metadata(settings: BookkeeperSettings) -> Mapping[str, Any]:
+    return {
+        "metadataServers": list(METADATA_ADDRESSES),
+        "metadataAnswerTimeout": _scaled(ANSWER_TIMEOUT_MS, settings),
+    }
+
+
+def _scaled(time_ms: float, settings: BookkeeperSettings) -> int:
+    return round(time_ms * settings.time_scale)
 
 
 def _bookie(settings: BookkeeperSettings) -> Mapping[str, Any]:
     return {
+        **_client_of_metadata(settings),
         "bookiePort": BOOKIE_PORT,
-        "metadataServers": list(METADATA_ADDRESSES),
         "journalSyncData": settings.journal_sync,
         "journalMaxSize": FILE_BYTES,
         "openLedgerRereplicationGracePeriod": round(settings.open_grace_s * 1_000),
@@ -66,8 +80,9 @@ def _bookie(settings: BookkeeperSettings) -> Mapping[str, Any]:
 
 def _broker(settings: BookkeeperSettings) -> Mapping[str, Any]:
     return {
+        **_client_of_metadata(settings),
         "brokerPort": BROKER_PORT,
-        "metadataServers": list(METADATA_ADDRESSES),
+        "bookieTimeout": _scaled(ANSWER_TIMEOUT_MS, settings),
         "partitions": ";".join(PARTITION.format(number) for number in range(settings.partitions)),
         "ensembleSize": settings.ensemble,
         "writeQuorum": settings.write_quorum,

@@ -23,6 +23,7 @@ POINTS: Mapping[str, str] = {
     "about-to-change-ensemble": "a writer has chosen another ensemble, which is not in the metadata yet",
     "ensemble-published": "a changed ensemble is in the metadata, and nothing was sent to it again",
     "entry-acknowledged": "a writer knows that Qa bookies have an entry, and nobody else does",
+    "acknowledgement-held": "Qa bookies have an entry, and its writer has to wait, for the ensemble is changing",
     "about-to-mark-recovery": "a process is about to mark a ledger as being recovered",
     "recovery-marked": "a ledger is marked as being recovered, and nobody is fenced yet",
     "about-to-close": "the last entry of a ledger is found, and it is not closed yet",

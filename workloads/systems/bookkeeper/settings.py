@@ -41,6 +41,8 @@ class BookkeeperSettings:
     """So long repair leaves the last entries of a ledger that is written to its writer; 30 s is BookKeeper's own."""
     check_entries_s: Annotated[float, Bounds(0, 86_400)] = 0.0
     """How often repair looks at each copy of each entry; 0: never, as BookKeeper does unless it is set."""
+    time_scale: Annotated[float, Bounds(0.05, 10)] = 1.0
+    """Times for which nodes wait for each other are multiplied by this."""
     strict: bool = False
     """Judge as if nothing could be lost."""
 

@@ -77,3 +77,17 @@ def test_an_entry_that_is_another_one_at_one_bookie_is_found_with_the_name_of_it
     (anomaly,) = summary.examples
     assert anomaly.name == "diverging-logs"
     assert anomaly.because.startswith("entries 4 to 5 of ledger-5, confirmed at both, are not the same at b2 and b3: ")
+
+
+def test_a_fence_is_reported_again_by_the_process_that_finds_it_on_its_disk() -> None:
+    fences: list[int] = []
+
+    async def story(stage: Stage) -> None:
+        request = ReadLacRequest(bookie=await stage.identity(f"b1:{PORT}"), ledger=LEDGER, fences=True)
+        assert (await stage.client.ask(f"b1:{PORT}", request, 5.0)).code is Code.OK
+        await stage.again("power_off")
+        events = map(json.loads, stage.environment.events()["b1"])
+        fences.extend(event["ledger"] for event in events if event["event"] == "fenced")
+
+    play(story, names=NAMES)
+    assert fences == [LEDGER, LEDGER]

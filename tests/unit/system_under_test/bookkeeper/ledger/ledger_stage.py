@@ -22,6 +22,7 @@ from system_under_test.bookkeeper.ledger.event import (
     Ended,
     Failed,
     GaveUp,
+    Held,
     LacAnswered,
     MetadataRead,
     Publish,
@@ -203,6 +204,8 @@ def outcome(effect: Effect) -> str:
     if isinstance(effect, Failed):
         what = "the close" if effect.token == NOTHING else f"{effect.token}"
         return f"{'refuses' if effect.is_definite else 'may or may not have'} {what}: {effect.reason.value}"
+    if isinstance(effect, Held):
+        return f"holds {effect.entry} back"
     if isinstance(effect, Closed):
         return f"has closed at {effect.last_entry}"
     if isinstance(effect, Ended):

@@ -81,6 +81,7 @@ def test_acknowledgements_are_held_while_the_ensemble_changes() -> None:
     assert lines(stage) == [
         "W → b1 add 0 (LAC -1): lost",
         "W → b2 b3 add 0 (LAC -1): ok",
+        "W holds 0 back",
         "W → metadata open 0:b4+b2+b3: ok",
         "W acknowledges 0",
         "W → b4 add 0 (LAC -1): ok",
@@ -251,9 +252,10 @@ def test_once_a_ledger_is_recovered_its_writer_changes_no_ensemble() -> None:
     stage.deliver(both(of("R"), metadata))
     stage.deliver(of("W"))
     stage.deliver()
-    assert lines(stage)[4:10] == [
+    assert lines(stage)[4:11] == [
         "R → metadata in-recovery 0:b1+b2+b3: ok",
         "W → b2 b3 add 1 (LAC 0): ok",
+        "W holds 1 back",
         "W → metadata open 0:b1+b2+b3 1:b4+b2+b3: does not fit",
         "W → metadata read: in-recovery 0:b1+b2+b3",
         "W may or may not have 1: somebody else changed the ledger's metadata",
@@ -358,6 +360,7 @@ def test_a_bookie_whose_disk_is_full_is_replaced() -> None:
         "W → b1 add 3 (LAC 1): ok",
         "W → b2 add 3 (LAC 1): read-only",
         "W → b3 add 3 (LAC 1): ok",
+        "W holds 3 back",
         "W → metadata open 0:b1+b2+b3 3:b1+b4+b3: ok",
         "W acknowledges 3",
         "W → b4 add 3 (LAC 1): ok",
@@ -446,6 +449,7 @@ def test_a_change_of_the_ensemble_whose_answer_was_lost_is_settled_by_reading_ba
     stage.deliver()
     again = ["W → metadata read: open 0:b1+b2+b3", "W → metadata open 0:b1+b4+b3: ok"]
     assert lines(stage)[2:] == [
+        "W holds 0 back",
         f"W → metadata open 0:b1+b4+b3: {'answer lost' if is_done else 'lost'}",
         *(["W → metadata read: open 0:b1+b4+b3"] if is_done else again),
         "W acknowledges 0",

@@ -22,7 +22,7 @@ from system_under_test.node.settings import read_config
 from system_under_test.storage import flush
 from tests.references.points_in_code import points_in
 from workloads.log import LogSettings
-from workloads.systems.bookkeeper.adapter import EXPLORED, SYSTEM
+from workloads.systems.bookkeeper.adapter import DEPLOYMENTS, EXPLORED, PACES, SYSTEM
 from workloads.systems.bookkeeper.legal_loss import legal_loss
 from workloads.systems.bookkeeper.points import POINTS
 from workloads.systems.bookkeeper.settings import BookkeeperSettings
@@ -39,9 +39,10 @@ def test_the_points_declared_are_those_of_the_code() -> None:
 
 
 def test_nodes_take_whatever_settings_a_storm_draws() -> None:
-    fitting = 0
-    for values in product(*((None, *each) for each in EXPLORED.values())):
-        drawn = {name: value for name, value in zip(EXPLORED, values, strict=True) if value is not None}
+    fitting, explored = 0, {**EXPLORED, **PACES}
+    for deployment, *values in product(DEPLOYMENTS, *((None, *each) for each in explored.values())):
+        drawn = {name: value for name, value in zip(explored, values, strict=True) if value is not None}
+        drawn |= deployment
         drawn |= {"placement": Placement(drawn.get("placement", "fragment"))}
         try:
             settings = BookkeeperSettings(**drawn)  # type: ignore[arg-type]
@@ -54,13 +55,14 @@ def test_nodes_take_whatever_settings_a_storm_draws() -> None:
             if node.groups == ("metadata",):
                 metadata = read_config(MetadataConfig, config)
                 assert metadata.self_id == node.name and metadata.port in node.ports
-                assert metadata.session_timeout_s == settings.session_timeout_s
+                assert metadata.session_timeout_s == settings.session_timeout_s * settings.time_scale
             elif node.groups == ("bookies",):
                 assert read_config(BookieConfig, config).port in node.ports and node.replica
             else:
                 broker = read_config(BrokerConfig, config)
                 assert broker.quorums == settings.quorums and broker.placement is settings.placement
                 assert len(broker.partitions) == settings.partitions
+                assert broker.bookie_timeout_s == 2.0 * settings.time_scale
     assert fitting > 20
 
 

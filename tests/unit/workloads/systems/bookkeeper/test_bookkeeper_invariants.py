@@ -3,27 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from harness.invariants import Breaches
 from harness.watch import ENDED
+from system_under_test.bookkeeper.ledger.event import Reply
+from system_under_test.bookkeeper.ledger.metadata import (
+    Fragment,
+    LedgerMetadata,
+    LedgerState,
+    Quorums,
+    encode_metadata,
+    key_of,
+)
+from system_under_test.metadata.store import put
 from workloads.systems.bookkeeper.invariants import INVARIANTS, BookkeeperInvariants
 from workloads.systems.bookkeeper.settings import BookkeeperSettings
 
 
 class Cluster:
-    """Bookies b1 to b3 with the identities i1 to i3; p1 writes ledger 7, of which Qa is 2."""
+    """Bookies b1 to b4 with the identities i1 to i4; p1 writes ledger 7 on the first three, of which Qa is 2."""
 
     def __init__(self) -> None:
         self.breaches = Breaches(lambda: 0, INVARIANTS)
         self.invariants = BookkeeperInvariants(BookkeeperSettings(), self.breaches)
-        for number in (1, 2, 3):
+        self.version = 0
+        self.metadata = LedgerMetadata(
+            ledger=7, quorums=Quorums(ensemble=3, write=3, ack=2), fragments=(Fragment(0, ("i1", "i2", "i3"), 0),)
+        )
+        for number in (1, 2, 3, 4):
             self.is_now(f"b{number}", f"i{number}")
+        self.publishes(self.metadata)
 
-    def is_now(self, node: str, identity: str) -> None:
+    def is_now(self, node: str, identity: str, *, fresh: bool = True) -> None:
         self.invariants.saw(node, ENDED, {"how": "killed"})
-        self.invariants.saw(node, "bookie", {"bookie": identity, "fresh": True})
+        self.invariants.saw(node, "bookie", {"bookie": identity, "fresh": fresh})
+
+    def publishes(self, metadata: LedgerMetadata, node: str = "m1") -> None:
+        self.metadata = metadata
+        self.version += 1
+        command = put(key_of(7), encode_metadata(metadata), 0).decode()
+        self.invariants.saw(node, "metadata_changed", {"version": self.version, "command": command})
+
+    def recovery_reads(self, entry: int, **replies: Reply) -> None:
+        for bookie, reply in replies.items():
+            fields = {"ledger": 7, "entry": entry, "bookie": bookie, "reply": reply.value}
+            self.invariants.saw("p2", "recovery_read", fields)
 
     def writes(self, nodes: str, entry: int, *, mark: int = 0, recovers: bool = False) -> None:
         fields = {"log": "ledger-7", "start": entry, "end": entry + 1, "checksum": 10 * entry + mark}
@@ -95,7 +122,7 @@ def counts_one_twice(cluster: Cluster) -> None:
 
 def counts_who_was_wiped_later(cluster: Cluster) -> None:
     cluster.writes("b1 b2", 2)
-    cluster.is_now("b1", "i4")
+    cluster.is_now("b1", "i5")
     cluster.acknowledges(2)
 
 
@@ -110,7 +137,7 @@ def confirms_what_was_closed(cluster: Cluster) -> None:
 
 def takes_an_add_after_its_fence(cluster: Cluster) -> None:
     cluster.fences("b3")
-    cluster.is_now("b3", "i3")
+    cluster.is_now("b3", "i3", fresh=False)
     cluster.writes("b3", 1)
 
 
@@ -121,7 +148,7 @@ def takes_an_add_of_recovery(cluster: Cluster) -> None:
 
 def another_takes_an_add(cluster: Cluster) -> None:
     cluster.fences("b3")
-    cluster.is_now("b3", "i4")
+    cluster.is_now("b3", "i5")
     cluster.writes("b3", 1)
 
 
@@ -138,6 +165,101 @@ def metadata_agree(cluster: Cluster) -> None:
     cluster.applies("m1", 5, 3)
     cluster.applies("m2", 6, 4)
     cluster.applies("m2", 5, 3)
+
+
+def counts_one_that_is_not_asked(cluster: Cluster) -> None:
+    """Two bookies have the entry, and readers look at one of them."""
+    cluster.writes("b1 b4", 2)
+    cluster.acknowledges(2)
+
+
+def counts_one_that_took_a_place(cluster: Cluster) -> None:
+    cluster.publishes(cluster.metadata.with_ensemble(Fragment(2, ("i1", "i4", "i3"), 0)))
+    cluster.writes("b1 b4", 2)
+    cluster.acknowledges(2)
+
+
+def moves_what_was_acknowledged(cluster: Cluster) -> None:
+    cluster.acknowledges(1)
+    cluster.publishes(cluster.metadata.with_ensemble(Fragment(1, ("i1", "i4", "i3"), 0)))
+
+
+def moves_what_was_copied_before(cluster: Cluster) -> None:
+    cluster.acknowledges(1)
+    cluster.writes("b4", 1)
+    cluster.publishes(cluster.metadata.with_ensemble(Fragment(1, ("i1", "i4", "i3"), 0)))
+
+
+def opens_what_was_recovered(cluster: Cluster) -> None:
+    cluster.publishes(cluster.metadata.in_recovery())
+    cluster.publishes(replace(cluster.metadata, state=LedgerState.OPEN))
+
+
+def hears_of_it_from_another_node(cluster: Cluster) -> None:
+    """Which is behind, and applies what others have applied long ago."""
+    before = cluster.metadata
+    cluster.publishes(before.in_recovery())
+    cluster.version = 0
+    cluster.publishes(before, "m2")
+
+
+def is_closed_with_another_end(cluster: Cluster) -> None:
+    """Of whom nobody hears by itself what it wrote."""
+    cluster.publishes(cluster.metadata.closed(1, 0))
+    cluster.publishes(cluster.metadata.closed(0, 0))
+
+
+def recovers(cluster: Cluster) -> None:
+    for node in ("b1", "b2", "b3"):
+        cluster.fences(node)
+    cluster.publishes(cluster.metadata.in_recovery())
+
+
+def ends_behind_one_no(cluster: Cluster) -> None:
+    recovers(cluster)
+    cluster.recovery_reads(2, i1=Reply.NO_SUCH_ENTRY, i2=Reply.CORRUPT, i3=Reply.SILENT)
+    cluster.publishes(cluster.metadata.closed(1, 0))
+
+
+def ends_behind_two_noes(cluster: Cluster) -> None:
+    recovers(cluster)
+    cluster.recovery_reads(2, i1=Reply.NO_SUCH_LEDGER, i2=Reply.CORRUPT, i3=Reply.NO_SUCH_ENTRY)
+    cluster.publishes(cluster.metadata.closed(1, 0))
+
+
+def ends_where_others_lost_it(cluster: Cluster) -> None:
+    recovers(cluster)
+    cluster.recovery_reads(2, i1=Reply.NO_SUCH_ENTRY, i2=Reply.GONE, i3=Reply.UNKNOWN)
+    cluster.publishes(cluster.metadata.closed(1, 0))
+
+
+def says_no_without_a_fence(cluster: Cluster) -> None:
+    cluster.fences("b2")
+    cluster.recovery_reads(2, i1=Reply.NO_SUCH_ENTRY, i2=Reply.NO_SUCH_ENTRY)
+
+
+def fails_without_a_fence(cluster: Cluster) -> None:
+    cluster.recovery_reads(2, i1=Reply.CORRUPT, i2=Reply.OK)
+
+
+def reads_what_was_settled(cluster: Cluster) -> None:
+    cluster.publishes(cluster.metadata.with_ensemble(Fragment(1, ("i1", "i2", "i4"), 0)))
+    cluster.publishes(cluster.metadata.in_recovery())
+    cluster.recovery_reads(0, i1=Reply.OK)
+
+
+def reads_from_the_last_ensemble_on(cluster: Cluster) -> None:
+    cluster.publishes(cluster.metadata.with_ensemble(Fragment(1, ("i1", "i2", "i4"), 0)))
+    cluster.publishes(cluster.metadata.in_recovery())
+    cluster.recovery_reads(1, i1=Reply.OK)
+
+
+def is_born_again(cluster: Cluster) -> None:
+    cluster.is_now("b2", "i2")
+
+
+def comes_back(cluster: Cluster) -> None:
+    cluster.is_now("b2", "i2", fresh=False)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +279,22 @@ def metadata_agree(cluster: Cluster) -> None:
         (takes_an_add_of_recovery, []),
         (another_takes_an_add, []),
         (holds_another_entry, ["different-copies"]),
+        (counts_one_that_is_not_asked, ["unheld-ack"]),
+        (counts_one_that_took_a_place, []),
+        (moves_what_was_acknowledged, ["unheld-entry"]),
+        (moves_what_was_copied_before, []),
+        (opens_what_was_recovered, ["reopened"]),
+        (hears_of_it_from_another_node, []),
+        (is_closed_with_another_end, ["two-ends"]),
+        (ends_behind_one_no, ["unproven-end"]),
+        (ends_behind_two_noes, []),
+        (ends_where_others_lost_it, []),
+        (says_no_without_a_fence, ["unfenced-no"]),
+        (fails_without_a_fence, []),
+        (reads_what_was_settled, ["settled-read"]),
+        (reads_from_the_last_ensemble_on, []),
+        (is_born_again, ["reborn"]),
+        (comes_back, []),
         (metadata_differ, ["diverging-metadata"]),
         (metadata_agree, []),
     ],
@@ -171,7 +309,8 @@ def test_what_is_broken_is_said_and_nothing_else(story: Callable[[Cluster], None
 def test_every_invariant_is_broken_by_some_story() -> None:
     stories = (
         *(ends_twice, is_late_and_beyond, counts_one, confirms_what_was_pushed),
-        *(takes_an_add_after_its_fence, holds_another_entry, metadata_differ),
+        *(takes_an_add_after_its_fence, holds_another_entry, metadata_differ, moves_what_was_acknowledged),
+        *(opens_what_was_recovered, ends_behind_one_no, says_no_without_a_fence, reads_what_was_settled, is_born_again),
     )
     found = set()
     for story in stories:

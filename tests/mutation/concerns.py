@@ -732,7 +732,15 @@ OTHERS = (
     Concern(
         modules=tuple(
             f"system_under_test/bookkeeper/ledger/{name}"
-            for name in ("pending.py", "recovery.py", "settlement.py", "suspects.py", "tally.py", "writer.py")
+            for name in (
+                "event.py",
+                "pending.py",
+                "recovery.py",
+                "settlement.py",
+                "suspects.py",
+                "tally.py",
+                "writer.py",
+            )
         ),
         tests=tuple(
             f"unit/system_under_test/bookkeeper/ledger/test_ledger_{name}.py"

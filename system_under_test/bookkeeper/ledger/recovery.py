@@ -173,10 +173,11 @@ class Recovery:
         self._effects += [ReadLac(bookie) for bookie in self.metadata.last_fragment.ensemble]
 
     def _take_lac(self, event: LacAnswered) -> None:
+        # Also of one that answers when enough others are fenced: what it says of entries is to be judged by that.
+        self._lac_tally.take(event.bookie, event.reply, event.lac)
         if self.stage is not Stage.FENCING:
             return
         self._note(event.bookie, event.reply)
-        self._lac_tally.take(event.bookie, event.reply, event.lac)
         if self._lac_tally.is_fenced:
             self._reads = self.first_read(self._lac_tally.lac)
             self._rewritten = self._reads - 1

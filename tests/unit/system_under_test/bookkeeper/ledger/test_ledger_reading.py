@@ -151,6 +151,15 @@ def test_a_bookie_in_limbo_counts_as_one_that_has_lost_the_entry_once_it_is_fenc
         assert stage.transcript[-1] == last
 
 
+def test_a_bookie_in_limbo_is_known_to_be_fenced_also_where_it_answered_after_enough_others() -> None:
+    """With an ack quorum of three the first answer says that nothing is acknowledged any more."""
+    stage = Stage(metadata_of("3/3/3"))
+    stage.bookies |= {name: Limbo() for name in ("b1", "b2", "b3")}
+    stage.recovery("R")
+    stage.deliver()
+    assert stage.transcript[-1] == "R has recovered closed at -1 0:b1+b2+b3"
+
+
 GAVE_UP = "R gives up: too few bookies answered"
 
 

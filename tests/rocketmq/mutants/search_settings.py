@@ -123,11 +123,25 @@ OF_DLEDGER: Mapping[str, Mapping[str, SettingValue]] = {
 }
 """The same of DLedger's bugs."""
 
+OF_BOOKKEEPER: Mapping[str, Mapping[str, SettingValue]] = {
+    "close-without-cas": {"roll_entries": 5},
+    "deferred-failure": {"ack_quorum": 3},
+    "ensemble-overtaken": {"ensemble": 4},
+    "no-limbo": {"journal_sync": False},
+    "write-set-kept": {"ensemble": 4},
+}
+"""The same of BookKeeper's bugs. In an ensemble of four each change turns the write sets of three. With an ack quorum
+of three nothing is acknowledged without the bookie that fails, nor then without the one in its place. Writers close
+ledgers that are full."""
+
+OF_OTHERS = {"bookkeeper": OF_BOOKKEEPER, "dledger": OF_DLEDGER}
+
 
 def space_for(mutant: str, system: str = "rocketmq") -> Space:
     """The space in which this bug is searched for."""
-    if system == "dledger":
-        return Space(system=system, workload=None, mutant=mutant, settings=OF_DLEDGER.get(mutant, {}))
+    if system in OF_OTHERS:
+        workload = "log" if system == "bookkeeper" else None
+        return Space(system=system, workload=workload, mutant=mutant, settings=OF_OTHERS[system].get(mutant, {}))
     workload = next((workload for workload, mutants in WORKLOADS.items() if mutant in mutants), None)
     return Space(
         system=system,

@@ -18,7 +18,7 @@ from stormproof.search.storm_file import load_storm
 from stormproof.search.trial import scenario_text
 from stormproof.session import registry
 from tests.rocketmq.mutants.planted_parts import MUTANTS
-from tests.rocketmq.mutants.search_settings import OF_DLEDGER, SETTINGS, WORKLOADS, space_for
+from tests.rocketmq.mutants.search_settings import OF_OTHERS, SETTINGS, WORKLOADS, space_for
 from tests.rocketmq.mutants.searches import Kept, left, main, name_of, search_all, searches_for, shrink_all, smallest
 from tests.rocketmq.mutants.searches_page import WHY_NOT, Small, page
 
@@ -229,10 +229,13 @@ def test_what_is_given_to_a_search_is_for_a_planted_bug_and_can_be_run(mutant: s
     assert sum(mutant in names for names in WORKLOADS.values()) == (space.workload is not None)
 
 
-@pytest.mark.parametrize("mutant", sorted(OF_DLEDGER))
-def test_what_is_given_to_a_search_for_a_bug_of_dledger_can_be_run(mutant: str) -> None:
-    assert mutant in registry.system("dledger").mutants
-    space_for(mutant, "dledger").require_possible()
+@pytest.mark.parametrize(
+    ("system", "mutant"),
+    [(system, mutant) for system, given in OF_OTHERS.items() for mutant in sorted(given)],
+)
+def test_what_is_given_to_a_search_for_a_bug_of_another_system_can_be_run(system: str, mutant: str) -> None:
+    assert mutant in registry.system(system).mutants
+    space_for(mutant, system).require_possible()
 
 
 def test_reasons_are_for_bugs_that_are_planted() -> None:

@@ -60,3 +60,8 @@ def test_bookies_that_are_replaced_leave_every_entry_on_others() -> None:
 def test_registers_in_the_metadata_store_are_linearizable() -> None:
     outcome = outcome_of(workload="register")
     assert outcome.verdict is Verdict.VALID, outcome.words()
+
+
+def test_what_bookies_lost_with_their_power_and_may_lose_is_read_over_and_not_waited_for() -> None:
+    outcome = outcome_of("8 for 2 power off bookies [power 0]", journal_sync=False)
+    assert outcome.verdict is Verdict.VALID, outcome.words()

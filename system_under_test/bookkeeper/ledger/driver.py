@@ -14,7 +14,7 @@ from system_under_test.bookkeeper.bookie.message import AddRequest, ReadLacReque
 from system_under_test.bookkeeper.bookie.registration import AVAILABLE
 from system_under_test.bookkeeper.entry import Entry
 from system_under_test.bookkeeper.ledger.bookies import Bookies
-from system_under_test.bookkeeper.ledger.errors import LedgerError
+from system_under_test.bookkeeper.ledger.errors import EntryAbsent, LedgerError
 from system_under_test.bookkeeper.ledger.event import (
     AddAnswered,
     Added,
@@ -109,8 +109,10 @@ class LedgerReader:
         while not isinstance(came, ReadEnded):
             came = read.step(await self._ask(metadata.ledger, came))
         if came.entry is None:
-            what = "no bookie has" if came.presence is Presence.ABSENT else "too few bookies answered to read"
-            raise LedgerError(f"{what} entry {entry} of ledger {metadata.ledger}", is_definite=False)
+            if came.presence is Presence.ABSENT:
+                raise EntryAbsent(metadata.ledger, entry)
+            because = f"too few bookies answered to read entry {entry} of ledger {metadata.ledger}"
+            raise LedgerError(because, is_definite=False)
         return came.entry
 
     async def read_all(

@@ -9,3 +9,10 @@ class LedgerError(Exception):
     def __init__(self, reason: str, *, is_definite: bool) -> None:
         super().__init__(reason)
         self.is_definite = is_definite
+
+
+class EntryAbsent(LedgerError):
+    """No bookie that should have the entry has it."""
+
+    def __init__(self, ledger: int, entry: int) -> None:
+        super().__init__(f"no bookie has entry {entry} of ledger {ledger}", is_definite=False)

@@ -13,8 +13,9 @@ from typing import Any
 
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
-from system_under_test.bookkeeper.ledger.driver import LedgerReader
-from system_under_test.bookkeeper.ledger.errors import LedgerError
+from system_under_test.bookkeeper.entry import Entry
+from system_under_test.bookkeeper.ledger.driver import MOST_AT_ONCE, LedgerReader
+from system_under_test.bookkeeper.ledger.errors import EntryAbsent, LedgerError
 from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState
 from system_under_test.bookkeeper.partition import wire
 from system_under_test.bookkeeper.partition.ledger_list import owner_key_of, read_list
@@ -173,12 +174,21 @@ class LogClient:
                 # It is the last one, and has no entries.
                 break
             position = position if position.ledger == place else Position(place, 0)
-            if position.entry <= ledger.last_entry:
-                for entry in await self._reader.read_all(ledger, position.entry, ledger.last_entry, prefer=bookie):
-                    messages += messages_from(position, entry)
-                    position = Position(place, entry.entry + 1)
+            while position.entry <= ledger.last_entry and not messages:
+                numbers = range(position.entry, min(position.entry + MOST_AT_ONCE, ledger.last_entry + 1))
+                for entry in await asyncio.gather(*(self._entry(ledger, number, bookie) for number in numbers)):
+                    messages += () if entry is None else messages_from(position, entry)
+                position = Position(place, numbers.stop)
+            if messages:
                 break
         return Found(tuple(messages), position.offset)
+
+    async def _entry(self, ledger: LedgerMetadata, entry: int, bookie: str | None) -> Entry | None:
+        """None where it is lost: readers go on behind it, for what was lost is to be judged. Raises LedgerError."""
+        try:
+            return await self._reader.read(ledger, entry, prefer=bookie)
+        except EntryAbsent:
+            return None
 
     async def _ended(self, number: int, partition: str) -> LedgerMetadata:
         """Closed, unless it is the last one of the partition, and has no entries."""

@@ -7,7 +7,7 @@ last one, and BookKeeper looks no closer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from system_under_test.bookkeeper.bookie.message import Code, ListRequest
@@ -34,14 +34,21 @@ class Copies:
         except MetadataError as error:
             return str(error)
         for ledger in ledgers:
-            if ledger.state is not LedgerState.CLOSED:
-                continue
-            for bookie, entries in holdings(ledger):
-                if AVAILABLE + bookie not in available:
-                    return f"ledger {ledger.ledger} counts on bookie {bookie}, which does not live"
-                wanted = entries if self._every_entry else {min(entries), max(entries)}
-                if missing := sorted(wanted - await self._held(bookie, ledger.ledger)):
-                    return f"bookie {bookie} lacks entry {missing[0]} of ledger {ledger.ledger}"
+            if ledger.state is LedgerState.CLOSED and (lack := await self._lack_of(ledger, available)) is not None:
+                return lack
+        return None
+
+    async def _lack_of(self, ledger: LedgerMetadata, available: Collection[str]) -> str | None:
+        should = list(holdings(ledger))
+        if gone := [bookie for bookie, _ in should if AVAILABLE + bookie not in available]:
+            return f"ledger {ledger.ledger} counts on bookie {gone[0]}, which does not live"
+        held = {bookie: await self._held(bookie, ledger.ledger) for bookie, _ in should}
+        # What nobody has cannot come back: whether it may be lost is judged where it is read.
+        left = set().union(*held.values())
+        for bookie, entries in should:
+            wanted = entries if self._every_entry else {min(entries), max(entries)}
+            if missing := sorted((wanted & left) - held[bookie]):
+                return f"bookie {bookie} lacks entry {missing[0]} of ledger {ledger.ledger}"
         return None
 
     async def _values(self, prefix: str) -> list[Any]:

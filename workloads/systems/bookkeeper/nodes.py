@@ -41,12 +41,12 @@ def _node(name: str, group: str, port: int, config: Mapping[str, Any], mutant: s
 
 
 def _metadata(settings: BookkeeperSettings, name: str) -> Mapping[str, Any]:
-    timeout_ms = settings.session_timeout_s * 1_000
+    timeout_ms = round(settings.session_timeout_s * 1_000)
     return {
         "metadataSelfId": name,
         "metadataPeers": ";".join(f"{node}-{node}:{METADATA_PORT}" for node in METADATA_NODES),
-        "sessionTimeout": _scaled(timeout_ms, settings),
-        "sessionHeartbeat": _scaled(timeout_ms / HEARTBEATS_A_TIMEOUT, settings),
+        "sessionTimeout": timeout_ms,
+        "sessionHeartbeat": timeout_ms // HEARTBEATS_A_TIMEOUT,
         "raftHeartbeatInterval": _scaled(100, settings),
         "raftMinElectionTimeout": _scaled(500, settings),
         "raftMaxElectionTimeout": _scaled(1_000, settings),

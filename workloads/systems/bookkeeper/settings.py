@@ -42,7 +42,7 @@ class BookkeeperSettings:
     check_entries_s: Annotated[float, Bounds(0, 86_400)] = 0.0
     """How often repair looks at each copy of each entry; 0: never, as BookKeeper does unless it is set."""
     time_scale: Annotated[float, Bounds(0.05, 10)] = 1.0
-    """Times for which nodes wait for each other are multiplied by this."""
+    """Times for which nodes wait for answers and elections are multiplied by this, and those of sessions are not."""
     strict: bool = False
     """Judge as if nothing could be lost."""
 

@@ -55,7 +55,7 @@ def test_nodes_take_whatever_settings_a_storm_draws() -> None:
             if node.groups == ("metadata",):
                 metadata = read_config(MetadataConfig, config)
                 assert metadata.self_id == node.name and metadata.port in node.ports
-                assert metadata.session_timeout_s == settings.session_timeout_s * settings.time_scale
+                assert metadata.session_timeout_s == settings.session_timeout_s
             elif node.groups == ("bookies",):
                 assert read_config(BookieConfig, config).port in node.ports and node.replica
             else:

@@ -144,6 +144,10 @@ class _Logs:
             one.from_ns for held in self.held.values() for one in held.get(index, ()) if one.checksum == checksum
         )
 
+    def first_at_ns(self, index: int) -> int:
+        """When anything was written there first."""
+        return min(one.from_ns for held in self.held.values() for one in held.get(index, ()))
+
 
 @dataclass(frozen=True, slots=True)
 class LostEntries:
@@ -152,6 +156,8 @@ class LostEntries:
     reason: str
     written_ns: int
     """When the first of them was written anywhere."""
+    places_ns: int
+    """When anything was written in their places: what takes them may be older, at a member that lagged."""
     last_ns: int
     """When the member wrote the last of them."""
     at_ns: int
@@ -165,7 +171,7 @@ Damaged = tuple[int, str, str]
 def legal_loss(settings: GroupOnTrial, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
     excuses: list[Excuse] = []
     for lost in lost_entries(settings, struck, reports):
-        excuses += excuses_of(lost.reason, from_ns=lost.written_ns, last_ns=lost.last_ns, lost_ns=lost.at_ns)
+        excuses += excuses_of(lost)
     forgot = damaged(settings, struck)
     anything, anything_from_ns = voided(settings, forgot, reports)
     excuses += of_damaged_disks(forgot)
@@ -184,6 +190,7 @@ def lost_entries(settings: GroupOnTrial, struck: Sequence[FaultWindow], reports:
             yield LostEntries(
                 reason=f"{loss.reason}, and too few others held entries {min(few)} to {max(few)}",
                 written_ns=min(logs.first_written_ns(index, held.checksum) for index, held in few.items()),
+                places_ns=min(map(logs.first_at_ns, few)),
                 last_ns=max(held.from_ns for held in few.values()),
                 at_ns=loss.at_ns,
             )
@@ -206,15 +213,16 @@ def of_damaged_disks(forgot: Sequence[Damaged]) -> Iterator[Excuse]:
         yield Excuse(anomalies=OLD_TERM, reason=reason, from_ns=0, until_ns=LAST_NS, seen_from_ns=from_ns)
 
 
-def excuses_of(reason: str, *, from_ns: int, last_ns: int, lost_ns: int) -> Iterator[Excuse]:
-    """Of a loss at this moment of entries that were written in this span of time."""
-    for anomalies, until_ns, seen_from_ns in (
-        (GONE, last_ns, 0),
-        (REUSED, lost_ns + LATE_NS, 0),
-        (SKIPPED, LAST_NS, 0),
-        (REPLACED, LAST_NS, lost_ns),
+def excuses_of(lost: LostEntries) -> Iterator[Excuse]:
+    for anomalies, from_ns, until_ns, seen_from_ns in (
+        (GONE, lost.written_ns, lost.last_ns, 0),
+        (REUSED, lost.places_ns, lost.at_ns + LATE_NS, 0),
+        (SKIPPED, lost.written_ns, LAST_NS, 0),
+        (REPLACED, lost.places_ns, LAST_NS, lost.at_ns),
     ):
-        yield Excuse(anomalies=anomalies, reason=reason, from_ns=from_ns, until_ns=until_ns, seen_from_ns=seen_from_ns)
+        yield Excuse(
+            anomalies=anomalies, reason=lost.reason, from_ns=from_ns, until_ns=until_ns, seen_from_ns=seen_from_ns
+        )
 
 
 def voided(settings: GroupOnTrial, damaged: Sequence[Damaged], reports: NodeReports) -> tuple[str, int]:

@@ -26,11 +26,7 @@ ENDS_A_PROCESS = (*ENDS_PROCESSES, "restart", "rolling-restart")
 
 def original_loss(settings: GroupOnTrial, struck: Sequence[FaultWindow]) -> LegalLoss:
     anything, anything_from_ns = promised_nothing(settings, struck)
-    excuses = tuple(
-        excuse
-        for lost in possibly_lost(settings, struck)
-        for excuse in excuses_of(lost.reason, from_ns=lost.written_ns, last_ns=lost.last_ns, lost_ns=lost.at_ns)
-    )
+    excuses = tuple(excuse for lost in possibly_lost(settings, struck) for excuse in excuses_of(lost))
     return LegalLoss(anything=anything, anything_from_ns=anything_from_ns, excuses=excuses)
 
 
@@ -53,6 +49,7 @@ def possibly_lost(settings: GroupOnTrial, struck: Sequence[FaultWindow]) -> Iter
                 yield LostEntries(
                     reason=f"{', '.join(nodes)} lost {what} too few others held {words}",
                     written_ns=from_ns,
+                    places_ns=from_ns,
                     last_ns=fault.start_ns + STRIKES_WITHIN_NS,
                     at_ns=fault.start_ns,
                 )

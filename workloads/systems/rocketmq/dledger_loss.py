@@ -90,4 +90,5 @@ def _of_group(
 def _of_lost(settings: RocketmqSettings, lost: LostEntries) -> Iterator[Excuse]:
     span = lost.written_ns, lost.last_ns
     yield Excuse(anomalies=(*LOST, *LOST_AFTER_READ), reason=lost.reason, from_ns=span[0], until_ns=span[1])
-    yield from traces(settings, lost.reason, *REPLACED, span_ns=span, over_ns=lost.at_ns, for_good=True)
+    places = lost.places_ns, lost.last_ns
+    yield from traces(settings, lost.reason, *REPLACED, span_ns=places, over_ns=lost.at_ns, for_good=True)

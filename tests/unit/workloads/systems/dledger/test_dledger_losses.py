@@ -90,6 +90,14 @@ def test_what_came_of_it_is_excused_once_it_was_lost() -> None:
     assert "n1 lost entries (power at 1.1 s), and too few others held entries 8 to 9" in found[GONE].reason
 
 
+def test_what_takes_its_place_may_be_older_at_a_member_that_lagged() -> None:
+    """n3 has had another entry 8 since 0.3 s, and leads with it once n1 has lost that of a newer term."""
+    older = {"time": ns(0.3), "event": "written", "start": 8, "end": 9, "checksum": 77, "term": 1}
+    reported = reports(BARE, {"n1": 7}, more={"n3": [older]})
+    found = {one.anomalies: one.from_ns for one in excuses(FILE, struck("power", "n1"), reported)}
+    assert found == {GONE: ns(0.9), REUSED: ns(0.3), SKIPPED: ns(0.9), REPLACED: ns(0.3)}
+
+
 def test_what_both_others_hold_is_not_excused() -> None:
     assert not excuses(FILE, struck("power", "n1"), reports(ALL, {"n1": 0}))
 

@@ -7,17 +7,15 @@ one that was refused and looks for another bookie would choose it again otherwis
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from enum import Enum
 from typing import Protocol
 
 from system_under_test.bookkeeper.bookie.identity import PAUSE_S
-from system_under_test.metadata.access import Conflict, MetadataAccess, SessionLost, Unavailable, Versioned
-from system_under_test.remoting.json_body import decode_json
+from system_under_test.bookkeeper.ledger.metadata import LEDGERS, LedgerMetadata, LedgerState, decode_metadata
+from system_under_test.metadata.access import Conflict, MetadataAccess, SessionLost, Unavailable
 from system_under_test.runtime.host import Clock
 
 AVAILABLE = "/available/"
-LEDGERS = "/ledgers/"
 
 
 class Willing(Enum):
@@ -100,19 +98,20 @@ class Registration:
 
 
 async def unclosed_ledgers(clock: Clock, metadata: MetadataAccess, identity: str) -> list[int]:
-    """Those in which this bookie may have acknowledged an entry that its writer or a recovery still counts on."""
+    """Those in which this bookie may have acknowledged an entry that its writer or a recovery still counts on. Raises
+    MalformedMetadata."""
     while True:
         try:
             found = await metadata.list(LEDGERS)
-            return sorted(int(key.removeprefix(LEDGERS)) for key, each in found.items() if _counts_on(each, identity))
         except Unavailable:
             await clock.sleep(PAUSE_S)
+            continue
+        ledgers = [decode_metadata(each.value, each.version) for each in found.values()]
+        return sorted(ledger.ledger for ledger in ledgers if _counts_on(ledger, identity))
 
 
-def _counts_on(value: Versioned, identity: str) -> bool:
+def _counts_on(ledger: LedgerMetadata, identity: str) -> bool:
     """A recovery may have chosen the bookie without having said so yet."""
-    ledger = decode_json(value.value.encode())
-    assert isinstance(ledger, Mapping), "ledgers are described by objects"
-    if ledger["state"] == "open":
-        return any(identity in fragment["ensemble"] for fragment in ledger["fragments"])
-    return bool(ledger["state"] == "in-recovery")
+    if ledger.state is LedgerState.OPEN:
+        return any(identity in fragment.ensemble for fragment in ledger.fragments)
+    return ledger.state is LedgerState.IN_RECOVERY

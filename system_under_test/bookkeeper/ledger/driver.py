@@ -115,12 +115,10 @@ class LedgerReader:
             raise LedgerError(because, is_definite=False)
         return came.entry
 
-    async def read_all(
-        self, metadata: LedgerMetadata, first: int, last: int, *, prefer: str | None = None
-    ) -> list[Entry]:
+    async def read_all(self, metadata: LedgerMetadata, first: int, last: int) -> list[Entry]:
         """These entries, at most MOST_AT_ONCE of them, side by side. Raises LedgerError."""
         entries = range(first, min(last + 1, first + MOST_AT_ONCE))
-        return await asyncio.gather(*(self.read(metadata, entry, prefer=prefer) for entry in entries))
+        return await asyncio.gather(*(self.read(metadata, entry) for entry in entries))
 
     async def _ask(self, ledger: int, asked: ReadEntry) -> ReadAnswered:
         request = ReadRequest(bookie=asked.bookie, ledger=ledger, entry=asked.entry, fences=asked.fences)
@@ -297,15 +295,15 @@ class LedgerClient(LedgerReader):
             ledger=ledger, quorums=self._quorums, fragments=(Fragment(0, ensemble, 0),), placement=self._placement
         )
         version = await settled_create(self._access, key_of(ledger), encode_metadata(created))
-        opened = OpenLedger(self, self._parts.make_writer(replace(created, version=version), self._bounds), on_over)
-        self._listening.append(opened.writable)
-        opened.writable(writable)
-        return opened
+        handle = OpenLedger(self, self._parts.make_writer(replace(created, version=version), self._bounds), on_over)
+        self._listening.append(handle.writable)
+        handle.writable(writable)
+        return handle
 
-    def forget(self, opened: OpenLedger) -> None:
+    def forget(self, handle: OpenLedger) -> None:
         """It takes no entries any more."""
-        if opened.writable in self._listening:
-            self._listening.remove(opened.writable)
+        if handle.writable in self._listening:
+            self._listening.remove(handle.writable)
 
     async def recover(self, ledger: int) -> LedgerMetadata:
         """End it, also while it is written; what comes back is closed. Raises LedgerError, MetadataError."""

@@ -16,6 +16,8 @@ from typing import Final
 from system_under_test.bookkeeper.entry import NOTHING
 from system_under_test.remoting.json_body import decode_json
 
+LEDGERS: Final = "/ledgers/"
+"""What the keys of ledgers begin with in the metadata store."""
 MAX_ENSEMBLE: Final = 64
 MAX_FRAGMENTS: Final = 10_000
 MAX_NUMBER: Final = 2**63 - 1
@@ -118,7 +120,7 @@ class LedgerMetadata:
 
 def key_of(ledger: int) -> str:
     """In the metadata store."""
-    return f"/ledgers/{ledger:010d}"
+    return f"{LEDGERS}{ledger:010d}"
 
 
 def encode_metadata(metadata: LedgerMetadata) -> str:

@@ -81,7 +81,7 @@ class Partition:
         """The last one of the list, while this broker writes it; it stays until there is another one."""
         self._is_open = False
         """Whether the current one takes entries."""
-        self._opened = asyncio.Event()
+        self._may_write = asyncio.Event()
         self._attend = asyncio.Event()
         """The current ledger is full, or over."""
         self._closed: dict[int, LedgerMetadata] = {}
@@ -148,7 +148,7 @@ class Partition:
             if not self._owns or left_ns <= 0:
                 raise NotServing
             with suppress(TimeoutError):
-                await self._host.clock.within(left_ns / 1e9, self._opened.wait())
+                await self._host.clock.within(left_ns / 1e9, self._may_write.wait())
         assert self._current is not None
         return len(self._list.ledgers) - 1, self._current
 
@@ -176,8 +176,8 @@ class Partition:
             self._ledgers.forget(self._current)
         self._current = None
         # Who waits for the next ledger wakes up, and finds none.
-        self._opened.set()
-        self._opened = asyncio.Event()
+        self._may_write.set()
+        self._may_write = asyncio.Event()
 
     async def _serve(self) -> None:
         while True:
@@ -220,8 +220,8 @@ class Partition:
     async def _write_until_full(self, ledger: OpenLedger) -> None:
         self._current = ledger
         self._is_open = True
-        self._opened.set()
-        self._opened = asyncio.Event()
+        self._may_write.set()
+        self._may_write = asyncio.Event()
         await self._attend.wait()
         self._is_open = False
         if ledger.is_over:

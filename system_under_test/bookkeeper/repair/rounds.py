@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from system_under_test.bookkeeper.bookie.message import AddRequest, ReadLacRequest, ReadRequest
-from system_under_test.bookkeeper.bookie.registration import AVAILABLE, LEDGERS, Willing
+from system_under_test.bookkeeper.bookie.registration import AVAILABLE, Willing
 from system_under_test.bookkeeper.entry import NOTHING
 from system_under_test.bookkeeper.ledger.driver import LedgerClient
 from system_under_test.bookkeeper.ledger.errors import LedgerError
@@ -21,6 +21,7 @@ from system_under_test.bookkeeper.ledger.event import (
     Reply,
 )
 from system_under_test.bookkeeper.ledger.metadata import (
+    LEDGERS,
     LedgerMetadata,
     MalformedMetadata,
     decode_metadata,

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from system_under_test.bookkeeper.bookie.message import Code, ListRequest
-from system_under_test.bookkeeper.bookie.registration import AVAILABLE, LEDGERS
+from system_under_test.bookkeeper.bookie.registration import AVAILABLE
 from system_under_test.bookkeeper.ledger.bookies import Bookies
-from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState, decode_metadata
+from system_under_test.bookkeeper.ledger.metadata import LEDGERS, LedgerMetadata, LedgerState, decode_metadata
 from system_under_test.bookkeeper.ledger.placement import write_set
 from system_under_test.metadata.access import MetadataError
 from system_under_test.metadata.client import MetadataClient

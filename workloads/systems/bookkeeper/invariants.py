@@ -17,9 +17,8 @@ from typing import Any
 from harness.invariants import Breaches
 from harness.record.meaning import Meaning
 from harness.watch import ENDED
-from system_under_test.bookkeeper.bookie.registration import LEDGERS
 from system_under_test.bookkeeper.ledger.event import Reply
-from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState, decode_metadata
+from system_under_test.bookkeeper.ledger.metadata import LEDGERS, LedgerMetadata, LedgerState, decode_metadata
 from system_under_test.bookkeeper.ledger.placement import bookies_of
 from workloads.systems.bookkeeper.settings import BookkeeperSettings
 

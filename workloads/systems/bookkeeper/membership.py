@@ -13,8 +13,8 @@ from harness.errors import ErrorCode, OperationError
 from harness.membership import Start
 from harness.system import NodeSpec
 from system_under_test.bookkeeper.bookie.identity import BOOKIES, Registered
-from system_under_test.bookkeeper.bookie.registration import AVAILABLE, LEDGERS
-from system_under_test.bookkeeper.ledger.metadata import decode_metadata
+from system_under_test.bookkeeper.bookie.registration import AVAILABLE
+from system_under_test.bookkeeper.ledger.metadata import LEDGERS, decode_metadata
 from system_under_test.metadata.access import MetadataError
 from system_under_test.metadata.client import MetadataClient
 from workloads.systems.bookkeeper.copies import counted_on

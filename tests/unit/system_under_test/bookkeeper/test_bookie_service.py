@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 
 from harness.environments.impairment import FullDisk
 from system_under_test.bookkeeper.bookie.client import BookieSilent
 from system_under_test.bookkeeper.bookie.message import Code, ReadLacRequest, ReadRequest
+from system_under_test.bookkeeper.ledger.metadata import (
+    Fragment,
+    LedgerMetadata,
+    LedgerState,
+    Quorums,
+    encode_metadata,
+    key_of,
+)
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import ResponseCode
 from system_under_test.remoting.command import RemotingCommand
@@ -92,8 +99,13 @@ def test_unclosed_ledgers_are_in_limbo_after_a_loss_of_power_without_a_synced_jo
             (3, "open", ["f" * 16]),
             (4, "in-recovery", ["f" * 16]),
         ):
-            value = json.dumps({"state": state, "fragments": [{"first": 0, "ensemble": ensemble}]})
-            await stage.metadata.create(f"/ledgers/{ledger:010d}", value)
+            described = LedgerMetadata(
+                ledger=ledger,
+                quorums=Quorums(ensemble=1, write=1, ack=1),
+                fragments=(Fragment(0, tuple(ensemble), 0),),
+                state=LedgerState(state),
+            )
+            await stage.metadata.create(key_of(ledger), encode_metadata(described))
         assert await stage.add(me, 0) is Code.OK
         await stage.again("power_off")
         for ledger, code in ((1, Code.UNKNOWN), (2, Code.NO_SUCH_LEDGER), (3, Code.NO_SUCH_LEDGER), (4, Code.UNKNOWN)):

@@ -50,6 +50,7 @@ async def broker(host: Host, config: Mapping[str, Any]) -> None:
         settings.quorums,
         placement=settings.placement,
         timeout_s=settings.bookie_timeout_s,
+        explicit_lac_s=settings.explicit_lac_s,
         parts=parts,
     )
     partitions = {

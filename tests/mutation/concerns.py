@@ -737,6 +737,7 @@ OTHERS = (
                 "pending.py",
                 "recovery.py",
                 "settlement.py",
+                "spread.py",
                 "suspects.py",
                 "tally.py",
                 "writer.py",
@@ -780,7 +781,10 @@ OTHERS = (
     ),
     Concern(
         modules=(
-            *(f"system_under_test/bookkeeper/partition/{name}.py" for name in ("broker", "partition", "reports")),
+            *(
+                f"system_under_test/bookkeeper/partition/{name}.py"
+                for name in ("broker", "partition", "reading", "reports")
+            ),
             "system_under_test/bookkeeper/node.py",
             "workloads/systems/bookkeeper/client.py",
             "workloads/systems/bookkeeper/nodes.py",

@@ -32,6 +32,8 @@ def outcome_of(
     [
         {},
         {"roll_entries": 5, "batch_share": 0.5},
+        {"readers": "bookies", "explicit_lac_s": 0.2},
+        pytest.param({"readers": "bookies", "ensemble": 4, "roll_entries": 20}, marks=pytest.mark.gate),
         pytest.param({"ensemble": 5, "placement": "entry"}, marks=pytest.mark.gate),
         pytest.param({"ensemble": 2, "write_quorum": 2, "ack_quorum": 1, "bookies": 3}, marks=pytest.mark.gate),
         pytest.param({"partitions": 3, "queues": 3, "brokers": 3}, marks=pytest.mark.gate),
@@ -55,6 +57,15 @@ def test_bookies_that_are_replaced_leave_every_entry_on_others() -> None:
     outcome = outcome_of(*replaced, session_timeout_s=2.0)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert {"ledger-marked", "fragment-copied", "fragment-published", "ledger-unmarked"} <= set(outcome.blown.reached)
+
+
+@pytest.mark.parametrize("mutant", [None, "lac-is-lap"])
+def test_a_reader_at_the_bookies_sees_nothing_that_is_not_acknowledged(mutant: str | None) -> None:
+    """The owner's entries come to one bookie alone, until it gives their ledger up."""
+    cuts = (f"4 for 5 cut link p1 to {bookie} [partition {number}]" for number, bookie in enumerate(("b2", "b3")))
+    outcome = outcome_of(*cuts, mutant=mutant, readers="bookies", explicit_lac_s=0.5, bookies=3, brokers=1)
+    assert outcome.verdict is (Verdict.VALID if mutant is None else Verdict.INVALID), outcome.words()
+    assert ("dirty-read" in outcome.anomalies) is (mutant is not None)
 
 
 def test_registers_in_the_metadata_store_are_linearizable() -> None:

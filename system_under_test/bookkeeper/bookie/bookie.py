@@ -272,7 +272,9 @@ class Bookie:
         return BookieAnswer(Code.UNKNOWN if notes.in_limbo else Code.OK, entries=entries)
 
     async def _write_lac(self, request: WriteLacRequest) -> BookieAnswer:
+        """Kept as an entry is: who read up to there reads up to there also after a loss of power."""
         refusal = self._refusal(request.ledger, is_recovery=False)
+        notes = self._store.ledgers.get(request.ledger)
         if refusal is None:
             try:
                 position = self._store.write_lac(request.ledger, request.lac)
@@ -280,6 +282,8 @@ class Bookie:
                 refusal = Code.READ_ONLY
         if refusal is not None:
             return await self._refused(refusal)
+        if notes is None:
+            self._reports.ledger(request.ledger)
         self._reports.confirms(request.ledger, self._store.state(request.ledger).lac)
         self._wrote()
         return await self._acknowledged(position)

@@ -10,7 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from system_under_test.bookkeeper.bookie.message import AddRequest, ReadLacRequest, ReadRequest
+from system_under_test.bookkeeper.bookie.message import (
+    AddRequest,
+    ReadLacRequest,
+    ReadRequest,
+    WriteLacRequest,
+)
 from system_under_test.bookkeeper.bookie.registration import AVAILABLE
 from system_under_test.bookkeeper.entry import Entry
 from system_under_test.bookkeeper.ledger.bookies import Bookies
@@ -28,6 +33,8 @@ from system_under_test.bookkeeper.ledger.event import (
     GaveUp,
     Held,
     LacAnswered,
+    LacDue,
+    LacWritten,
     MetadataRead,
     Publish,
     Published,
@@ -39,6 +46,7 @@ from system_under_test.bookkeeper.ledger.event import (
     Reply,
     SendAdd,
     Writable,
+    WriteLac,
 )
 from system_under_test.bookkeeper.ledger.metadata import (
     Fragment,
@@ -54,7 +62,7 @@ from system_under_test.bookkeeper.ledger.parts import LedgerParts
 from system_under_test.bookkeeper.ledger.placement import NotEnoughBookies, bookies_of, first_ensemble
 from system_under_test.bookkeeper.ledger.reader import ReadEnded
 from system_under_test.bookkeeper.ledger.reports import LedgerReports
-from system_under_test.bookkeeper.ledger.tally import Presence
+from system_under_test.bookkeeper.ledger.tally import LacTally, Presence
 from system_under_test.bookkeeper.ledger.writer import Bounds, Phase, Writer
 from system_under_test.metadata.access import MetadataAccess, MetadataError
 from system_under_test.metadata.settling import settled_create
@@ -70,7 +78,7 @@ PAUSE_S: Final = 0.5
 """So long nothing is tried again that was not answered."""
 
 
-Asked = SendAdd | ReadLac | ReadEntry | Publish | ReadMetadata
+Asked = SendAdd | WriteLac | ReadLac | ReadEntry | Publish | ReadMetadata
 """Effects that are answered by events."""
 
 
@@ -85,6 +93,7 @@ class LedgerReader:
         self, host: Host, metadata: MetadataAccess, *, timeout_s: float = 2.0, parts: LedgerParts | None = None
     ) -> None:
         """`timeout_s`: how long a bookie is waited for."""
+        self.host = host
         self.bookies = Bookies(host, metadata, timeout_s)
         self._access = metadata
         self._parts = parts or LedgerParts()
@@ -114,6 +123,29 @@ class LedgerReader:
             because = f"too few bookies answered to read entry {entry} of ledger {metadata.ledger}"
             raise LedgerError(because, is_definite=False)
         return came.entry
+
+    async def lac(self, metadata: LedgerMetadata) -> int:
+        """Up to where a ledger that is not closed was acknowledged for certain, as the bookies of its last ensemble
+        have heard: at least all that an acknowledged entry carries. Raises LedgerError where too few answer."""
+        tally = LacTally(metadata, metadata.last_fragment)
+        enough: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def ask(bookie: str) -> None:
+            reply, answer = await self.bookies.ask(bookie, ReadLacRequest(bookie=bookie, ledger=metadata.ledger))
+            tally.take(bookie, reply, answer.lac)
+            if (tally.is_covered or tally.is_over) and not enough.done():
+                enough.set_result(None)
+
+        asking = [self.host.spawn(ask(bookie), "LAC read") for bookie in metadata.last_fragment.ensemble]
+        try:
+            await enough
+        finally:
+            for each in asking:
+                each.cancel()
+        if not tally.is_covered:
+            because = f"too few bookies answered what is acknowledged of ledger {metadata.ledger}"
+            raise LedgerError(because, is_definite=False)
+        return tally.lac
 
     async def read_all(self, metadata: LedgerMetadata, first: int, last: int) -> list[Entry]:
         """These entries, at most MOST_AT_ONCE of them, side by side. Raises LedgerError."""
@@ -157,6 +189,10 @@ class _Running:
             request = AddRequest(bookie=effect.bookie, data=effect.data, is_recovery=self._recovers)
             reply, _ = await bookies.ask(effect.bookie, request)
             return AddAnswered(effect.bookie, effect.entry, reply)
+        if isinstance(effect, WriteLac):
+            write = WriteLacRequest(bookie=effect.bookie, ledger=ledger, lac=effect.lac)
+            reply, _ = await bookies.ask(effect.bookie, write)
+            return LacWritten(effect.bookie, effect.lac, reply)
         if isinstance(effect, ReadLac):
             lac = ReadLacRequest(bookie=effect.bookie, ledger=ledger, fences=True)
             reply, answer = await bookies.ask(effect.bookie, lac)
@@ -219,6 +255,10 @@ class OpenLedger:
         """These may be chosen now."""
         self._running.step(Writable(bookies))
 
+    def lac_due(self) -> None:
+        """Bookies that have not heard of the LAC, and will not by an entry, are to hear of it."""
+        self._running.step(LacDue())
+
     def _new_token(self) -> tuple[int, asyncio.Future[int]]:
         self._tokens += 1
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -261,20 +301,25 @@ class LedgerClient(LedgerReader):
         placement: Placement = Placement.FRAGMENT,
         bounds: Bounds | None = None,
         timeout_s: float = 2.0,
+        explicit_lac_s: float = 0.0,
         parts: LedgerParts | None = None,
     ) -> None:
+        """`explicit_lac_s`: how often bookies hear of the LAC of ledgers that are open here; 0: by entries alone."""
         super().__init__(host, metadata, timeout_s=timeout_s, parts=parts)
-        self.host = host
         self.reports = LedgerReports(host)
         self._quorums = quorums
         self._placement = placement
         self._bounds = bounds or Bounds()
+        self._explicit_lac_s = explicit_lac_s
+        self._open: list[OpenLedger] = []
         self._listening: list[Callable[[tuple[str, ...]], None]] = []
         """Each hears which bookies may be chosen, when that changes."""
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         self._tasks = [self.host.spawn(self._follow_bookies(), "writable bookies")]
+        if self._explicit_lac_s:
+            self._tasks.append(self.host.spawn(self._write_lacs(), "explicit LAC"))
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -296,13 +341,15 @@ class LedgerClient(LedgerReader):
         )
         version = await settled_create(self._access, key_of(ledger), encode_metadata(created))
         handle = OpenLedger(self, self._parts.make_writer(replace(created, version=version), self._bounds), on_over)
+        self._open.append(handle)
         self._listening.append(handle.writable)
         handle.writable(writable)
         return handle
 
     def forget(self, handle: OpenLedger) -> None:
         """It takes no entries any more."""
-        if handle.writable in self._listening:
+        if handle in self._open:
+            self._open.remove(handle)
             self._listening.remove(handle.writable)
 
     async def recover(self, ledger: int) -> LedgerMetadata:
@@ -357,6 +404,12 @@ class LedgerClient(LedgerReader):
             return await self.metadata(ledger)
         except (MetadataError, LedgerError):
             return None
+
+    async def _write_lacs(self) -> None:
+        while True:
+            await self.host.clock.sleep(self._explicit_lac_s)
+            for handle in list(self._open):
+                handle.lac_due()
 
     async def _follow_bookies(self) -> None:
         since = 0

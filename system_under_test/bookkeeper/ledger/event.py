@@ -80,6 +80,20 @@ class AddAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class LacDue:
+    """It is time to look whether bookies have heard of the LAC."""
+
+
+@dataclass(frozen=True, slots=True)
+class LacWritten:
+    """The answer to a `WriteLac`."""
+
+    bookie: str
+    lac: int
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
 class LacAnswered:
     """The answer to a `ReadLac`. With OK: the LAC that the bookie knows, NOTHING where it knows none."""
 
@@ -120,7 +134,7 @@ class MetadataRead:
     metadata: LedgerMetadata | None
 
 
-WriterEvent = Append | Close | AddAnswered | Writable | Published | MetadataRead
+WriterEvent = Append | Close | AddAnswered | LacDue | LacWritten | Writable | Published | MetadataRead
 RecoveryEvent = Begin | AddAnswered | LacAnswered | ReadAnswered | Writable | Published | MetadataRead
 
 
@@ -134,6 +148,14 @@ class SendAdd:
     bookie: str
     entry: int
     data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLac:
+    """To be answered by `LacWritten`."""
+
+    bookie: str
+    lac: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,5 +241,17 @@ class GaveUp:
 
 
 Effect = (
-    SendAdd | ReadLac | ReadEntry | Publish | ReadMetadata | Added | Held | Failed | Closed | Ended | Recovered | GaveUp
+    SendAdd
+    | WriteLac
+    | ReadLac
+    | ReadEntry
+    | Publish
+    | ReadMetadata
+    | Added
+    | Held
+    | Failed
+    | Closed
+    | Ended
+    | Recovered
+    | GaveUp
 )

@@ -178,7 +178,7 @@ class Recovery:
         if self.stage is not Stage.FENCING:
             return
         self._note(event.bookie, event.reply)
-        if self._lac_tally.is_fenced:
+        if self._lac_tally.is_covered:
             self._reads = self.first_read(self._lac_tally.lac)
             self._rewritten = self._reads - 1
             if self._reads != self.metadata.last_fragment.first_entry:

@@ -57,13 +57,14 @@ class EntryTally:
 
 
 class LacTally:
-    """Up to where entries were acknowledged, at least, and whether none can be acknowledged any more."""
+    """Up to where entries were acknowledged, at least, and whether all that matter have said so. Of bookies that were
+    asked to fence: whether none can be acknowledged any more."""
 
     def __init__(self, metadata: LedgerMetadata, fragment: Fragment) -> None:
         self._ack = metadata.quorums.ack
         self._windows = windows(metadata, fragment)
         self._unknown = dict.fromkeys(fragment.ensemble)
-        """Of whom it is not known that they are fenced."""
+        """Of whom it is not known what they have heard, and whether they are fenced."""
         self._waited_for = dict.fromkeys(fragment.ensemble)
         self.lac = NOTHING
         self.served: dict[str, None] = {}
@@ -78,8 +79,8 @@ class LacTally:
             self.lac = max(self.lac, lac)
 
     @property
-    def is_fenced(self) -> bool:
-        """In no write set are there Qa bookies that may still acknowledge an entry."""
+    def is_covered(self) -> bool:
+        """In no write set are there Qa bookies that may have acknowledged an entry, or may still do, by themselves."""
         return all(sum(bookie in self._unknown for bookie in window) < self._ack for window in self._windows)
 
     @property

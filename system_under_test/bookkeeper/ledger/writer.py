@@ -29,6 +29,8 @@ from system_under_test.bookkeeper.ledger.event import (
     Ended,
     Failed,
     Held,
+    LacDue,
+    LacWritten,
     MetadataRead,
     Published,
     Reason,
@@ -39,6 +41,7 @@ from system_under_test.bookkeeper.ledger.event import (
 from system_under_test.bookkeeper.ledger.metadata import Fragment, LedgerMetadata, LedgerState
 from system_under_test.bookkeeper.ledger.pending import PendingAdd, PendingAdds
 from system_under_test.bookkeeper.ledger.settlement import Overtaken, Publication, Settled
+from system_under_test.bookkeeper.ledger.spread import LacSpread
 from system_under_test.bookkeeper.ledger.suspects import Suspects
 from system_under_test.bookkeeper.ledger.verification import Verification
 
@@ -88,6 +91,7 @@ class Writer:
         """Bytes of all payloads that were pushed."""
         self._lac_length = 0
         self._pending = pending(metadata, metadata.last_fragment)
+        self._spread = LacSpread()
         self._suspects = Suspects()
         self._troubled: dict[str, None] = {}
         """Bookies of the ensemble that failed, and have acknowledged nothing since."""
@@ -123,6 +127,10 @@ class Writer:
             pass
         elif isinstance(event, AddAnswered):
             self._answered(event)
+        elif isinstance(event, LacDue):
+            self._write_lac()
+        elif isinstance(event, LacWritten):
+            self._lac_written(event)
         elif isinstance(event, Writable):
             self._suspects.writable(event.bookies)
             self._attend()
@@ -144,6 +152,7 @@ class Writer:
         self.lap += 1
         self._length += len(event.payload)
         data = self._verification.seal(self.lap, self.visible_lac, self._length, event.payload)
+        self._spread.carries(self.visible_lac)
         add = self._pending.push(PendingAdd(self.lap, data, self._length, event.token))
         if self.may_send():
             self._effects += self._pending.sends_of(add)
@@ -213,6 +222,16 @@ class Writer:
                 self.change(Fragment(self.lac + 1, changed, self._lac_length))
             elif changed is not None or is_hopeless:
                 self._give_up(Reason.NOT_ENOUGH_BOOKIES if changed is None else Reason.TOO_MANY_CHANGES)
+
+    def _write_lac(self) -> None:
+        if self.may_send() and self.phase is Phase.OPEN:
+            self._effects += self._spread.writes(self.metadata.last_fragment.ensemble, self.visible_lac)
+
+    def _lac_written(self, event: LacWritten) -> None:
+        """A bookie that fails is replaced when it is needed for an entry."""
+        self._spread.written(event)
+        if event.reply is Reply.FENCED:
+            self._end(Reason.FENCED)
 
     # -- metadata
 

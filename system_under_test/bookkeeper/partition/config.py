@@ -30,6 +30,8 @@ class BrokerConfig:
 
     bookie_timeout_s: float = seconds("bookieTimeout", 2_000)
     """A bookie that has not answered for so long is taken for silent."""
+    explicit_lac_s: float = seconds("explicitLacInterval", 0, minimum_ms=0)
+    """How often bookies hear of what is acknowledged of a ledger, where no entry carries it to them; 0: never."""
 
     def __post_init__(self) -> None:
         _ = self.quorums

@@ -14,18 +14,16 @@ Source: the description of Pulsar's partitions in TDMQ's documents.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
-from system_under_test.bookkeeper.entry import NOTHING, Entry
+from system_under_test.bookkeeper.entry import NOTHING
 from system_under_test.bookkeeper.ledger.driver import LedgerClient, OpenLedger
 from system_under_test.bookkeeper.ledger.errors import LedgerError
 from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata
 from system_under_test.bookkeeper.partition.ledger_list import LedgerList, append_ledger, owner_key_of, read_list
-from system_under_test.bookkeeper.partition.payload import decode_messages
-from system_under_test.bookkeeper.partition.position import Position, position_of
+from system_under_test.bookkeeper.partition.position import Position
+from system_under_test.bookkeeper.partition.reading import Found, Readable, read_log
 from system_under_test.bookkeeper.partition.reports import PartitionReports
 from system_under_test.metadata.access import Conflict, MetadataAccess, MetadataError, Unavailable
 from system_under_test.metadata.tenure import take
@@ -35,31 +33,10 @@ HOLD_S: Final = 2.0
 """A request waits so long for the next ledger, where the owner is about to open one."""
 PAUSE_S: Final = 0.2
 """Until an owner that could not take over tries again."""
-READ_MESSAGES: Final = 256
-"""So many messages an answer has at most, but for the last entry's."""
 
 
 class NotServing(Exception):
     """This broker does not own the partition, or has not taken it over yet: nothing was done."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a read came to."""
-
-    messages: tuple[tuple[int, bytes], ...]
-    """Each with its offset."""
-    next_offset: int
-    """Where to read on."""
-
-
-def messages_from(position: Position, entry: Entry) -> Iterator[tuple[int, bytes]]:
-    """Those of an entry of this position's ledger that are not before the position, with their offsets. Raises
-    MalformedPayload."""
-    for place, message in enumerate(decode_messages(entry.payload)):
-        at = Position(position.ledger, entry.entry, place)
-        if at >= position:
-            yield at.offset, message
 
 
 class Partition:
@@ -110,22 +87,15 @@ class Partition:
         """From the offset on. Raises NotServing, LedgerError, Unavailable."""
         if self._current is None:
             raise NotServing
-        ledgers, current, position = self._list.ledgers, self._current, position_of(offset)
-        messages: list[tuple[int, bytes]] = []
-        while position.ledger < len(ledgers) and len(messages) < READ_MESSAGES:
-            ledger = ledgers[position.ledger]
-            is_current = ledger == current.ledger
-            metadata = current.metadata if is_current else await self._metadata_of(ledger)
-            last = current.lac if is_current else metadata.last_entry
-            if position.entry <= last:
-                for entry in await self._ledgers.read_all(metadata, position.entry, last):
-                    messages += messages_from(position, entry)
-                    position = Position(position.ledger, entry.entry + 1)
-            elif is_current:
-                break
-            else:
-                position = Position(position.ledger + 1, 0)
-        return Found(tuple(messages), position.offset)
+        current = self._current
+
+        async def readable(ledger: int) -> Readable:
+            if ledger == current.ledger:
+                return Readable(current.metadata, current.lac, is_all=False)
+            metadata = await self._metadata_of(ledger)
+            return Readable(metadata, metadata.last_entry, is_all=True)
+
+        return await read_log(offset, self._list.ledgers, self._ledgers, readable)
 
     async def seal(self) -> None:
         """Close the current ledger, if it has entries, and go on in another one. Raises NotServing."""

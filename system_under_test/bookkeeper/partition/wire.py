@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final
 
-from system_under_test.bookkeeper.partition.partition import Found
 from system_under_test.bookkeeper.partition.position import MOST_OFFSET
+from system_under_test.bookkeeper.partition.reading import Found
 from system_under_test.remoting.command import RemotingCommand
 
 _OFFSET = struct.Struct(">q")

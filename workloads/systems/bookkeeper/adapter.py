@@ -52,6 +52,8 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "journal_sync": (False,),
     "placement": ("entry",),
     "roll_entries": (5, 20),
+    "readers": ("bookies",),
+    "explicit_lac_s": (0.1, 1.0),
 }
 """Settings that storms draw, beside the defaults."""
 PACES: Mapping[str, tuple[SettingValue, ...]] = {"session_timeout_s": (1.0, 2.0), "time_scale": (0.25, 0.5, 1.0)}

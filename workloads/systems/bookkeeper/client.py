@@ -1,6 +1,6 @@
-"""A partition as a queue of the workload `log`: sends and polls go to the broker that owns it.
+"""A partition as a queue of the workload `log`: sends go to the broker that owns it, and polls to it or to the bookies.
 
-Who that is, the metadata store says. Final reads show the log as it is at one bookie: what that bookie should have is
+Who owns it, the metadata store says. Final reads show the log as it is at one bookie: what that bookie should have is
 read there, and what it does not, as an entry that was acknowledged without it, at the others. They are read after the
 ledger that takes entries was closed: before that bookies cannot know where it ends.
 """
@@ -8,7 +8,7 @@ ledger that takes entries was closed: before that bookies cannot know where it e
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PRECONDITION_FAILED, OperationError
@@ -19,9 +19,9 @@ from system_under_test.bookkeeper.ledger.errors import EntryAbsent, LedgerError
 from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState
 from system_under_test.bookkeeper.partition import wire
 from system_under_test.bookkeeper.partition.ledger_list import owner_key_of, read_list
-from system_under_test.bookkeeper.partition.partition import Found, messages_from
 from system_under_test.bookkeeper.partition.payload import encode_messages
 from system_under_test.bookkeeper.partition.position import Position, position_of
+from system_under_test.bookkeeper.partition.reading import Found, PartitionReader, messages_from
 from system_under_test.bookkeeper.partition.wire import MalformedAnswer
 from system_under_test.metadata.access import MetadataError
 from system_under_test.metadata.client import MetadataClient
@@ -30,7 +30,7 @@ from system_under_test.remoting.command import RemotingCommand
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
 from workloads.systems.bookkeeper.errors import ENTRY_UNREAD, METADATA_UNAVAILABLE, NOT_SERVING, error_of
 from workloads.systems.bookkeeper.nodes import BOOKIE_PORT, BROKER_PORT, METADATA_ADDRESSES, PARTITION
-from workloads.systems.bookkeeper.settings import BookkeeperSettings
+from workloads.systems.bookkeeper.settings import BookkeeperSettings, Readers
 
 FINAL_READS = ("final-poll", "caught-up")
 
@@ -94,6 +94,7 @@ class LogClient:
     def __init__(self, host: Any, settings: BookkeeperSettings, patience_s: float) -> None:
         self._partitions = PartitionClient(host, patience_s)
         self._reader = LedgerReader(host, self._partitions.metadata)
+        self._readers = settings.readers
         self._next: dict[str, int] = {}
         self._closed: dict[int, LedgerMetadata] = {}
         """Of ledgers that were seen to be closed, for final reads; who has their entries may be others by now."""
@@ -143,7 +144,11 @@ class LogClient:
         return node, wire.decode_sent(body)
 
     async def _poll(self, operation: Operation, partition: str) -> tuple[str | None, Mapping[str, Any]]:
-        node, found = await self._read(partition, self._next.get(partition, 0))
+        begin = self._next.get(partition, 0)
+        if self._readers is Readers.OWNER:
+            node, found = await self._read(partition, begin)
+        else:
+            node, found = None, await self._read_without_owner(partition, begin)
         self._next[partition] = found.next_offset
         return node, _read_value(found)
 
@@ -151,14 +156,14 @@ class LogClient:
         node, body = await self._partitions.ask(partition, wire.read(partition, offset))
         return node, wire.decode_found(body)
 
+    async def _read_without_owner(self, partition: str, offset: int) -> Found:
+        """At whatever bookies have it."""
+        reader = PartitionReader(partition, self._partitions.metadata, self._reader)
+        return await _at_bookies(reader.read(offset))
+
     async def _final_poll(self, operation: Operation, partition: str) -> tuple[str | None, Mapping[str, Any]]:
         assert operation.value is not None and operation.node is not None
-        try:
-            found = await self._at_bookie(operation.node, partition, operation.value["offset"])
-        except MetadataError as error:
-            raise OperationError(METADATA_UNAVAILABLE, str(error)) from error
-        except LedgerError as error:
-            raise OperationError(ENTRY_UNREAD, str(error)) from error
+        found = await _at_bookies(self._at_bookie(operation.node, partition, operation.value["offset"]))
         return operation.node, _read_value(found)
 
     async def _at_bookie(self, node: str, partition: str, offset: int) -> Found:
@@ -211,6 +216,16 @@ class LogClient:
         if found.messages or (await self._final_poll(operation, partition))[1]["messages"]:
             raise OperationError(PRECONDITION_FAILED, f"there is more behind {begin}", node=operation.node)
         return operation.node, operation.value
+
+
+async def _at_bookies(reading: Awaitable[Found]) -> Found:
+    """Raises OperationError."""
+    try:
+        return await reading
+    except MetadataError as error:
+        raise OperationError(METADATA_UNAVAILABLE, str(error)) from error
+    except LedgerError as error:
+        raise OperationError(ENTRY_UNREAD, str(error)) from error
 
 
 def _read_value(found: Found) -> dict[str, Any]:

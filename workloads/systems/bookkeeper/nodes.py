@@ -89,4 +89,5 @@ def _broker(settings: BookkeeperSettings) -> Mapping[str, Any]:
         "ackQuorum": settings.ack_quorum,
         "placement": settings.placement.value,
         "rollEntries": settings.roll_entries,
+        "explicitLacInterval": round(settings.explicit_lac_s * 1_000),
     }

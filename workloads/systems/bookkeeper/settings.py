@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated
 
 from harness.bounds import Bounds
@@ -14,6 +15,15 @@ BOOKIES = "bookies"
 BROKERS = "brokers"
 """The groups of nodes."""
 METADATA_NODES = ("m1", "m2", "m3")
+
+
+class Readers(Enum):
+    """Where consumers read."""
+
+    OWNER = "owner"
+    """They ask the broker that owns the partition, which sees at once what is acknowledged."""
+    BOOKIES = "bookies"
+    """They ask bookies, which hear of that by a later entry, an explicit LAC, or the close."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +43,9 @@ class BookkeeperSettings:
     """So many logs there are, each a queue of the workload `log`."""
     roll_entries: Annotated[int, Bounds(2, 1_000_000)] = 100
     """A ledger of a partition has so many entries before the next one follows it."""
+    readers: Readers = Readers.OWNER
+    explicit_lac_s: Annotated[float, Bounds(0, 60)] = 0.0
+    """How often bookies hear of what is acknowledged, where no later entry has carried it to them; 0: never."""
     journal_sync: bool = True
     """Whether an entry is on the disk before a bookie acknowledges it."""
     session_timeout_s: Annotated[float, Bounds(0.5, 60)] = 6.0

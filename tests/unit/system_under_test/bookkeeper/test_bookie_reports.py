@@ -10,7 +10,7 @@ from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
 from checkers.replication import ReplicationChecker
 from harness.record.node_events import node_events_table
-from system_under_test.bookkeeper.bookie.message import AddRequest, Code, ReadLacRequest
+from system_under_test.bookkeeper.bookie.message import AddRequest, Code, ReadLacRequest, WriteLacRequest
 from system_under_test.bookkeeper.entry import NOTHING, Digest, Entry, encode_entry
 from tests.unit.system_under_test.bookkeeper.bookie_stage import PORT, Stage, play
 
@@ -91,3 +91,13 @@ def test_a_fence_is_reported_again_by_the_process_that_finds_it_on_its_disk() ->
 
     play(story, names=NAMES)
     assert fences == [LEDGER, LEDGER]
+
+
+def test_a_ledger_is_reported_also_where_a_bookie_heard_of_it_by_its_lac_alone() -> None:
+    async def story(stage: Stage) -> None:
+        request = WriteLacRequest(bookie=await stage.identity(f"b1:{PORT}"), ledger=LEDGER, lac=3)
+        assert (await stage.client.ask(f"b1:{PORT}", request, 5.0)).code is Code.OK
+        events = [json.loads(line) for line in stage.environment.events()["b1"]]
+        assert [each["event"] for each in events if each.get("log") == f"ledger-{LEDGER}"] == ["log", "confirmed"]
+
+    play(story, names=NAMES)

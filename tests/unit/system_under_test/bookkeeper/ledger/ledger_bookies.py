@@ -36,6 +36,7 @@ class FakeBookie:
     is_gone: bool = False
     """Its disk is lost, and another bookie has its address."""
     has_ledger: bool = False
+    explicit_lac: int = NOTHING
 
     def add(self, entry: int, data: bytes, *, recovers: bool) -> Reply:
         if self.is_gone:
@@ -48,6 +49,15 @@ class FakeBookie:
         self.entries[entry] = data
         return Reply.OK
 
+    def write_lac(self, lac: int) -> Reply:
+        if self.is_gone:
+            return Reply.GONE
+        if self.is_fenced:
+            return Reply.FENCED
+        self.has_ledger = True
+        self.explicit_lac = max(self.explicit_lac, lac)
+        return Reply.OK
+
     def read_lac(self) -> tuple[Reply, int]:
         """And fence the ledger."""
         if self.is_gone:
@@ -55,7 +65,7 @@ class FakeBookie:
         self.is_fenced = True
         if not self.has_ledger:
             return Reply.NO_SUCH_LEDGER, NOTHING
-        return Reply.OK, max((entry.lac for entry in self.decoded().values()), default=NOTHING)
+        return Reply.OK, max(self.explicit_lac, *(entry.lac for entry in self.decoded().values()), NOTHING)
 
     def read(self, entry: int, *, fences: bool) -> tuple[Reply, bytes]:
         if self.is_gone:

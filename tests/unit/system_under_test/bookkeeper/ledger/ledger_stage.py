@@ -24,6 +24,8 @@ from system_under_test.bookkeeper.ledger.event import (
     GaveUp,
     Held,
     LacAnswered,
+    LacDue,
+    LacWritten,
     MetadataRead,
     Publish,
     Published,
@@ -35,6 +37,7 @@ from system_under_test.bookkeeper.ledger.event import (
     Reply,
     SendAdd,
     Writable,
+    WriteLac,
 )
 from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState
 from system_under_test.bookkeeper.ledger.parts import LedgerParts
@@ -42,7 +45,7 @@ from system_under_test.bookkeeper.ledger.recovery import Recovery
 from system_under_test.bookkeeper.ledger.writer import Bounds, Writer
 from tests.unit.system_under_test.bookkeeper.ledger.ledger_bookies import FakeBookie, FakeStore
 
-Request = SendAdd | ReadLac | ReadEntry | Publish | ReadMetadata
+Request = SendAdd | WriteLac | ReadLac | ReadEntry | Publish | ReadMetadata
 Wanted = Callable[[str, Request], bool]
 
 
@@ -101,6 +104,9 @@ class Stage:
     def close(self) -> None:
         self.step("W", Close(NOTHING))
 
+    def lac_due(self) -> None:
+        self.step("W", LacDue())
+
     def step(self, name: str, event: object) -> None:
         for effect in self.cores[name].step(event):  # type: ignore[arg-type]
             if isinstance(effect, Request):
@@ -146,6 +152,8 @@ class Stage:
             recovers = isinstance(self.cores[name], Recovery)
             reply = self.bookies[request.bookie].add(request.entry, request.data, recovers=recovers)
             return AddAnswered(request.bookie, request.entry, reply)
+        if isinstance(request, WriteLac):
+            return LacWritten(request.bookie, request.lac, self.bookies[request.bookie].write_lac(request.lac))
         if isinstance(request, ReadLac):
             return LacAnswered(request.bookie, *self.bookies[request.bookie].read_lac())
         if isinstance(request, ReadEntry):
@@ -159,6 +167,8 @@ class Stage:
 def silence(request: Request) -> object:
     if isinstance(request, SendAdd):
         return AddAnswered(request.bookie, request.entry, Reply.SILENT)
+    if isinstance(request, WriteLac):
+        return LacWritten(request.bookie, request.lac, Reply.SILENT)
     if isinstance(request, ReadLac):
         return LacAnswered(request.bookie, Reply.SILENT, NOTHING)
     if isinstance(request, ReadEntry):
@@ -174,6 +184,8 @@ def lac_of(data: bytes) -> int:
 def described(request: Request) -> str:
     if isinstance(request, SendAdd):
         return f"→ {request.bookie} add {request.entry} (LAC {lac_of(request.data)})"
+    if isinstance(request, WriteLac):
+        return f"→ {request.bookie} LAC is {request.lac}"
     if isinstance(request, ReadLac):
         return f"→ {request.bookie} LAC"
     if isinstance(request, ReadEntry):
@@ -188,7 +200,7 @@ def written(metadata: LedgerMetadata) -> str:
 
 
 def answer(event: object) -> str:
-    if isinstance(event, AddAnswered | ReadAnswered):
+    if isinstance(event, AddAnswered | LacWritten | ReadAnswered):
         return event.reply.value
     if isinstance(event, LacAnswered):
         return str(event.lac) if event.reply is Reply.OK else event.reply.value

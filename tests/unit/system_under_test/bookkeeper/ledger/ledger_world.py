@@ -24,6 +24,8 @@ from system_under_test.bookkeeper.ledger.event import (
     Failed,
     GaveUp,
     LacAnswered,
+    LacDue,
+    LacWritten,
     MetadataRead,
     Publish,
     Published,
@@ -35,6 +37,7 @@ from system_under_test.bookkeeper.ledger.event import (
     Reply,
     SendAdd,
     Writable,
+    WriteLac,
 )
 from system_under_test.bookkeeper.ledger.metadata import Fragment, LedgerMetadata, LedgerState, Placement
 from system_under_test.bookkeeper.ledger.parts import LedgerParts
@@ -81,6 +84,13 @@ class Handle:
                 effect.bookie,
                 lambda bookie: bookie.add(effect.entry, effect.data, recovers=recovers),
                 lambda reply: AddAnswered(effect.bookie, effect.entry, reply or Reply.SILENT),
+            )
+        elif isinstance(effect, WriteLac):
+            world.check_explicit_lac(effect)
+            self.ask(
+                effect.bookie,
+                lambda bookie: bookie.write_lac(effect.lac),
+                lambda reply: LacWritten(effect.bookie, effect.lac, reply or Reply.SILENT),
             )
         elif isinstance(effect, ReadLac):
             self.ask(
@@ -150,6 +160,8 @@ class World:
         """In the order in which the writer took or refused them."""
         self.acknowledged: list[bytes] = []
         """Payloads of the entries 0, 1, …"""
+        self.explicit_lacs = 0
+        """So often one was written."""
         self.refused: list[bytes] = []
         """Payloads that certainly are in no ledger."""
         self.ends: list[tuple[str, int]] = []
@@ -226,6 +238,10 @@ class World:
     def check_lac(self, sent: SendAdd) -> None:
         entry = decode_entry(sent.data, self.parts.digest(), LEDGER, sent.entry)
         assert entry.lac < len(self.acknowledged), f"entry {sent.entry} shows {entry.lac}, which is not acknowledged"
+
+    def check_explicit_lac(self, sent: WriteLac) -> None:
+        self.explicit_lacs += 1
+        assert sent.lac < len(self.acknowledged), f"{sent.lac} is said to be acknowledged, and is not"
 
     def check(self) -> None:
         """At any moment."""
@@ -374,6 +390,8 @@ def storm(seed: int, parts: LedgerParts | None = None) -> World:
         world.slow_share = draw.choice((0.0, 0.0, 0.05, 0.3))
         for _ in range(draw.randrange(4)):
             world.append()
+        if draw.random() < 0.5:
+            world.writer.step(LacDue())
         if draw.random() < 0.05 and len(world.handles) < 6:
             world.contend()
         chance = draw.random()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from system_under_test.bookkeeper.entry import NOTHING
 from system_under_test.bookkeeper.ledger.driver import LedgerClient, OpenLedger
 from system_under_test.bookkeeper.ledger.errors import LedgerError
 from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState, Quorums
@@ -34,11 +35,13 @@ class Ledgers:
         for name in BOOKIES:
             self.identities[name] = await self.stage.identity(f"{name}:{PORT}")
 
-    async def client(self, quorums: str = "3/3/2") -> LedgerClient:
+    async def client(self, quorums: str = "3/3/2", *, explicit_lac_s: float = 0.0) -> LedgerClient:
         ensemble, write, ack = (int(number) for number in quorums.split("/"))
         host = self.environment.client_host(f"client{len(self.clients)}")
         sizes = Quorums(ensemble=ensemble, write=write, ack=ack)
-        client = LedgerClient(host, self.metadata, sizes, bounds=Bounds(most_tries=3), timeout_s=1.0)
+        client = LedgerClient(
+            host, self.metadata, sizes, bounds=Bounds(most_tries=3), timeout_s=1.0, explicit_lac_s=explicit_lac_s
+        )
         await client.start()
         self.clients.append(client)
         return client
@@ -89,6 +92,43 @@ def test_what_was_acknowledged_and_closed_is_read_by_others() -> None:
         with pytest.raises(LedgerError, match="takes no entries any more") as refused:
             await ledger.append(b"e")
         assert refused.value.is_definite
+
+    on_stage(story)
+
+
+@pytest.mark.parametrize(("explicit_lac_s", "last_seen"), [(0.0, 1), (0.5, 2)])
+def test_a_reader_at_the_bookies_sees_the_last_entry_by_an_explicit_lac(explicit_lac_s: float, last_seen: int) -> None:
+    async def story(ledgers: Ledgers) -> None:
+        writer, reader = await ledgers.client(explicit_lac_s=explicit_lac_s), await ledgers.client()
+        ledger = await ledgers.create(writer)
+        found = await reader.metadata(ledger.ledger)
+        assert await reader.lac(found) == NOTHING
+        for number, payload in enumerate((b"a", b"b", b"c")):
+            assert await append(ledger, payload) == [number]
+            assert await reader.lac(found) == number - 1
+        await ledgers.environment.timeline.sleep(1)
+        assert await reader.lac(found) == last_seen
+        assert [entry.entry for entry in await reader.read_all(found, 0, last_seen)] == list(range(last_seen + 1))
+        assert await append(ledger, b"d") == [3], "nobody was fenced"
+
+    on_stage(story)
+
+
+def test_what_is_acknowledged_is_not_known_where_too_few_bookies_answer() -> None:
+    """Without one of three it is: of an entry that two acknowledged one of the others has heard."""
+
+    async def story(ledgers: Ledgers) -> None:
+        writer, reader = await ledgers.client(), await ledgers.client()
+        ledger = await ledgers.create(writer)
+        await append(ledger, b"a")
+        await append(ledger, b"b")
+        found = await reader.metadata(ledger.ledger)
+        one, other, _ = ledgers.bookies(found.last_fragment.ensemble)
+        await ledgers.environment.kill([one])
+        assert await reader.lac(found) == 0
+        await ledgers.environment.kill([other])
+        with pytest.raises(LedgerError, match="too few bookies answered what is acknowledged of ledger"):
+            await reader.lac(found)
 
     on_stage(story)
 

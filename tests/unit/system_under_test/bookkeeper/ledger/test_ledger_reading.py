@@ -60,7 +60,7 @@ def test_an_entry_is_absent_only_where_it_cannot_have_been_acknowledged_or_nobod
 
 
 @pytest.mark.parametrize(
-    ("quorums", "replies", "is_fenced"),
+    ("quorums", "replies", "is_covered"),
     [
         ("3/3/2", "++", True),
         ("3/3/2", "+?", False),
@@ -78,14 +78,14 @@ def test_an_entry_is_absent_only_where_it_cannot_have_been_acknowledged_or_nobod
         ("3/3/1", "+++", True),
     ],
 )
-def test_a_ledger_is_fenced_where_in_no_write_set_an_ack_quorum_is_left(
-    quorums: str, replies: str, is_fenced: bool
+def test_a_ledger_is_covered_where_in_no_write_set_an_ack_quorum_is_left(
+    quorums: str, replies: str, is_covered: bool
 ) -> None:
     metadata = metadata_of(quorums)
     tally = LacTally(metadata, metadata.last_fragment)
     for bookie, word in zip(metadata.last_fragment.ensemble, replies, strict=False):
         tally.take(bookie, WORDS[word], 3)
-    assert tally.is_fenced is is_fenced
+    assert tally.is_covered is is_covered
     assert tally.lac == (3 if "+" in replies else NOTHING)
 
 

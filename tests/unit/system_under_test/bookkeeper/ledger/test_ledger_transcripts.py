@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from system_under_test.bookkeeper.ledger.event import Writable
-from system_under_test.bookkeeper.ledger.writer import Bounds
+from system_under_test.bookkeeper.ledger.writer import Bounds, Phase
 from tests.unit.system_under_test.bookkeeper.ledger.ledger_bookies import FakeBookie, metadata_of
 from tests.unit.system_under_test.bookkeeper.ledger.ledger_stage import (
     Stage,
@@ -45,6 +45,55 @@ def test_entries_are_acknowledged_in_their_order_and_the_next_one_shows_it() -> 
         "W → b3 b1 add 2 (LAC -1): ok",
         "W acknowledges 2",
         "W acknowledges 3",
+    ]
+
+
+def test_bookies_hear_of_the_lac_where_no_entry_carries_it() -> None:
+    stage = Stage(metadata_of("3/3/2"))
+    stage.lac_due()
+    stage.append(2)
+    stage.deliver(adds(0))
+    stage.lac_due()
+    stage.deliver(adds(1))
+    stage.append()
+    stage.lac_due()
+    stage.deliver()
+    stage.lac_due()
+    stage.lose(to("b3"))
+    stage.deliver()
+    stage.lac_due()
+    stage.deliver()
+    stage.lac_due()
+    assert not stage.wire
+    assert lines(stage) == [
+        "W → b1 b2 add 0 (LAC -1): ok",
+        "W acknowledges 0",
+        "W → b3 add 0 (LAC -1): ok",
+        "W → b2 b3 add 1 (LAC -1): ok",
+        "W acknowledges 1",
+        "W → b1 add 1 (LAC -1): ok",
+        "W → b1 b2 b3 LAC is 0: ok",
+        "W → b3 b1 add 2 (LAC 1): ok",
+        "W acknowledges 2",
+        "W → b2 add 2 (LAC 1): ok",
+        "W → b3 LAC is 2: lost",
+        "W → b1 b2 b3 LAC is 2: ok",
+    ]
+
+
+def test_a_writer_that_hears_of_the_fence_by_its_lac_ends() -> None:
+    stage = Stage(metadata_of("3/3/2"))
+    stage.append()
+    stage.deliver()
+    stage.recovery("R")
+    stage.deliver(of("R"))
+    stage.lac_due()
+    stage.deliver()
+    assert stage.writer.phase is Phase.OVER
+    assert lines(stage)[-3:] == [
+        "W → b1 LAC is 0: fenced",
+        "W ends: a bookie was fenced",
+        "W → b2 b3 LAC is 0: fenced",
     ]
 
 

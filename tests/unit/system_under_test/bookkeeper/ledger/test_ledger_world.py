@@ -26,6 +26,7 @@ CAUGHT = (
 def test_no_world_breaks_a_promise_and_all_that_can_happen_does() -> None:
     worlds = [storm(seed) for seed in range(WORLDS)]
     assert sum(len(world.acknowledged) for world in worlds) > 2 * WORLDS
+    assert sum(world.explicit_lacs > 0 for world in worlds) > WORLDS // 10, "bookies hear of the LAC"
     histories = [world.store.history for world in worlds]
     assert sum(len(history[-1].fragments) > 1 for history in histories) > WORLDS // 10, "ensembles change"
     assert sum(any(name == "writer" for name, _ in world.ends) for world in worlds) > WORLDS // 30, "writers close"

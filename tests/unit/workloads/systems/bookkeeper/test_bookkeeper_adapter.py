@@ -62,6 +62,7 @@ def test_nodes_take_whatever_settings_a_storm_draws() -> None:
                 broker = read_config(BrokerConfig, config)
                 assert broker.quorums == settings.quorums and broker.placement is settings.placement
                 assert len(broker.partitions) == settings.partitions
+                assert broker.explicit_lac_s == settings.explicit_lac_s
                 assert broker.bookie_timeout_s == 2.0 * settings.time_scale
     assert fitting > 20
 

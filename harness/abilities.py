@@ -15,6 +15,7 @@ from harness.errors import HarnessError
 from harness.invariants import Breaches, Invariants
 from harness.membership import Membership, Start
 from harness.narrator import Narrator, PlainNarrator
+from harness.record.facts import Lack
 from harness.record.scenario import SettingValue
 from harness.record.steady_spans import SteadySpan
 from harness.reporting import Reporting
@@ -100,6 +101,16 @@ class Resuming(Protocol[Settings]):
 
     async def resumed(self, settings: Settings, host: Any, workload: str) -> None:
         """Return once the nodes that have to serve the workload after a storm do so (the caller bounds the wait)."""
+
+
+@runtime_checkable
+class Restoring(Protocol[Settings]):
+    """A system that gives back by itself what faults took, beside serving again; it declares what."""
+
+    async def lacking(self, settings: Settings, host: Any, workload: str) -> Lack | None:
+        """What it has not given back yet, by a name that it declares (`Declaration.restores`); None if nothing lacks.
+        It is asked again and again with a bound, once it serves after a storm, and waits itself while it cannot
+        know."""
 
 
 @runtime_checkable

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.abilities import (
+    Restoring,
     Resuming,
     Separable,
     acts_of,
@@ -31,10 +32,11 @@ from harness.generator import Generator, any_of, clients, nemesis, picked, stagg
 from harness.interpreter import run_operations
 from harness.invariants import Breaches
 from harness.membership import Membership
+from harness.nearest import unknown
 from harness.operation import NEMESIS, Operation
 from harness.printable import last_lines
 from harness.progress import Progress, RunProgress
-from harness.record.facts import RunFacts
+from harness.record.facts import Lack, RunFacts
 from harness.record.fault_log import FaultLog, nodes_struck
 from harness.record.fault_row import FaultRow
 from harness.record.picked import picked_numbers
@@ -51,6 +53,8 @@ from harness.workload import Workload
 START_TIMEOUT_S = 120.0
 RECOVERY_TIMEOUT_S = 40.0
 """How long after the calm a healed system may still take until all of it serves."""
+RESTORED_EVERY_S = 0.5
+"""How often a system that serves again is asked what it lacks."""
 APART_TIMEOUT_S = 10.0
 """How long it may take beyond that to serve without nodes that are damaged for good."""
 LOOKED_EVERY_S = 5.0
@@ -107,6 +111,7 @@ class FactsSoFar:
     storm_from_ns: int | None = None
     healed_ns: int | None = None
     serves_ns: int | None = None
+    lack: Lack | None = None
     apart: tuple[str, ...] = ()
     breaches: Breaches | None = None
     final_from_ns: int | None = None
@@ -119,6 +124,7 @@ class FactsSoFar:
             storm_from_ns=self.storm_from_ns,
             healed_ns=self.healed_ns,
             serves_ns=self.serves_ns,
+            lack=self.lack,
             apart=self.apart,
             breaches=() if self.breaches is None else self.breaches.kept(),
             final_from_ns=self.final_from_ns,
@@ -191,9 +197,7 @@ class _Course:
             self.reported.begin(f"calm of {scenario.recovery_s:g} s")
             await environment.timeline.sleep(scenario.recovery_s)
             try:
-                timeout_s = max(RECOVERY_TIMEOUT_S, (declared.recovers_within_s or 0.0) - scenario.recovery_s)
-                await self._until_ready(own_host, AFTER_THE_STORM, timeout_s)
-                self.facts.serves_ns = environment.timeline.now_ns()
+                await self._until_whole(own_host, declared)
             except HarnessError as error:
                 self.facts.reasons.append(str(error))
             damaged = nodes_struck(FaultLog.of(self.faults).struck, declared.lasting_damage)
@@ -324,6 +328,36 @@ class _Course:
         except TimeoutError:
             raise HarnessError(f"{plan.system.name} did not serve within {timeout_s:g} s {when}") from None
 
+    async def _until_whole(self, own_host: Any, declared: Declaration) -> None:
+        """Until the system serves after the storm and lacks nothing. Raises HarnessError where it does not in time."""
+        plan, timeline, facts = self.plan, self.environment.timeline, self.facts
+        timeout_s = max(RECOVERY_TIMEOUT_S, (declared.recovers_within_s or 0.0) - plan.scenario.recovery_s)
+        until_ns = timeline.now_ns() + round(timeout_s * 1e9)
+        await self._until_ready(own_host, AFTER_THE_STORM, timeout_s)
+        facts.serves_ns = timeline.now_ns()
+        if not isinstance(plan.system, Restoring):
+            return
+        restoring: Restoring[Any] = plan.system
+
+        async def restored() -> None:
+            for name in plan.workload.names:
+                while (lack := await restoring.lacking(plan.system_settings, own_host, name)) is not None:
+                    if lack.name not in declared.restores:
+                        more = "; a system declares what it restores with meanings"
+                        raise HarnessError(unknown("lack", lack.name, declared.restores, more=more))
+                    facts.lack = lack
+                    await timeline.sleep(RESTORED_EVERY_S)
+            facts.lack = None
+
+        try:
+            await timeline.within(max(0.0, (until_ns - timeline.now_ns()) / 1e9), restored())
+        except TimeoutError:
+            if facts.lack is None:
+                # It did not even show what it lacks.
+                facts.serves_ns = None
+            found = "it does not show what it lacks" if facts.lack is None else facts.lack.because
+            raise HarnessError(f"{plan.system.name} was not whole {timeout_s:g} s {AFTER_THE_STORM}: {found}") from None
+
     async def _set_apart(self, own_host: Any, damaged: frozenset[str]) -> None:
         """What of the system has to serve without nodes that are damaged for good, if the system says that at all."""
         plan, timeline = self.plan, self.environment.timeline
@@ -340,6 +374,7 @@ class _Course:
         try:
             if not await timeline.within(APART_TIMEOUT_S, serves()):
                 return
+            self.facts.lack = None
             if self.facts.serves_ns is None:
                 self.facts.serves_ns = timeline.now_ns()
         except TimeoutError:

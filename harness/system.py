@@ -94,9 +94,12 @@ class Declaration:
     invariants: Mapping[str, Meaning] = field(default_factory=dict)
     """What holds at every moment of a run, in kebab-case -> what it means that it did not; the system is `Guarded`
     then."""
+    restores: Mapping[str, Meaning] = field(default_factory=dict)
+    """What the system gives back by itself after a storm, beside serving again, in kebab-case -> what it means that it
+    did not; the system is `Restoring` then."""
     recovers_within_s: float | None = None
-    """So long after everything was healed the system serves again, all its replicas included, or it is INVALID; None
-    where it promises nothing."""
+    """So long after everything was healed the system serves again, all its replicas included, and has given back what
+    it restores, or it is INVALID; None where it promises nothing."""
     progresses_within_s: float = 25.0
     """So long after a quorum was healed, the rest being broken, operations of every kind succeed; demanded of some of
     the storms that `stormproof explore` draws."""

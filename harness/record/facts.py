@@ -33,6 +33,27 @@ class Breach:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lack:
+    """What the system had not given back by itself when it was waited for no longer."""
+
+    name: str
+    """One that the system declares (`Declaration.restores`)."""
+    because: str
+    """What lacks, and where."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> Lack:
+        """Raises UsageError."""
+        try:
+            name, because = data["name"], data["because"]
+        except (TypeError, KeyError):
+            raise UsageError(f"facts: a lack has name and because, not {quote(data)}") from None
+        if not (isinstance(name, str) and isinstance(because, str)):
+            raise UsageError(f"facts: a lack cannot be {quote(data)}")
+        return cls(name=name, because=because)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunFacts:
     """Times are those of the run's own clock."""
 
@@ -46,6 +67,8 @@ class RunFacts:
     """When everything was healed after the storm; None where it was not."""
     serves_ns: int | None = None
     """When the system served again after that; None where it did not."""
+    lack: Lack | None = None
+    """What the system still lacked when it had served again for long; None where it lacked nothing."""
     apart: tuple[str, ...] = ()
     """Nodes whose disks were damaged for good and on whom no other node depended any more: without them the system had
     to serve again."""
@@ -74,6 +97,7 @@ class RunFacts:
             storm_from_ns=data.get("storm_from_ns"),
             healed_ns=data.get("healed_ns"),
             serves_ns=data.get("serves_ns"),
+            lack=None if data.get("lack") is None else Lack.from_json(data["lack"]),
             apart=tuple(data.get("apart", ())),
             breaches=tuple(Breach.from_json(each) for each in data.get("breaches", ())),
             final_from_ns=data.get("final_from_ns"),

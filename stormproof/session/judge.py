@@ -255,7 +255,7 @@ def checkers_of(scenario: Scenario, parts: Parts, shows: Shows = Shows.EVERYTHIN
         "vacuity": Vacuity(subject=f"workload {scenario.workload}", evidence=parts.workload.evidence),
         **({"availability": Availability()} if shows is Shows.EVERYTHING or scenario.max_outage_s else {}),
         "cluster": ReplicationChecker(),
-        "recovery": Recovery(),
+        "recovery": Recovery(parts.declaration.restores),
         "progress": ProgressChecker(),
         "invariants": Invariants(parts.declaration.invariants),
     }

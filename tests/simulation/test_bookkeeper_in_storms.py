@@ -8,6 +8,8 @@ from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import StormOutcome, blown_and_judged
 from stormproof.session import registry
+from system_under_test.bookkeeper.repair.round import RepairRound
+from workloads.systems.bookkeeper import copies
 
 
 def outcome_of(
@@ -76,3 +78,39 @@ def test_registers_in_the_metadata_store_are_linearizable() -> None:
 def test_what_bookies_lost_with_their_power_and_may_lose_is_read_over_and_not_waited_for() -> None:
     outcome = outcome_of("8 for 2 power off bookies [power 0]", journal_sync=False)
     assert outcome.verdict is Verdict.VALID, outcome.words()
+
+
+WIPED = "6 for 1 wipe disks of b1 [lost-disk 0]"
+ROTTEN = "10 for 1 rot disks of b1 bits=20 [bit-rot 0]"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "check_entries_s", "lacks"),
+    [
+        (WIPED, 0.0, "does not live, and should have entries of ledger 2"),
+        pytest.param(ROTTEN, 0.0, None, marks=pytest.mark.gate),
+        pytest.param(ROTTEN, 5.0, "lacks entry 57 of ledger 2", marks=pytest.mark.gate),
+    ],
+)
+@pytest.mark.parametrize("repairs", [True, False])
+def test_copies_that_do_not_come_back_are_found_by_what_lacks(
+    schedule: str, check_entries_s: float, lacks: str | None, repairs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not repairs:
+        monkeypatch.setattr(RepairRound, "steps", ())
+    outcome = outcome_of(schedule, check_entries_s=check_entries_s)
+    if repairs or lacks is None:
+        assert outcome.verdict is Verdict.VALID and outcome.blown.facts.lack is None, outcome.words()
+        return
+    assert set(outcome.anomalies) == {"under-replicated"}
+    lack = outcome.blown.facts.lack
+    assert lack is not None and "(b1)" in lack.because and lack.because.endswith(lacks)
+    assert lack.because in outcome.words()
+
+
+def test_what_a_system_lacks_by_a_name_that_it_does_not_declare_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RepairRound, "steps", ())
+    monkeypatch.setattr(copies, "UNDER_REPLICATED", "unheld")
+    outcome = outcome_of(WIPED)
+    assert outcome.verdict is Verdict.UNKNOWN and outcome.blown.facts.lack is None
+    assert "unknown lack 'unheld'; known are: under-replicated" in outcome.words()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +17,11 @@ from checkers.in_process.engine import InProcessEngine
 from checkers.log import LogChecker
 from checkers.log.rows import LOG_MESSAGES
 from checkers.recovery import Recovery
-from harness.record.facts import RunFacts
+from harness.errors import UsageError
+from harness.record.facts import Lack, RunFacts
 from harness.record.fault_log import FaultLog, FaultWindow
 from harness.record.history import history_schema
+from harness.record.meaning import Meaning
 
 S = 1_000_000_000
 STUCK = RunFacts(storm_from_ns=0, healed_ns=40 * S, final_from_ns=70 * S, complete=True)
@@ -27,11 +30,13 @@ DECLARED = RunUnderCheck(
     recovers_within_s=30.0, may_panic=("full-disk",), contagious=("bit-rot",), lasting_damage=("bit-rot",)
 )
 ROT = FaultLog(windows=(FaultWindow(kind="bit-rot", nodes=("b2",), start_ns=5, stop_ns=9),))
+LACKING = replace(SERVES, lack=Lack(name="under-replicated", because="b2 lacks entry 3"))
+RESTORES = {"under-replicated": Meaning(says="A copy is missing.", usually="Nobody looks for it.")}
 NOTHING = pa.table({"index": pa.array([], pa.int64())})
 
 
 def judge(run: RunUnderCheck | None) -> CheckerResult:
-    return Recovery().check(CheckRequest(history=NOTHING, run=run), InProcessEngine())
+    return Recovery(RESTORES).check(CheckRequest(history=NOTHING, run=run), InProcessEngine())
 
 
 def test_a_system_that_does_not_serve_though_it_declares_that_it_would_is_stuck() -> None:
@@ -39,6 +44,24 @@ def test_a_system_that_does_not_serve_though_it_declares_that_it_would_is_stuck(
     (anomaly,) = result.anomalies["no-progress"].examples
     assert result.verdict is Verdict.INVALID
     assert anomaly.because.startswith("30.0 s after all faults had been healed the system did not serve")
+
+
+def test_what_a_system_has_not_given_back_in_time_is_found_by_the_name_that_it_declares() -> None:
+    result = judge(replace(DECLARED, facts=LACKING))
+    assert set(result.anomalies) == {"under-replicated"}
+    assert result.anomalies["under-replicated"].examples[0].because == (
+        "30.0 s after all faults had been healed b2 lacks entry 3, although the system declares that it recovers "
+        "within 30 s"
+    )
+    assert Recovery(RESTORES).meanings["under-replicated"].says == "A copy is missing."
+    assert "under-replicated" not in Recovery().meanings
+
+
+def test_what_lacks_is_read_back_from_the_facts_of_a_run() -> None:
+    assert RunFacts.from_json(json.loads(json.dumps(LACKING.to_json()))) == LACKING
+    for lack, words in (({"name": "x"}, "has name and because"), ({"name": 1, "because": ""}, "cannot be")):
+        with pytest.raises(UsageError, match=f"a lack {words}"):
+            RunFacts.from_json({"lack": lack})
 
 
 def test_how_long_it_took_to_serve_again_is_counted_from_the_healing() -> None:
@@ -58,8 +81,13 @@ def test_how_long_it_took_to_serve_again_is_counted_from_the_healing() -> None:
         replace(DECLARED, facts=STUCK, faults=FaultLog(unhealed=("kill b1",))),
         replace(DECLARED, facts=STUCK, faults=FaultLog(left_to_the_end=("kill b1",))),
         replace(DECLARED, facts=STUCK, faults=ROT),
+        replace(DECLARED, facts=LACKING, recovers_within_s=30.1),
+        replace(DECLARED, facts=LACKING, faults=ROT),
     ],
-    ids=["no run", "serves", "undeclared", "too soon", "not healed", "cut short", "unhealed", "left open", "damaged"],
+    ids=[
+        *("no run", "serves", "undeclared", "too soon", "not healed", "cut short", "unhealed", "left open", "damaged"),
+        *("lacks for too short", "lacks and is damaged"),
+    ],
 )
 def test_otherwise_nothing_is_decided_here(run: RunUnderCheck | None) -> None:
     assert judge(run).verdict is Verdict.VALID

@@ -13,6 +13,7 @@ from harness.client import Client
 from harness.errors import OperationError, UsageError
 from harness.invariants import Breaches
 from harness.membership import Start
+from harness.record.facts import Lack
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
@@ -21,14 +22,14 @@ from system_under_test.node.mutant import find_mutant, mutant_names
 from workloads.log import LogSettings
 from workloads.systems.bookkeeper import nodes
 from workloads.systems.bookkeeper.client import LogClient, PartitionClient
-from workloads.systems.bookkeeper.copies import Copies
+from workloads.systems.bookkeeper.copies import RESTORES, Copies
 from workloads.systems.bookkeeper.invariants import INVARIANTS, BookkeeperInvariants
 from workloads.systems.bookkeeper.legal_loss import DAMAGE, legal_loss
 from workloads.systems.bookkeeper.membership import Replacement
 from workloads.systems.bookkeeper.nodes import PARTITION
 from workloads.systems.bookkeeper.points import POINTS
 from workloads.systems.bookkeeper.register import RegisterClient
-from workloads.systems.bookkeeper.settings import BOOKIES, BROKERS, METADATA, BookkeeperSettings
+from workloads.systems.bookkeeper.settings import BOOKIES, BROKERS, METADATA, METADATA_NODES, BookkeeperSettings
 from workloads.systems.bookkeeper.watch import BookkeeperWatch
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class Bookkeeper:
             deployments=DEPLOYMENTS,
             explored=EXPLORED,
             paces=PACES,
-            recovers_within_s=RECOVERS_WITHIN_S,
+            restores=RESTORES,
+            recovers_within_s=RECOVERS_WITHIN_S + settings.check_entries_s,
             progresses_within_s=RECOVERS_WITHIN_S,
             may_panic=(*DAMAGE, *CANNOT_WRITE),
             lasting_damage=DAMAGE,
@@ -111,12 +113,25 @@ class Bookkeeper:
                 await host.clock.sleep(0.1)
         await asking.close()
 
-    async def resumed(self, settings: BookkeeperSettings, host: Any, workload: str) -> None:
-        """`Resuming`: what was lost with a bookie's disk is on others again."""
+    async def lacking(self, settings: BookkeeperSettings, host: Any, workload: str) -> Lack | None:
+        """`Restoring`: what was lost with a bookie's disk comes back on others."""
         copies = Copies(host, PATIENCE_S, every_entry=settings.check_entries_s > 0)
-        while await copies.lack() is not None:
+        try:
+            return await copies.lack()
+        finally:
+            await copies.close()
+
+    async def serves_without(
+        self, settings: BookkeeperSettings, host: Any, workload: str, damaged: frozenset[str]
+    ) -> bool:
+        """`Separable`: the other bookies are enough where they are as many as an ensemble."""
+        others = [bookie for bookie in settings.bookie_names if bookie not in damaged]
+        if not damaged.isdisjoint(METADATA_NODES) or len(others) < settings.ensemble:
+            return False
+        await self.ready(settings, host, workload)
+        while await self.lacking(settings, host, workload) is not None:
             await host.clock.sleep(0.5)
-        await copies.close()
+        return True
 
     async def roles(self, settings: BookkeeperSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         asking = PartitionClient(host, PATIENCE_S)

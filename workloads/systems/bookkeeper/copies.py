@@ -1,62 +1,102 @@
 """Whether closed ledgers have all their copies: what is to be true again some time after a bookie was lost.
 
-Of each fragment every bookie has to live, and to hold the first and the last entry that it should; all of them, where
-repair looks at each copy. What lies between may lack a copy for ever otherwise: an entry is acknowledged without its
-last one, and BookKeeper looks no closer.
+Of each fragment every bookie has to live, and to hold the first and the last entry that it should; all of them,
+unharmed, where repair looks at each copy. What lies between may lack a copy for ever otherwise: an entry is
+acknowledged without its last one, and BookKeeper looks no closer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import asyncio
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from system_under_test.bookkeeper.bookie.message import Code, ListRequest
+from harness.record.facts import Lack
+from harness.record.meaning import Meaning
+from system_under_test.bookkeeper.bookie.identity import BOOKIES, Registered
+from system_under_test.bookkeeper.bookie.message import Code, ListRequest, ReadRequest
 from system_under_test.bookkeeper.bookie.registration import AVAILABLE
 from system_under_test.bookkeeper.ledger.bookies import Bookies
+from system_under_test.bookkeeper.ledger.driver import MOST_AT_ONCE
 from system_under_test.bookkeeper.ledger.metadata import LEDGERS, LedgerMetadata, LedgerState, decode_metadata
 from system_under_test.bookkeeper.ledger.placement import write_set
 from system_under_test.metadata.access import MetadataError
 from system_under_test.metadata.client import MetadataClient
 from workloads.systems.bookkeeper.nodes import METADATA_ADDRESSES
 
+UNDER_REPLICATED = "under-replicated"
+RESTORES: Mapping[str, Meaning] = {
+    UNDER_REPLICATED: Meaning(
+        says="Long after the storm a closed ledger counts on a bookie that does not live, or that lacks an entry which "
+        "it should hold; others have its entries.",
+        usually="Nobody looks for what lacks, a ledger is not marked any more and was not repaired, or a worker does "
+        "not copy.",
+    )
+}
+ASK_AGAIN_S = 0.5
+"""How soon a metadata store that did not answer is asked again."""
+
 
 class Copies:
     def __init__(self, host: Any, patience_s: float, *, every_entry: bool) -> None:
         self._metadata = MetadataClient(host, METADATA_ADDRESSES, timeout_s=patience_s)
         self._bookies = Bookies(host, self._metadata, patience_s)
+        self._clock = host.clock
         self._every_entry = every_entry
 
-    async def lack(self) -> str | None:
-        """What the first ledger lacks that lacks anything, in words."""
-        try:
-            available = await self._metadata.list(AVAILABLE)
-            ledgers = [decode_metadata(each.value, each.version) for each in await self._values(LEDGERS)]
-        except MetadataError as error:
-            return str(error)
-        for ledger in ledgers:
-            if ledger.state is LedgerState.CLOSED and (lack := await self._lack_of(ledger, available)) is not None:
-                return lack
+    async def lack(self) -> Lack | None:
+        """Of the first ledger that lacks anything; waits for a metadata store that does not answer."""
+        while True:
+            try:
+                available = await self._metadata.list(AVAILABLE)
+                registered = await self._metadata.list(BOOKIES)
+                ledgers = await self._metadata.list(LEDGERS)
+                break
+            except MetadataError:
+                await self._clock.sleep(ASK_AGAIN_S)
+        for each in ledgers.values():
+            ledger = decode_metadata(each.value, each.version)
+            found = await self._lack_of(ledger, available) if ledger.state is LedgerState.CLOSED else None
+            if found is not None:
+                bookie, words = found
+                node = Registered.decode(registered[BOOKIES + bookie].value).address.partition(":")[0]
+                return Lack(name=UNDER_REPLICATED, because=f"bookie {bookie} ({node}) {words} {ledger.ledger}")
         return None
 
-    async def _lack_of(self, ledger: LedgerMetadata, available: Collection[str]) -> str | None:
+    async def _lack_of(self, ledger: LedgerMetadata, available: Collection[str]) -> tuple[str, str] | None:
+        """A bookie, and what is wrong with it, up to the ledger's number."""
         should = list(holdings(ledger))
-        if gone := [bookie for bookie, _ in should if AVAILABLE + bookie not in available]:
-            return f"ledger {ledger.ledger} counts on bookie {gone[0]}, which does not live"
-        held = {bookie: await self._held(bookie, ledger.ledger) for bookie, _ in should}
+        gone = {bookie for bookie, _ in should if AVAILABLE + bookie not in available}
+        # What is harmed is listed as well, and no source of copies.
+        has = self._unharmed if gone or self._every_entry else self._listed
+        held = [await has(bookie, ledger.ledger, entries) for bookie, entries in should]
         # What nobody has cannot come back: whether it may be lost is judged where it is read.
-        left = set().union(*held.values())
-        for bookie, entries in should:
+        left = set().union(*held)
+        for (bookie, entries), its in zip(should, held, strict=True):
+            if bookie in gone:
+                if entries <= left:
+                    return bookie, "does not live, and should have entries of ledger"
+                # It may be the only one that has an entry, and then keeps its place.
+                continue
             wanted = entries if self._every_entry else {min(entries), max(entries)}
-            if missing := sorted((wanted & left) - held[bookie]):
-                return f"bookie {bookie} lacks entry {missing[0]} of ledger {ledger.ledger}"
+            if missing := sorted((wanted & left) - its):
+                return bookie, f"lacks entry {missing[0]} of ledger"
         return None
 
-    async def _values(self, prefix: str) -> list[Any]:
-        return list((await self._metadata.list(prefix)).values())
-
-    async def _held(self, bookie: str, ledger: int) -> set[int]:
+    async def _listed(self, bookie: str, ledger: int, entries: Collection[int]) -> set[int]:
+        """Those of these entries that it has."""
         _, answer = await self._bookies.ask(bookie, ListRequest(bookie=bookie, ledger=ledger))
-        return set(answer.entries) if answer.code is Code.OK else set()
+        return set(answer.entries).intersection(entries) if answer.code is Code.OK else set()
+
+    async def _unharmed(self, bookie: str, ledger: int, entries: Collection[int]) -> set[int]:
+        """Those of these entries that it gives back."""
+        listed, unharmed = sorted(await self._listed(bookie, ledger, entries)), set[int]()
+        for at in range(0, len(listed), MOST_AT_ONCE):
+            asked = listed[at : at + MOST_AT_ONCE]
+            reads = (self._bookies.ask(bookie, ReadRequest(bookie=bookie, ledger=ledger, entry=each)) for each in asked)
+            answers = await asyncio.gather(*reads)
+            unharmed.update(each for each, (_, read) in zip(asked, answers, strict=True) if read.code is Code.OK)
+        return unharmed
 
     async def close(self) -> None:
         self._bookies.close()

@@ -3,7 +3,8 @@
     ledger:8 | entry:8 | LAC:8 | length:8 | digest:4 | payload
 
 The digest covers all of it, the ids among them: so an entry that stands where another one should, or was sent in its
-place, is as harmful as rot, and found like it. It is checked with the ids of the entry that was asked for.
+place, is as harmful as rot, and found like it. It is checked with the ids of the entry that was asked for, and with
+those that the bytes bear: what rotted there could be read, and not be written anywhere else.
 """
 
 from __future__ import annotations
@@ -59,12 +60,13 @@ def decode_entry(data: bytes, digest: Digest, ledger: int, entry: int) -> Entry:
     """The entry that was asked for. Raises EntryCorrupt unless these bytes are that one, unharmed."""
     if len(data) < HEAD_BYTES:
         raise EntryCorrupt(f"{len(data)} bytes are no entry")
-    _, _, lac, length, checksum = _HEAD.unpack_from(data)
+    own_ledger, own_entry, lac, length, checksum = _HEAD.unpack_from(data)
     payload = data[HEAD_BYTES:]
     if not _is_sound(ledger, entry, lac, length, len(payload)):
         raise EntryCorrupt(f"entry {entry} of ledger {ledger} is harmed")
-    if digest.of(ledger, entry, lac, length, payload) != checksum:
-        raise EntryCorrupt(f"entry {entry} of ledger {ledger} is harmed, or another one stands in its place")
+    for ids in dict.fromkeys(((ledger, entry), (own_ledger, own_entry))):
+        if digest.of(*ids, lac, length, payload) != checksum:
+            raise EntryCorrupt(f"entry {entry} of ledger {ledger} is harmed, or another one stands in its place")
     return Entry(ledger, entry, lac, length, payload)
 
 

@@ -69,6 +69,7 @@ def partition(system: Declaration) -> Package:
             (1.0, OneWay(One())),
             *((1.0, Apart(Group(a), Group(b))) for place, a in enumerate(groups) for b in groups[place + 1 :]),
             *((1.0, Apart(Role(role), Group(group))) for role, group in first),
+            *((1.5, Apart(role, others)) for role, others in _cut_off_from_others(system)),
             (0.7, shape.RandomHalves()),
             *((0.7, Bridge(group)) for group in system.voters),
             *((0.5, MajoritiesRing(group)) for group in data),
@@ -357,6 +358,15 @@ def _roles(
 ) -> Iterator[Weighted]:
     for place, role in enumerate(system.roles):
         yield (others if place else most_important), shape_of(Role(role))
+
+
+def _cut_off_from_others(system: Declaration) -> Iterator[tuple[Target, Target]]:
+    """Where the most important role is played by nodes that hold no data: from each group that it works through, and
+    from some or most of those that do hold it."""
+    for role, own in tuple(system.roles.items())[:1]:
+        if system.data and own not in system.data:
+            yield from ((Role(role), Group(group)) for group in system.groups if group not in (*system.data, own))
+            yield from ((Role(role), some) for group in system.data for some in (Majority(group), Minority(group)))
 
 
 def _isolated_roles(system: Declaration) -> Iterator[Weighted]:

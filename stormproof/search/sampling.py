@@ -35,6 +35,10 @@ HELD_SHARE = 0.15
 """How often a fault lasts until the end of the storm."""
 BLINK_S = (0.005, 0.5)
 """A blink lasts between these two, less than most heartbeats are apart."""
+ABSENCE = ("pause", "partition", "held-links")
+"""Packages that keep a node from acting, or what it does from arriving, and let it live."""
+ABSENT_S = (0.3, 10.0)
+"""Such an absence lasts between these two: longer than leases and sessions last that are short."""
 SHORTEST_KEPT_S, LONGEST_KEPT_S = 0.05, 10.0
 KEEPING, HARMING, ENDING = ("held-links", "partition"), ("disk", "disk-damage"), ("kill", "power", "restarts")
 """Packages of which one keeps what was sent from arriving, one lets disks go wrong, and one ends nodes."""
@@ -312,6 +316,22 @@ def blinked(faults: Faults, storm_s: float, first: int, draw: random.Random) -> 
     return [entry_of(draw.random() * storm_s, log_uniform(draw, *BLINK_S), storm_s, first, *ended)]
 
 
+def overtaken(faults: Faults, storm_s: float, first: int, draw: random.Random) -> list[Entry]:
+    """A node cannot act for a while, and others end meanwhile: what it knew of them is old once it goes on."""
+    absent = faults.of_one(ABSENCE, draw.choice(faults.targets), draw)
+    if absent is None:
+        return sequence(faults, storm_s, first, draw)
+    at_s = draw.random() * storm_s
+    absent_s = log_uniform(draw, *ABSENT_S)
+    entries = [entry_of(at_s, absent_s, storm_s, first, *absent)]
+    for place in range(1, draw.randint(2, 4)):
+        ended = faults.of_one(ENDING, draw.choice(faults.targets), draw)
+        if ended is not None:
+            ended_s = log_uniform(draw, SHORTEST_FAULT_S, LONGEST_GAP_S)
+            entries.append(entry_of(at_s + draw.random() * absent_s, ended_s, storm_s, first + place, *ended))
+    return entries
+
+
 Motif = Callable[[Faults, float, int, random.Random], list[Entry]]
-MOTIFS: tuple[Motif, ...] = (single, sequence, repeated, wave, late, harmed, at_once, blinked)
-WEIGHTS = (4.0, 3.0, 1.0, 2.0, 2.0, 1.0, 1.5, 0.7)
+MOTIFS: tuple[Motif, ...] = (single, sequence, repeated, wave, late, harmed, at_once, blinked, overtaken)
+WEIGHTS = (4.0, 3.0, 1.0, 2.0, 2.0, 1.0, 1.5, 0.7, 2.0)

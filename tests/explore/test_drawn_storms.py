@@ -17,7 +17,7 @@ from nemesis.target import Role
 from nemesis.trigger import Trigger
 from stormproof.search.mutate import CHANGES, entries_in, mutated, reset, with_changed_amount, without_idle
 from stormproof.search.points import NOTHING_KNOWN, Points, strike
-from stormproof.search.sampling import BESIDE, drawn_storm, faults_for
+from stormproof.search.sampling import BESIDE, drawn_storm, faults_for, overtaken
 from stormproof.search.space import BUSY, CROWDS, UNHURRIED, Faults, Space
 from stormproof.session import registry
 from workloads.systems.rocketmq.settings import broker_groups
@@ -278,6 +278,16 @@ def test_nodes_end_together_and_some_are_back_before_anybody_misses_them() -> No
     ]
     brief = [one for of in entries for one in of if one.package == "power" and one.until_ns - one.at_ns < 5e8]
     assert len(together) > 1 and len(brief) > 1
+
+
+def test_some_nodes_end_while_another_cannot_act() -> None:
+    space = replace(SPACE, nemesis=("kill", "pause", "power"))
+    faults = faults_for(storm(0), space)
+    for number in range(50):
+        absence, *ends = overtaken(faults, 30.0, 3, random.Random(number))
+        assert absence.package == "pause" and absence.number == 3
+        assert ends and {entry.package for entry in ends} <= {"kill", "power"}
+        assert all(absence.at_ns <= entry.at_ns <= absence.until_ns for entry in ends)
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)

@@ -176,6 +176,8 @@ class _Running:
     def step(self, event: object) -> None:
         for effect in self._core.step(event):
             if isinstance(effect, Asked):
+                if self._recovers and isinstance(effect, Publish) and effect.metadata.state is LedgerState.CLOSED:
+                    self._client.reports.recovery_ends(self._ledger, effect.metadata.last_entry)
                 self._client.host.spawn(self._answer(effect), f"ledger {self._ledger}")
             else:
                 self._settled(effect)

@@ -27,6 +27,10 @@ class LedgerReports:
         """What a bookie answered to a recovery that looked for an entry, before it is known what that is worth."""
         self._host.log("recovery_read", ledger=ledger, entry=entry, bookie=bookie, reply=reply.value)
 
+    def recovery_ends(self, ledger: int, last_entry: int) -> None:
+        """It has found the last entry, by what bookies have answered so far."""
+        self._host.log("recovery_ends", ledger=ledger, last=last_entry)
+
     def handle_ended(self, ledger: int, reason: Reason) -> None:
         self._host.log("ledger_handle_ended", ledger=ledger, reason=reason.value)
 

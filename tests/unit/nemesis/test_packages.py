@@ -361,6 +361,19 @@ def test_packages_strike_what_the_system_declares(system: Declaration, shapes: s
     assert listed(system) == shapes.strip()
 
 
+def test_who_holds_no_data_is_cut_off_from_those_through_whom_it_works() -> None:
+    gate = Declaration(
+        groups=("stores", "gates", "names"), data=("stores",), roles={"owner": "gates", "first-name": "names"}
+    )
+    apart = [str(shape) for _, shape in PACKAGES["partition"](gate).shapes if str(shape).startswith("owner apart")]
+    assert apart == [
+        "owner apart from gates",
+        "owner apart from names",
+        "owner apart from majority of stores",
+        "owner apart from minority of stores",
+    ]
+
+
 @pytest.mark.parametrize("system", [ROCKETMQ, LEADERLESS, MEMO, Declaration()])
 def test_links_are_impaired_in_the_same_places_whatever_is_wrong_with_them(system: Declaration) -> None:
     slow = [(weight, str(shape)) for weight, shape in PACKAGES["slow-links"](system).shapes]

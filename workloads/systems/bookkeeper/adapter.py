@@ -57,7 +57,7 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "explicit_lac_s": (0.1, 1.0),
 }
 """Settings that storms draw, beside the defaults."""
-PACES: Mapping[str, tuple[SettingValue, ...]] = {"session_timeout_s": (1.0, 2.0), "time_scale": (0.25, 0.5, 1.0)}
+PACES: Mapping[str, tuple[SettingValue, ...]] = {"session_timeout_s": (0.5, 1.0, 2.0), "time_scale": (0.25, 0.5, 1.0)}
 CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
 """Faults under which a node may end itself rather than go on."""
 

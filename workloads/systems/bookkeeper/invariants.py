@@ -19,7 +19,7 @@ from harness.record.meaning import Meaning
 from harness.watch import ENDED
 from system_under_test.bookkeeper.ledger.event import Reply
 from system_under_test.bookkeeper.ledger.metadata import LEDGERS, LedgerMetadata, LedgerState, decode_metadata
-from system_under_test.bookkeeper.ledger.placement import bookies_of
+from system_under_test.bookkeeper.ledger.placement import bookies_of, write_set
 from workloads.systems.bookkeeper.settings import BookkeeperSettings
 
 INVARIANTS: Mapping[str, Meaning] = {
@@ -57,6 +57,14 @@ INVARIANTS: Mapping[str, Meaning] = {
         says="The metadata were changed, and fewer bookies than the ack quorum have an entry where readers look now.",
         usually="Entries were acknowledged while the ensemble changed, or a bookie was named before it had its copies.",
     ),
+    "uncopied-replacement": Meaning(
+        says="Repair named a bookie in an ensemble that lacks an entry which others have and it should hold.",
+        usually="The ensemble was changed before the entries were copied.",
+    ),
+    "forgotten-entry": Meaning(
+        says="A bookie that does not sync its journal had taken an entry, and said to recovery that there is none.",
+        usually="It ended uncleanly, lost what was not synced, and takes what it has for all there was.",
+    ),
     "reborn": Meaning(
         says="A bookie with an empty disk took the identity of one that was there before.",
         usually="Bookies are known by their addresses.",
@@ -86,6 +94,7 @@ class BookkeeperInvariants:
     def __init__(self, settings: BookkeeperSettings, breaches: Breaches) -> None:
         self._says = breaches.says
         self._ack_quorum = settings.ack_quorum
+        self._journal_sync = settings.journal_sync
         self._version = 0
         """Of the metadata store, as far as it is known."""
         self._ledgers: dict[str, LedgerMetadata] = {}
@@ -94,6 +103,10 @@ class BookkeeperInvariants:
         """(Log, entry) -> which bookies said to recovery that they do not have it, and how."""
         self._identities: dict[str, str] = {}
         """Node -> which bookie it is now."""
+        self._nodes: dict[str, str] = {}
+        """Bookie -> the node that was it last."""
+        self._lost: set[tuple[str, int]] = set()
+        """(Log, entry) of which repair found that nobody has it."""
         self._born: set[str] = set()
         """Bookies that ever were."""
         self._copies: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
@@ -124,6 +137,7 @@ class BookkeeperInvariants:
 
     def _is_bookie(self, node: str, fields: Mapping[str, Any]) -> None:
         bookie = self._identities[node] = fields["bookie"]
+        self._nodes[bookie] = node
         if fields["fresh"] and bookie in self._born:
             self._says("reborn", (node,), f"{node} has an empty disk, and is {bookie}, which was there before")
         self._born.add(bookie)
@@ -195,12 +209,12 @@ class BookkeeperInvariants:
         if _ORDER.index(metadata.state) < _ORDER.index(before.state):
             self._says("reopened", (node,), f"{log} was {before.state.value}, and is {metadata.state.value}")
         if metadata.state is LedgerState.CLOSED:
-            if before.state is LedgerState.IN_RECOVERY:
-                self._ends_at(node, before, metadata.last_entry)
             self._closed(node, {"ledger": metadata.ledger, "last": metadata.last_entry})
             self._require_held(node, log, metadata.last_entry)
         elif metadata.fragments != before.fragments:
             self._require_held(node, log, self._acknowledged[log])
+        if metadata.state is before.state:
+            self._require_copied(node, log, before, metadata)
 
     def _require_held(self, node: str, log: str, last: int) -> None:
         for entry in range(last + 1):
@@ -210,14 +224,32 @@ class BookkeeperInvariants:
                 self._says("unheld-entry", (node,), because)
                 return
 
-    def _ends_at(self, node: str, metadata: LedgerMetadata, last: int) -> None:
-        """By recovery, which went by these metadata."""
-        log = _log_of({"ledger": metadata.ledger})
+    def _require_copied(self, node: str, log: str, before: LedgerMetadata, after: LedgerMetadata) -> None:
+        """To bookies that were named in the places of others, of fragments that take no entries any more."""
+        ends = [*(fragment.first_entry for fragment in after.fragments[1:]), after.last_entry + 1]
+        for old, new, end in zip(before.fragments, after.fragments, ends, strict=False):
+            named = set(new.ensemble) - set(old.ensemble)
+            for entry in range(new.first_entry, end) if named else ():
+                copies = self._copies[log, entry]
+                lacking = [bookie for bookie in write_set(after, new, entry) if bookie in named and bookie not in copies]
+                if lacking and copies and (log, entry) not in self._lost:
+                    because = f"entry {entry} of {log} is now looked for at bookie {lacking[0]}, which lacks it"
+                    self._says("uncopied-replacement", (node,), because)
+                    return
+
+    def _entry_lost(self, node: str, fields: Mapping[str, Any]) -> None:
+        self._lost.add((_log_of(fields), int(fields["entry"])))
+
+    def _recovery_ends(self, node: str, fields: Mapping[str, Any]) -> None:
+        log, last = _log_of(fields), int(fields["last"])
+        metadata = self._ledgers[log]
+        if metadata.state is not LedgerState.IN_RECOVERY:
+            return
         answers, bookies = self._answers[log, last + 1], bookies_of(metadata, last + 1)
         replies = [answers[bookie] for bookie in bookies if bookie in answers]
         noes = sum(reply.is_no for reply in replies)
         if noes < metadata.quorums.explicit_noes and len(replies) < len(bookies):
-            because = f"{log} was closed with entry {last}, and of the bookies of the next one {noes} had said no"
+            because = f"{node} ended {log} with entry {last}, and of the bookies of the next one {noes} had said no"
             self._says("unproven-end", (node,), because)
 
     def _recovery_read(self, node: str, fields: Mapping[str, Any]) -> None:
@@ -229,12 +261,21 @@ class BookkeeperInvariants:
                     f"bookie {bookie} said to {node} that it has no entry {entry} of {log}, which it may still take"
                 )
                 self._says("unfenced-no", (node,), because)
+            self._require_remembered(node, log, entry, bookie)
         elif reply in _LOST:
             self._answers[log, entry].setdefault(bookie, reply)
         ledger = self._ledgers[log]
         if ledger.state is LedgerState.IN_RECOVERY and entry < ledger.last_fragment.first_entry:
             because = f"{node} looked for entry {entry} of {log}, whose last ensemble begins with entry "
             self._says("settled-read", (node,), f"{because}{ledger.last_fragment.first_entry}")
+
+
+    def _require_remembered(self, node: str, log: str, entry: int, bookie: str) -> None:
+        if self._journal_sync or self._ledgers[log].state is LedgerState.CLOSED:
+            return
+        if bookie in self._copies[log, entry]:
+            because = f"bookie {bookie} had taken entry {entry} of {log}, and said to {node} that there is none"
+            self._says("forgotten-entry", (self._nodes[bookie],), because)
 
 
 _ORDER = (LedgerState.OPEN, LedgerState.IN_RECOVERY, LedgerState.CLOSED)
@@ -250,6 +291,8 @@ def _log_of(fields: Mapping[str, Any]) -> str:
 _EVENTS: Mapping[str, Callable[[BookkeeperInvariants, str, Mapping[str, Any]], None]] = {
     "metadata_changed": BookkeeperInvariants._metadata_changed,
     "recovery_read": BookkeeperInvariants._recovery_read,
+    "entry_lost": BookkeeperInvariants._entry_lost,
+    "recovery_ends": BookkeeperInvariants._recovery_ends,
     ENDED: BookkeeperInvariants._ended,
     "bookie": BookkeeperInvariants._is_bookie,
     "written": BookkeeperInvariants._written,

@@ -26,9 +26,9 @@ from workloads.systems.bookkeeper.settings import BookkeeperSettings
 class Cluster:
     """Bookies b1 to b4 with the identities i1 to i4; p1 writes ledger 7 on the first three, of which Qa is 2."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: BookkeeperSettings | None = None) -> None:
         self.breaches = Breaches(lambda: 0, INVARIANTS)
-        self.invariants = BookkeeperInvariants(BookkeeperSettings(), self.breaches)
+        self.invariants = BookkeeperInvariants(settings or BookkeeperSettings(), self.breaches)
         self.version = 0
         self.metadata = LedgerMetadata(
             ledger=7, quorums=Quorums(ensemble=3, write=3, ack=2), fragments=(Fragment(0, ("i1", "i2", "i3"), 0),)
@@ -51,6 +51,9 @@ class Cluster:
         for bookie, reply in replies.items():
             fields = {"ledger": 7, "entry": entry, "bookie": bookie, "reply": reply.value}
             self.invariants.saw("p2", "recovery_read", fields)
+
+    def recovery_ends(self, last: int) -> None:
+        self.invariants.saw("p2", "recovery_ends", {"ledger": 7, "last": last})
 
     def writes(self, nodes: str, entry: int, *, mark: int = 0, recovers: bool = False) -> None:
         fields = {"log": "ledger-7", "start": entry, "end": entry + 1, "checksum": 10 * entry + mark}
@@ -218,19 +221,58 @@ def recovers(cluster: Cluster) -> None:
 def ends_behind_one_no(cluster: Cluster) -> None:
     recovers(cluster)
     cluster.recovery_reads(2, i1=Reply.NO_SUCH_ENTRY, i2=Reply.CORRUPT, i3=Reply.SILENT)
+    cluster.recovery_ends(1)
     cluster.publishes(cluster.metadata.closed(1, 0))
 
 
 def ends_behind_two_noes(cluster: Cluster) -> None:
     recovers(cluster)
     cluster.recovery_reads(2, i1=Reply.NO_SUCH_LEDGER, i2=Reply.CORRUPT, i3=Reply.NO_SUCH_ENTRY)
+    cluster.recovery_ends(1)
     cluster.publishes(cluster.metadata.closed(1, 0))
 
 
 def ends_where_others_lost_it(cluster: Cluster) -> None:
     recovers(cluster)
     cluster.recovery_reads(2, i1=Reply.NO_SUCH_ENTRY, i2=Reply.GONE, i3=Reply.UNKNOWN)
+    cluster.recovery_ends(1)
     cluster.publishes(cluster.metadata.closed(1, 0))
+
+
+def ends_behind_a_no_that_comes_too_late(cluster: Cluster) -> None:
+    recovers(cluster)
+    cluster.recovery_reads(2, i1=Reply.NO_SUCH_ENTRY)
+    cluster.recovery_ends(1)
+    cluster.recovery_reads(2, i2=Reply.NO_SUCH_ENTRY)
+    cluster.publishes(cluster.metadata.closed(1, 0))
+
+
+def names_a_bookie_without_a_copy(cluster: Cluster) -> None:
+    cluster.writes("b3", 1)
+    cluster.publishes(cluster.metadata.closed(1, 0))
+    cluster.writes("b4", 0, recovers=True)
+    cluster.publishes(replace(cluster.metadata, fragments=(Fragment(0, ("i4", "i2", "i3"), 0),)))
+
+
+def names_a_bookie_without_what_nobody_has(cluster: Cluster) -> None:
+    cluster.invariants.saw("b4", "entry_lost", {"ledger": 7, "entry": 1})
+    names_a_bookie_without_a_copy(cluster)
+
+
+def forgets_an_unsynced_entry(cluster: Cluster) -> None:
+    recovers(cluster)
+    cluster.recovery_reads(1, i1=Reply.NO_SUCH_ENTRY)
+
+
+def does_not_know(cluster: Cluster) -> None:
+    recovers(cluster)
+    cluster.recovery_reads(1, i1=Reply.UNKNOWN)
+
+
+def says_no_of_a_closed_ledger(cluster: Cluster) -> None:
+    recovers(cluster)
+    cluster.publishes(cluster.metadata.closed(1, 0))
+    cluster.recovery_reads(1, i1=Reply.NO_SUCH_ENTRY)
 
 
 def says_no_without_a_fence(cluster: Cluster) -> None:
@@ -289,6 +331,10 @@ def comes_back(cluster: Cluster) -> None:
         (ends_behind_one_no, ["unproven-end"]),
         (ends_behind_two_noes, []),
         (ends_where_others_lost_it, []),
+        (ends_behind_a_no_that_comes_too_late, ["unproven-end"]),
+        (names_a_bookie_without_a_copy, ["uncopied-replacement"]),
+        (names_a_bookie_without_what_nobody_has, []),
+        (forgets_an_unsynced_entry, []),
         (says_no_without_a_fence, ["unfenced-no"]),
         (fails_without_a_fence, []),
         (reads_what_was_settled, ["settled-read"]),
@@ -306,15 +352,27 @@ def test_what_is_broken_is_said_and_nothing_else(story: Callable[[Cluster], None
     assert cluster.names() == names
 
 
+@pytest.mark.parametrize(
+    ("story", "names"),
+    [(forgets_an_unsynced_entry, ["forgotten-entry"]), (does_not_know, []), (says_no_of_a_closed_ledger, [])],
+)
+def test_an_unsynced_bookie_may_not_forget_for_certain(story: Callable[[Cluster], None], names: list[str]) -> None:
+    cluster = Cluster(BookkeeperSettings(journal_sync=False))
+    writes_and_closes(cluster)
+    story(cluster)
+    assert cluster.names() == names
+
+
 def test_every_invariant_is_broken_by_some_story() -> None:
     stories = (
         *(ends_twice, is_late_and_beyond, counts_one, confirms_what_was_pushed),
         *(takes_an_add_after_its_fence, holds_another_entry, metadata_differ, moves_what_was_acknowledged),
         *(opens_what_was_recovered, ends_behind_one_no, says_no_without_a_fence, reads_what_was_settled, is_born_again),
+        *(names_a_bookie_without_a_copy, forgets_an_unsynced_entry),
     )
     found = set()
     for story in stories:
-        cluster = Cluster()
+        cluster = Cluster(BookkeeperSettings(journal_sync=story is not forgets_an_unsynced_entry))
         writes_and_closes(cluster)
         story(cluster)
         found |= set(cluster.names())

@@ -231,7 +231,8 @@ class BookkeeperInvariants:
             named = set(new.ensemble) - set(old.ensemble)
             for entry in range(new.first_entry, end) if named else ():
                 copies = self._copies[log, entry]
-                lacking = [bookie for bookie in write_set(after, new, entry) if bookie in named and bookie not in copies]
+                write_to = write_set(after, new, entry)
+                lacking = [bookie for bookie in write_to if bookie in named and bookie not in copies]
                 if lacking and copies and (log, entry) not in self._lost:
                     because = f"entry {entry} of {log} is now looked for at bookie {lacking[0]}, which lacks it"
                     self._says("uncopied-replacement", (node,), because)
@@ -268,7 +269,6 @@ class BookkeeperInvariants:
         if ledger.state is LedgerState.IN_RECOVERY and entry < ledger.last_fragment.first_entry:
             because = f"{node} looked for entry {entry} of {log}, whose last ensemble begins with entry "
             self._says("settled-read", (node,), f"{because}{ledger.last_fragment.first_entry}")
-
 
     def _require_remembered(self, node: str, log: str, entry: int, bookie: str) -> None:
         if self._journal_sync or self._ledgers[log].state is LedgerState.CLOSED:

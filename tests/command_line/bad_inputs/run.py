@@ -108,6 +108,14 @@ rocketmq --set release=5.4.0 --set retention_s=5 => retention_s is no setting of
 bookkeeper --set ack_quorum=4 => an ack quorum of 4 is more than the write quorum of 3
 bookkeeper --set write_quorum=4 => a write quorum of 4 is more than the ensemble of 3
 bookkeeper --set bookies=: 2 => setting bookies of bookkeeper takes at least 3, as many as the ensemble has, got
+bookkeeper --set release=: newest v4.17.2 => release takes the version of a release of BookKeeper, as 4.17.2, got
+bookkeeper --set release=4.17.2 => environment 'simulated' cannot run bookkeeper: its node m1 is a command
+bookkeeper --set release=4.17.2 --set check_entries_s=5 => check_entries_s is no setting of the public BookKeeper
+bookkeeper --set release=4.17.2 --set placement=entry => placement is no setting of the public BookKeeper; leave it out
+bookkeeper --set release=4.17.2 --set readers=bookies => readers is no setting of the public BookKeeper; leave it out
+bookkeeper --set release=4.17.2 --mutant lac-is-lap => nothing is planted beside the public BookKeeper; leave mutant
+bookkeeper --set release=4.17.2 --workload register => ZooKeeper keeps the metadata of a release, and system zookeeper
+bookkeeper --set release=4.17.2 --nemesis 'kill auditor every 5 for 2' => 'auditor' is no target that can follow 'kill'
 bookkeeper --set session_timeout_s=: 0.1 => session_timeout_s
 bookkeeper --set tags=: 2 => setting tags of log takes 0 on bookkeeper, got
 bookkeeper --set queues=: 2 => setting queues of log takes 1 on bookkeeper, got

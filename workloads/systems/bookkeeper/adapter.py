@@ -27,9 +27,18 @@ from workloads.systems.bookkeeper.invariants import INVARIANTS, BookkeeperInvari
 from workloads.systems.bookkeeper.legal_loss import DAMAGE, legal_loss
 from workloads.systems.bookkeeper.membership import Replacement
 from workloads.systems.bookkeeper.nodes import PARTITION
+from workloads.systems.bookkeeper.original.reporting import OriginalReporting
+from workloads.systems.bookkeeper.original.trial import ORIGINAL, STARTS_WITHIN_S, UNSERVED
 from workloads.systems.bookkeeper.points import POINTS
 from workloads.systems.bookkeeper.register import RegisterClient
-from workloads.systems.bookkeeper.settings import BOOKIES, BROKERS, METADATA, METADATA_NODES, BookkeeperSettings
+from workloads.systems.bookkeeper.settings import (
+    BOOKIES,
+    BROKERS,
+    METADATA,
+    METADATA_NODES,
+    OURS_ALONE,
+    BookkeeperSettings,
+)
 from workloads.systems.bookkeeper.watch import BookkeeperWatch
 
 if TYPE_CHECKING:
@@ -69,24 +78,31 @@ class Bookkeeper:
     mutants: Mapping[str, str] = {name: find_mutant(mutants, name).breaks for name in mutant_names(mutants)}
 
     def nodes(self, settings: BookkeeperSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
-        return nodes.nodes(settings, mutant)
+        return ORIGINAL.nodes(settings, mutant) if settings.release else nodes.nodes(settings, mutant)
 
     def cluster(self, settings: BookkeeperSettings) -> Declaration:
+        left_out = OURS_ALONE if settings.release else ()
+        within_s = RECOVERS_WITHIN_S + (STARTS_WITHIN_S if settings.release else 0)
         return Declaration(
             groups=(BOOKIES, BROKERS, METADATA),
             data=(BOOKIES,),
             voters=(METADATA,),
             elastic=(BOOKIES,),
-            roles={"owner": BROKERS, "metadata-leader": METADATA, "auditor": BOOKIES},
+            roles={
+                "owner": BROKERS,
+                "metadata-leader": METADATA,
+                **({} if settings.release else {"auditor": BOOKIES}),
+            },
             serving={"register": (METADATA,)},
+            unserved={"register": UNSERVED} if settings.release else {},
             points=POINTS,
             invariants=INVARIANTS,
             deployments=DEPLOYMENTS,
-            explored=EXPLORED,
+            explored={name: values for name, values in EXPLORED.items() if name not in left_out},
             paces=PACES,
-            restores=RESTORES,
-            recovers_within_s=RECOVERS_WITHIN_S + settings.check_entries_s,
-            progresses_within_s=RECOVERS_WITHIN_S,
+            restores={} if settings.release else RESTORES,
+            recovers_within_s=within_s + settings.check_entries_s,
+            progresses_within_s=within_s,
             may_panic=(*DAMAGE, *CANNOT_WRITE),
             lasting_damage=DAMAGE,
         )
@@ -104,9 +120,13 @@ class Bookkeeper:
         return {"queues": settings.partitions} if workload == "log" else {}
 
     def client(self, workload: str, settings: BookkeeperSettings, host: Any, process: int) -> Client:
+        if settings.release:
+            return ORIGINAL.client(settings, host)
         return LogClient(host, settings, PATIENCE_S) if workload == "log" else RegisterClient(host, PATIENCE_S)
 
     async def ready(self, settings: BookkeeperSettings, host: Any, workload: str) -> None:
+        if settings.release:
+            return await ORIGINAL.ready(settings, host)
         asking = PartitionClient(host, PATIENCE_S)
         for number in range(settings.partitions):
             while await _owner(asking, PARTITION.format(number)) is None:
@@ -115,6 +135,8 @@ class Bookkeeper:
 
     async def lacking(self, settings: BookkeeperSettings, host: Any, workload: str) -> Lack | None:
         """`Restoring`: what was lost with a bookie's disk comes back on others."""
+        if settings.release:
+            return None
         copies = Copies(host, PATIENCE_S, every_entry=settings.check_entries_s > 0)
         try:
             return await copies.lack()
@@ -125,6 +147,8 @@ class Bookkeeper:
         self, settings: BookkeeperSettings, host: Any, workload: str, damaged: frozenset[str]
     ) -> bool:
         """`Separable`: the other bookies are enough where they are as many as an ensemble."""
+        if settings.release:
+            return False
         others = [bookie for bookie in settings.bookie_names if bookie not in damaged]
         if not damaged.isdisjoint(METADATA_NODES) or len(others) < settings.ensemble:
             return False
@@ -134,6 +158,8 @@ class Bookkeeper:
         return True
 
     async def roles(self, settings: BookkeeperSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
+        if settings.release:
+            return await ORIGINAL.roles(settings, host)
         asking = PartitionClient(host, PATIENCE_S)
         owner = await _owner(asking, PARTITION.format(0))
         await asking.close()
@@ -141,10 +167,18 @@ class Bookkeeper:
 
     async def shrink(self, settings: BookkeeperSettings, host: Any, node: str) -> str:
         """`Elastic`"""
+        if settings.release:
+            return await ORIGINAL.shrink(node)
         return await Replacement(host, node, PATIENCE_S).shrink()
 
     async def grow(self, settings: BookkeeperSettings, host: Any, node: NodeSpec, start: Start) -> str:
+        if settings.release:
+            return await ORIGINAL.grow(settings, host, node, start)
         return await Replacement(host, node.name, PATIENCE_S).grow(node, start)
+
+    def reporting(self, settings: BookkeeperSettings) -> OriginalReporting | None:
+        """`Reported`: nodes of our own report themselves."""
+        return OriginalReporting() if settings.release else None
 
     def watch(self, settings: BookkeeperSettings) -> BookkeeperWatch:
         return BookkeeperWatch(settings)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Annotated
 
 from harness.bounds import Bounds
 from harness.errors import UsageError
 from system_under_test.bookkeeper.ledger.metadata import Placement, Quorums
+from workloads.systems.java import require_release
 
 METADATA = "metadata"
 BOOKIES = "bookies"
 BROKERS = "brokers"
 """The groups of nodes."""
 METADATA_NODES = ("m1", "m2", "m3")
+OURS_ALONE = ("placement", "check_entries_s", "readers", "explicit_lac_s")
+"""What a release of BookKeeper has no setting for, or what is not put on trial of one."""
 
 
 class Readers(Enum):
@@ -56,6 +59,8 @@ class BookkeeperSettings:
     """How often repair looks at each copy of each entry; 0: never, as BookKeeper does unless it is set."""
     time_scale: Annotated[float, Bounds(0.05, 10)] = 1.0
     """Times for which nodes wait for answers and elections are multiplied by this, and those of sessions are not."""
+    release: str = ""
+    """A release of BookKeeper, as 4.17.2, that is on trial; empty for the BookKeeper that comes with Stormproof."""
     strict: bool = False
     """Judge as if nothing could be lost."""
 
@@ -67,6 +72,14 @@ class BookkeeperSettings:
         if self.bookies < self.ensemble:
             least = f"at least {self.ensemble}, as many as the ensemble has"
             raise UsageError(f"setting bookies of bookkeeper takes {least}, got {self.bookies}")
+        if self.release:
+            self._require_original_possible()
+
+    def _require_original_possible(self) -> None:
+        require_release(self.release, of="BookKeeper", such_as="4.17.2")
+        for field in fields(self):
+            if field.name in OURS_ALONE and getattr(self, field.name) != field.default:
+                raise UsageError(f"{field.name} is no setting of the public BookKeeper; leave it out, or release")
 
     @property
     def quorums(self) -> Quorums:

@@ -10,7 +10,6 @@ acknowledged before they are on the disk.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,17 +20,16 @@ from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
-from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
 from workloads.systems.java import require_release
 from workloads.systems.zookeeper.client import ZookeeperClient
 from workloads.systems.zookeeper.lock import LockClient
 from workloads.systems.zookeeper.membership import let_go, let_in
-from workloads.systems.zookeeper.nodes import PORT, SERVERS, dynamic_server, server
+from workloads.systems.zookeeper.mode import mode
+from workloads.systems.zookeeper.nodes import SERVERS, dynamic_server, server
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-QUESTION_TIMEOUT_S = 2.0
 STALE = "a server answers plain reads from what it has (the vendor's pages on its guarantees); --set sync=true mends it"
 UNSAFE = "with forceSync off writes are acknowledged before they are on the disk (the vendor's page on unsafe options)"
 
@@ -100,11 +98,11 @@ class Zookeeper:
 
     async def ready(self, settings: ZookeeperSettings, host: Any, workload: str) -> None:
         """One leads, and the others follow it."""
-        while sorted([await _mode(host, name) for name in SERVERS]) != ["follower", "follower", "leader"]:
+        while sorted([await mode(host, name) for name in SERVERS]) != ["follower", "follower", "leader"]:
             await host.clock.sleep(0.3)
 
     async def roles(self, settings: ZookeeperSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
-        return {"leader": tuple([name for name in SERVERS if await _mode(host, name) == "leader"])}
+        return {"leader": tuple([name for name in SERVERS if await mode(host, name) == "leader"])}
 
     async def shrink(self, settings: ZookeeperSettings, host: Any, node: str) -> str:
         """`Elastic`."""
@@ -121,7 +119,7 @@ class Zookeeper:
                 release=settings.release,
             ).program
         )
-        return await let_in(host, node.name, lambda: _mode(host, node.name))
+        return await let_in(host, node.name, lambda: mode(host, node.name))
 
     def legal_loss(
         self, settings: ZookeeperSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
@@ -139,25 +137,6 @@ class Zookeeper:
             reasons.append(UNSAFE)
             in_workloads |= {"register": ("nonlinearizable",), "set": ("lost",), "queue": ("lost",)}
         return LegalLoss(reason="; ".join(reasons), in_workloads=in_workloads)
-
-
-async def _mode(host: Any, name: str) -> str:
-    """What a server says it is; empty where it does not answer, or serves nobody."""
-    try:
-        connection = await host.network.connect(f"{name}:{PORT}", QUESTION_TIMEOUT_S)
-    except ConnectFailed:
-        return ""
-    said = bytearray()
-
-    async def hear() -> None:
-        connection.write(b"srvr")
-        while True:
-            said.extend(await connection.read_exactly(1))
-
-    with suppress(ConnectionClosed, TimeoutError):
-        await host.clock.within(QUESTION_TIMEOUT_S, hear())
-    connection.close()
-    return said.decode(errors="replace").partition("Mode: ")[2].partition("\n")[0].strip()
 
 
 SYSTEM = Zookeeper()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.program import Command, DebianPackages, Image, JavaRelease, Listening, MavenArtifacts
 from harness.system import NodeSpec
 
 SERVERS = ("z1", "z2", "z3")
+GROUP = "servers"
 PORT = 2181
 DEBIANS = DebianPackages(("zookeeper",))
 DEBIANS_ENVIRONMENT = "/etc/zookeeper/conf/environment"
@@ -33,6 +35,7 @@ exec java -Xmx96m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dzookeeper.admin.ena
   -cp "$CLASSPATH:/usr/share/java/slf4j-simple.jar" org.apache.zookeeper.server.quorum.QuorumPeerMain $1
 """
 CONFIG = """tickTime=500
+maxSessionTimeout=120000
 initLimit=20
 syncLimit=6
 dataDir=${{home}}/zookeeper
@@ -47,6 +50,7 @@ DYNAMIC_START = f"""mkdir -p ${{home}}/conf
 {START.replace("exec java", "exec java -Dzookeeper.skipACL=yes")}"""
 """The file it is started with changes: servers write beside it what they have agreed on, and name that in it."""
 DYNAMIC_CONFIG = """tickTime=500
+maxSessionTimeout=120000
 initLimit=20
 syncLimit=6
 dataDir=${{home}}/zookeeper
@@ -63,8 +67,8 @@ def entry(name: str, role: str = "participant") -> str:
     return f"server.{number_of(name)}={name}:2888:3888:{role};{PORT}"
 
 
-def number_of(name: str) -> int:
-    return SERVERS.index(name) + 1
+def number_of(name: str, servers: Sequence[str] = SERVERS) -> int:
+    return servers.index(name) + 1
 
 
 def image(release: str) -> Image:
@@ -96,18 +100,26 @@ def dynamic_server(
     return replace(fixed, program=program)
 
 
-def server(name: str, *, force_sync: bool, trust_empty: bool = False, release: str = "") -> NodeSpec:
-    listed = "\n".join(f"server.{number}={one}:2888:3888" for number, one in enumerate(SERVERS, 1))
+def server(
+    name: str,
+    *,
+    force_sync: bool,
+    trust_empty: bool = False,
+    release: str = "",
+    servers: Sequence[str] = SERVERS,
+    group: str = GROUP,
+) -> NodeSpec:
+    listed = "\n".join(f"server.{number}={one}:2888:3888" for number, one in enumerate(servers, 1))
     command = Command(
         argv=("sh", "-c", START, *_argued(force_sync, CONFIG_FILE, trust_empty, release)),
         image=image(release),
         files={
             CONFIG_FILE: CONFIG.format(port=PORT, servers=listed),
-            "${home}/zookeeper/myid": str(number_of(name)),
+            "${home}/zookeeper/myid": str(number_of(name, servers)),
         },
         ready=Listening(PORT),
     )
-    return NodeSpec(name=name, groups=("servers",), program=command, ports=(PORT,))
+    return NodeSpec(name=name, groups=(group,), program=command, ports=(PORT,))
 
 
 def _argued(force_sync: bool, config: str, trust_empty: bool, release: str) -> tuple[str, str, str, str]:

@@ -2,7 +2,8 @@
 
 One bookie with its files on a real disk takes entries of 1 KiB, with so many adds outstanding at a time; at first
 without a network, then by remoting from a client in the same process, whose work is counted as well. For memory it
-takes entries of 100 bytes. Growth is that of the second half, by entry, when caches are warm.
+takes entries of 100 bytes. Growth is that of the second half, by entry, when caches are warm. Meanwhile checkpoints let
+the journal go that is not needed any more; the most that it ever had on the disk is printed.
 
 python benchmarks/bookkeeper_bookie.py [--adds N] [--entries N]
 """
@@ -34,6 +35,8 @@ PORT = 23181
 OUTSTANDING = (1, 64, 512)
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 LEDGERS = 100
+STEPS = 40
+"""So often memory and journal are looked at."""
 
 Ask = Callable[[BookieRequest], Awaitable[BookieAnswer]]
 
@@ -61,6 +64,11 @@ class CountingBookie(Bookie):
 
         journal.flush = counted  # type: ignore[method-assign]
         await self.start(Identity(ME), Nobody(), [])
+
+    @property
+    def journaled(self) -> int:
+        """Bytes of all that was ever written to its journal."""
+        return self._store.journal.max_offset
 
     async def asked(self, request: BookieRequest) -> BookieAnswer:
         answer = self.answer(request)
@@ -124,12 +132,16 @@ async def measure_memory(directory: Path, entries: int) -> None:
     host = RealHost("localhost", directory, events=lambda line: None)
     bookie = CountingBookie(host, BookieConfig(), Digest())
     await bookie.begin()
-    found = []
-    for number in range(4):
-        await add(bookie.asked, number * entries // 4, entries // 4, 512, bytes(100))
+    found, most_journal = [], 0
+    for number in range(STEPS):
+        await add(bookie.asked, number * entries // STEPS, entries // STEPS, 512, bytes(100))
+        most_journal = max(most_journal, sum(file.stat().st_size for file in (directory / "bookie/journal").iterdir()))
         found.append(resident_bytes())
-        print(f"{(number + 1) * entries // 4:9,} entries: {found[-1] / 2**20:6.1f} MiB", flush=True)
-    print(f"{(found[3] - found[1]) / (entries / 2):+.1f} bytes an entry over the second half")
+        if (number + 1) % (STEPS // 4) == 0:
+            print(f"{(number + 1) * entries // STEPS:9,} entries: {found[-1] / 2**20:6.1f} MiB", flush=True)
+    grown = found[-1] - found[STEPS // 2 - 1]
+    print(f"{grown / (entries / 2):+.1f} bytes an entry over the second half")
+    print(f"the journal had at most {most_journal / 2**20:.1f} MiB, and was written {bookie.journaled / 2**20:.0f} MiB")
     await bookie.stop()
     await host.close()
 

@@ -16,18 +16,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from processes import Processes, free_ports
 
 from system_under_test.dledger.client_message import AppendAnswer, AppendRequest, MetadataAnswer, MetadataRequest
 from system_under_test.dledger.message import Code
@@ -37,13 +33,11 @@ from system_under_test.remoting.command import RemotingCommand
 from system_under_test.runtime.host import ConnectFailed
 from system_under_test.runtime.real import RealHost
 
-HERE = Path(__file__).resolve().parents[1]
 BODY = b"x" * 1024
 MEMBERS = ("n0", "n1", "n2")
 WARM_UP = 300
 LIMIT_S = 0.010
 WAYS = {"single": False, "batch": True}
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,41 +68,19 @@ def total(loads: Sequence[Load]) -> Load:
 
 
 class Group:
-    def __init__(self, name: str, directory: Path, settings: Mapping[str, object], profile: Path | None) -> None:
+    def __init__(self, name: str, processes: Processes, settings: Mapping[str, object]) -> None:
         self.name = name
+        self._processes = processes
         with_ports = zip(MEMBERS, free_ports(len(MEMBERS)), strict=True)
         self._addresses = {node: f"127.0.0.1:{port}" for node, port in with_ports}
-        self._processes = [self._start(node, directory, settings, profile) for node in MEMBERS]
         self._leader = MEMBERS[0]
-
-    def _start(
-        self, node: str, directory: Path, settings: Mapping[str, object], profile: Path | None
-    ) -> subprocess.Popen[bytes]:
-        name = f"{self.name}-{node}"
-        path = directory / f"{name}.json"
         peers = ";".join(f"{peer}-{address}" for peer, address in self._addresses.items())
-        config = {"group": self.name, "selfId": node, "peers": peers, **settings}
-        path.write_text(
-            json.dumps({"name": name, "data": str(directory / name), "bind": "127.0.0.1", "config": config})
-        )
-        profiler = () if profile is None else ("-m", "cProfile", "-o", str(profile / name))
-        main = "system_under_test.dledger.node:member"
-        command = [sys.executable, *profiler, "-m", "system_under_test.runtime.real", main, str(path)]
-        environment = {**os.environ, "PYTHONPATH": str(HERE)}
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=HERE, env=environment)
+        for node in MEMBERS:
+            config = {"group": self.name, "selfId": node, "peers": peers, **settings}
+            processes.start(f"{name}-{node}", "system_under_test.dledger.node:member", config)
 
     def processor_s(self) -> float:
-        ticks = 0
-        for process in self._processes:
-            fields = Path(f"/proc/{process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / TICKS
-
-    def stop(self) -> None:
-        for process in self._processes:
-            process.send_signal(signal.SIGTERM)
-        for process in self._processes:
-            process.wait()
+        return self._processes.processor_s(f"{self.name}-{node}" for node in MEMBERS)
 
     async def _ask(self, remoting: RemotingClient, node: str, request: ClientRequest) -> object:
         code, body = encode_request(Addressed(group=self.name, to=node, request=request))
@@ -162,24 +134,11 @@ class Group:
 @contextmanager
 def running(settings: Mapping[str, object], profile: Path | None) -> Iterator[tuple[list[Group], Path]]:
     with TemporaryDirectory() as name:
-        groups: list[Group] = []
+        processes = Processes(Path(name), profile)
         try:
-            for way, is_batch in WAYS.items():
-                groups.append(Group(way, Path(name), {"isEnableBatchPush": is_batch, **settings}, profile))
-            yield groups, Path(name)
+            yield [Group(way, processes, {"isEnableBatchPush": on, **settings}) for way, on in WAYS.items()], Path(name)
         finally:
-            for group in groups:
-                group.stop()
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+            processes.stop()
 
 
 async def in_turns(groups: Sequence[Group], directory: Path, chosen: argparse.Namespace) -> dict[int, dict[str, Load]]:

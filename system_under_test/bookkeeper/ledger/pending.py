@@ -95,7 +95,7 @@ class PendingAdds:
     @property
     def front_is_reached(self) -> bool:
         """Whether Qa bookies have the first one."""
-        first = next(iter(self), None)
+        first = next(iter(self._adds.values()), None)
         return first is not None and len(first.has) >= self._quorums.ack
 
     def reached(self) -> Iterator[PendingAdd]:

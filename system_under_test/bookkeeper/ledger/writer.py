@@ -183,9 +183,9 @@ class Writer:
         if event.reply is Reply.OK:
             self._suspects.has_served(event.bookie)
             self._troubled.pop(event.bookie, None)
-            was_reached = self._pending.front_is_reached
+            is_known = self.may_acknowledge() or self._pending.front_is_reached
             self._pending.acknowledged(event.bookie, event.entry)
-            if self._pending.front_is_reached and not was_reached and not self.may_acknowledge():
+            if not is_known and self._pending.front_is_reached:
                 self._effects.append(Held(self.lac + 1))
         else:
             self._suspects.has_failed(event.bookie)

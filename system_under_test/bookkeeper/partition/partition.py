@@ -21,6 +21,7 @@ from system_under_test.bookkeeper.entry import NOTHING
 from system_under_test.bookkeeper.ledger.driver import LedgerClient, OpenLedger
 from system_under_test.bookkeeper.ledger.errors import LedgerError
 from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata
+from system_under_test.bookkeeper.partition.cache import ReadCache
 from system_under_test.bookkeeper.partition.ledger_list import LedgerList, append_ledger, owner_key_of, read_list
 from system_under_test.bookkeeper.partition.position import Position
 from system_under_test.bookkeeper.partition.reading import Found, Readable, read_log
@@ -50,6 +51,7 @@ class Partition:
         self._broker = broker
         self._metadata = metadata
         self._ledgers = ledgers
+        self._entries = ReadCache(ledgers)
         self._roll_entries = roll_entries
         self._reports = PartitionReports(host, name)
         self._owns = False
@@ -95,7 +97,7 @@ class Partition:
             metadata = await self._metadata_of(ledger)
             return Readable(metadata, metadata.last_entry, is_all=True)
 
-        return await read_log(offset, self._list.ledgers, self._ledgers, readable)
+        return await read_log(offset, self._list.ledgers, self._entries, readable)
 
     async def seal(self) -> None:
         """Close the current ledger, if it has entries, and go on in another one. Raises NotServing."""

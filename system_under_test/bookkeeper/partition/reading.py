@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from system_under_test.bookkeeper.entry import Entry
 from system_under_test.bookkeeper.ledger.driver import LedgerReader
@@ -47,8 +47,13 @@ def messages_from(position: Position, entry: Entry) -> Iterator[tuple[int, bytes
             yield at.offset, message
 
 
+class Entries(Protocol):
+    async def read_all(self, metadata: LedgerMetadata, first: int, last: int) -> list[Entry]:
+        """These entries, or the first of them. Raises LedgerError."""
+
+
 async def read_log(
-    offset: int, ledgers: Sequence[int], reader: LedgerReader, readable: Callable[[int], Awaitable[Readable]]
+    offset: int, ledgers: Sequence[int], entries: Entries, readable: Callable[[int], Awaitable[Readable]]
 ) -> Found:
     """From the offset on. `ledgers`: all of the partition, by their numbers. Raises LedgerError, and what `readable`
     raises."""
@@ -57,7 +62,7 @@ async def read_log(
     while position.ledger < len(ledgers) and len(messages) < READ_MESSAGES:
         ledger = await readable(ledgers[position.ledger])
         if position.entry <= ledger.last_entry:
-            for entry in await reader.read_all(ledger.metadata, position.entry, ledger.last_entry):
+            for entry in await entries.read_all(ledger.metadata, position.entry, ledger.last_entry):
                 messages += messages_from(position, entry)
                 position = Position(position.ledger, entry.entry + 1)
         elif ledger.is_all:

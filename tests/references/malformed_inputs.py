@@ -361,6 +361,7 @@ BOOKIE_REQUESTS: tuple[bookie.BookieRequest, ...] = (
     bookie.ReadLacRequest(bookie=_BOOKIE, ledger=7),
     bookie.WriteLacRequest(bookie=_BOOKIE, ledger=7, lac=3),
     bookie.ListRequest(bookie=_BOOKIE, ledger=7, first=3),
+    bookie.ReadManyRequest(bookie=_BOOKIE, ledger=7, first=3, last=9),
 )
 BOOKIE_ANSWERS = (
     bookie.BookieAnswer(bookie.Code.OK),
@@ -368,6 +369,7 @@ BOOKIE_ANSWERS = (
     bookie.BookieAnswer(bookie.Code.OK, lac=5),
     bookie.BookieAnswer(bookie.Code.FENCED),
     bookie.BookieAnswer(bookie.Code.UNKNOWN, entries=(3, 4, 9)),
+    bookie.BookieAnswer(bookie.Code.OK, many=((3, _ENCODED), (9, _ENCODED))),
 )
 CHECKPOINT = bookie_checkpoint.Checkpoint(
     start=Place(900, 7),

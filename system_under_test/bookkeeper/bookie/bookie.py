@@ -21,12 +21,14 @@ from system_under_test.bookkeeper.bookie.config import BookieConfig
 from system_under_test.bookkeeper.bookie.identity import Identity
 from system_under_test.bookkeeper.bookie.message import (
     MAX_LISTED,
+    MAX_READ_BYTES,
     AddRequest,
     BookieAnswer,
     BookieRequest,
     Code,
     ListRequest,
     ReadLacRequest,
+    ReadManyRequest,
     ReadRequest,
     WriteLacRequest,
 )
@@ -138,6 +140,8 @@ class Bookie:
                 return self._write_lac(request)
             case ReadRequest() | ReadLacRequest():
                 return self._read_fenced(request) if request.fences else self._read(request)
+            case ReadManyRequest():
+                return self._read_many(request)
             case ListRequest():
                 return self._list(request)
 
@@ -263,6 +267,19 @@ class Bookie:
         if data is None:
             return BookieAnswer(Code.UNKNOWN if notes.in_limbo else Code.NO_SUCH_ENTRY)
         return BookieAnswer(Code.OK, data)
+
+    def _read_many(self, request: ReadManyRequest) -> BookieAnswer:
+        many: list[tuple[int, bytes]] = []
+        room_bytes = MAX_READ_BYTES
+        asked = max(0, min(request.last - request.first + 1, MAX_LISTED))
+        for entry in self._store.index.entries(request.ledger, request.first, asked):
+            if entry > request.last or room_bytes <= 0:
+                break
+            with suppress(EntryCorrupt):
+                if (data := self._store.read(request.ledger, entry)) is not None:
+                    many.append((entry, data))
+                    room_bytes -= len(data)
+        return BookieAnswer(Code.OK, many=tuple(many))
 
     def _list(self, request: ListRequest) -> BookieAnswer:
         notes = self._store.ledgers.get(request.ledger)

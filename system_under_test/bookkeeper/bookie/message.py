@@ -45,6 +45,16 @@ class ReadRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadManyRequest:
+    """Those entries from `first` to `last` that are there, unharmed, and fit an answer. It does not fence."""
+
+    bookie: str
+    ledger: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLacRequest:
     bookie: str
     ledger: int
@@ -69,8 +79,10 @@ class ListRequest:
     first: int = 0
 
 
-BookieRequest = AddRequest | ReadRequest | ReadLacRequest | WriteLacRequest | ListRequest
+BookieRequest = AddRequest | ReadRequest | ReadManyRequest | ReadLacRequest | WriteLacRequest | ListRequest
 
+MAX_READ_BYTES = 1024 * 1024
+"""An answer with many entries has no more once they have so many bytes."""
 MAX_LISTED = 65_536
 """So many entries an answer lists at most: where it has fewer there are no more."""
 
@@ -80,6 +92,8 @@ class BookieAnswer:
     code: Code
     data: bytes = b""
     """The entry that was read, in its encoded form."""
+    many: tuple[tuple[int, bytes], ...] = ()
+    """Each entry's number and encoded form, in an answer to `ReadManyRequest`."""
     lac: int = NOTHING
     """The greatest that the bookie heard of, in an answer to `ReadLacRequest`."""
     entries: tuple[int, ...] = ()

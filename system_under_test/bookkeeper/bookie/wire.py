@@ -5,6 +5,8 @@
     60003 read LAC    bookie:8 | fences:1 | ledger:8                                 answer: LAC:8
     60004 write LAC   bookie:8 | ledger:8 | LAC:8
     60005 list        bookie:8 | ledger:8 | first:8                                  answer: entry:8, and so on
+    60006 read many   bookie:8 | ledger:8 | first:8 | last:8                         answer: entry:8 | size:4 | entry,
+                                                                                     and so on
 
 What an answer comes to is its command's code. Whatever is no such command raises MalformedBookieCommand.
 """
@@ -12,6 +14,7 @@ What an answer comes to is its command's code. Whatever is no such command raise
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
@@ -22,6 +25,7 @@ from system_under_test.bookkeeper.bookie.message import (
     Code,
     ListRequest,
     ReadLacRequest,
+    ReadManyRequest,
     ReadRequest,
     WriteLacRequest,
 )
@@ -32,7 +36,9 @@ _ADD = struct.Struct(">Q?")
 _READ = struct.Struct(">Q?qq")
 _READ_LAC = struct.Struct(">Q?q")
 _THREE = struct.Struct(">Qqq")
+_FOUR = struct.Struct(">Qqqq")
 _LAC = struct.Struct(">q")
+_ONE_OF_MANY = struct.Struct(">qI")
 _CODES: Final = {int(code): code for code in Code}
 
 
@@ -42,6 +48,7 @@ class RequestCode(IntEnum):
     READ_LAC = 60003
     WRITE_LAC = 60004
     LIST = 60005
+    READ_MANY = 60006
 
 
 class MalformedBookieCommand(ValueError):
@@ -71,6 +78,9 @@ def encode_request(request: BookieRequest) -> RemotingCommand:
             code, body = RequestCode.WRITE_LAC, _THREE.pack(bookie, request.ledger, request.lac)
         case ListRequest():
             code, body = RequestCode.LIST, _THREE.pack(bookie, request.ledger, request.first)
+        case ReadManyRequest():
+            code = RequestCode.READ_MANY
+            body = _FOUR.pack(bookie, request.ledger, request.first, request.last)
     return RemotingCommand.request(code, body=body)
 
 
@@ -104,6 +114,9 @@ def _request(code: int, body: bytes) -> BookieRequest:
         case RequestCode.LIST:
             bookie, ledger, first = _THREE.unpack(body)
             return ListRequest(bookie=identity_of(bookie), ledger=ledger, first=first)
+        case RequestCode.READ_MANY:
+            bookie, ledger, first, last = _FOUR.unpack(body)
+            return ReadManyRequest(bookie=identity_of(bookie), ledger=ledger, first=first, last=last)
         case _:
             raise MalformedBookieCommand(f"{code} is the code of no request to a bookie")
 
@@ -114,6 +127,8 @@ def encode_answer(request: BookieRequest, answer: BookieAnswer) -> RemotingComma
         body = _LAC.pack(answer.lac)
     elif isinstance(request, ListRequest):
         body = struct.pack(f">{len(answer.entries)}q", *answer.entries)
+    elif isinstance(request, ReadManyRequest):
+        body = b"".join(_ONE_OF_MANY.pack(entry, len(data)) + data for entry, data in answer.many)
     return RemotingCommand.response(answer.code, body=body)
 
 
@@ -128,7 +143,20 @@ def decode_answer(request: BookieRequest, command: RemotingCommand) -> BookieAns
                 return BookieAnswer(code, lac=_LAC.unpack(body)[0])
             case ListRequest():
                 return BookieAnswer(code, entries=struct.unpack(f">{len(body) // 8}q", body))
+            case ReadManyRequest():
+                return BookieAnswer(code, many=tuple(_many(body)))
             case _:
                 return BookieAnswer(code, data=body)
     except struct.error as error:
         raise MalformedBookieCommand(f"an answer with {len(body)} bytes: {error}") from error
+
+
+def _many(body: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(body):
+        entry, size = _ONE_OF_MANY.unpack_from(body, at)
+        at += _ONE_OF_MANY.size
+        if len(body) < at + size:
+            raise MalformedBookieCommand(f"an answer ends within entry {entry}")
+        yield entry, body[at : at + size]
+        at += size

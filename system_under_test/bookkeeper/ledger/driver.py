@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 from system_under_test.bookkeeper.bookie.message import (
     AddRequest,
     ReadLacRequest,
+    ReadManyRequest,
     ReadRequest,
     WriteLacRequest,
 )
@@ -43,7 +44,6 @@ from system_under_test.bookkeeper.ledger.event import (
     ReadLac,
     ReadMetadata,
     Recovered,
-    Reply,
     SendAdd,
     Writable,
     WriteLac,
@@ -105,14 +105,8 @@ class LedgerReader:
             raise LedgerError(f"there is no ledger {ledger}", is_definite=True)
         return decode_metadata(found.value, found.version)
 
-    async def read(self, metadata: LedgerMetadata, entry: int, *, prefer: str | None = None) -> Entry:
-        """An entry that is acknowledged. `prefer`: a bookie that is asked first, if it should have the entry. Raises
-        LedgerError."""
-        if prefer is not None and prefer in bookies_of(metadata, entry):
-            answer = await self._ask(metadata.ledger, ReadEntry(prefer, entry, fences=False))
-            found = self._parts.verification(metadata.ledger, self._parts.digest()).entry(answer)
-            if answer.reply is Reply.OK and found is not None:
-                return found
+    async def read(self, metadata: LedgerMetadata, entry: int) -> Entry:
+        """An entry that is acknowledged. Raises LedgerError."""
         read = self._parts.make_read(metadata, entry)
         came: ReadEntry | ReadEnded = read.begin()
         while not isinstance(came, ReadEnded):
@@ -148,9 +142,28 @@ class LedgerReader:
         return tally.lac
 
     async def read_all(self, metadata: LedgerMetadata, first: int, last: int) -> list[Entry]:
-        """These entries, at most MOST_AT_ONCE of them, side by side. Raises LedgerError."""
+        """These entries, at most MOST_AT_ONCE of them. Raises LedgerError."""
         entries = range(first, min(last + 1, first + MOST_AT_ONCE))
-        return await asyncio.gather(*(self.read(metadata, entry) for entry in entries))
+        found: dict[int, Entry] = {}
+        for bookie in bookies_of(metadata, first):
+            if len(found) < len(entries) > 1:
+                found = {**await self.read_at(metadata, bookie, entries), **found}
+        left = (entry for entry in entries if entry not in found)
+        found |= {entry.entry: entry for entry in await asyncio.gather(*(self.read(metadata, each) for each in left))}
+        return [found[entry] for entry in entries]
+
+    async def read_at(self, metadata: LedgerMetadata, bookie: str, entries: range) -> dict[int, Entry]:
+        """Those that this bookie should have, and has unharmed, by their numbers."""
+        ledger = metadata.ledger
+        request = ReadManyRequest(bookie=bookie, ledger=ledger, first=entries.start, last=entries.stop - 1)
+        reply, answer = await self.bookies.ask(bookie, request)
+        verification = self._parts.verification(ledger, self._parts.digest())
+        found = {}
+        for number, data in answer.many:
+            entry = verification.entry(ReadAnswered(bookie, number, reply, data))
+            if entry is not None and number in entries and bookie in bookies_of(metadata, number):
+                found[number] = entry
+        return found
 
     async def _ask(self, ledger: int, asked: ReadEntry) -> ReadAnswered:
         request = ReadRequest(bookie=asked.bookie, ledger=ledger, entry=asked.entry, fences=asked.fences)

@@ -181,17 +181,19 @@ class LogClient:
             position = position if position.ledger == place else Position(place, 0)
             while position.entry <= ledger.last_entry and not messages:
                 numbers = range(position.entry, min(position.entry + MOST_AT_ONCE, ledger.last_entry + 1))
-                for entry in await asyncio.gather(*(self._entry(ledger, number, bookie) for number in numbers)):
+                held = {} if bookie is None else await self._reader.read_at(ledger, bookie, numbers)
+                for entry in await asyncio.gather(*(self._entry(ledger, number, held) for number in numbers)):
                     messages += () if entry is None else messages_from(position, entry)
                 position = Position(place, numbers.stop)
             if messages:
                 break
         return Found(tuple(messages), position.offset)
 
-    async def _entry(self, ledger: LedgerMetadata, entry: int, bookie: str | None) -> Entry | None:
-        """None where it is lost: readers go on behind it, for what was lost is to be judged. Raises LedgerError."""
+    async def _entry(self, ledger: LedgerMetadata, entry: int, held: Mapping[int, Entry]) -> Entry | None:
+        """`held`: what the bookie has. None where it is lost: readers go on behind it, for what was lost is to be
+        judged. Raises LedgerError."""
         try:
-            return await self._reader.read(ledger, entry, prefer=bookie)
+            return held.get(entry) or await self._reader.read(ledger, entry)
         except EntryAbsent:
             return None
 

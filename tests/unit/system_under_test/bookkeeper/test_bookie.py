@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from system_under_test.bookkeeper.bookie.message import AddRequest, Code, ListRequest, ReadLacRequest, ReadRequest
+from system_under_test.bookkeeper.bookie.message import (
+    MAX_READ_BYTES,
+    AddRequest,
+    Code,
+    ListRequest,
+    ReadLacRequest,
+    ReadManyRequest,
+    ReadRequest,
+)
 from system_under_test.bookkeeper.bookie.registration import Willing
 from system_under_test.bookkeeper.entry import NOTHING
 from tests.unit.system_under_test.bookkeeper.bookie_machine import GONE, ME, OTHER, BookieMachine, story
@@ -163,9 +171,42 @@ def test_each_request_names_the_bookie_that_it_means() -> None:
                 ReadRequest(bookie=bookie, ledger=1, entry=0),
                 ReadLacRequest(bookie=bookie, ledger=1, fences=True),
                 ListRequest(bookie=bookie, ledger=1),
+                ReadManyRequest(bookie=bookie, ledger=1, first=0, last=9),
             ):
                 assert (await machine.ask(request)).code is code
         assert await machine.listed(1) == (Code.NO_SUCH_LEDGER, ()), "nothing of it was done"
+
+    story(body)
+
+
+def test_many_entries_are_read_at_once_but_for_those_that_are_harmed() -> None:
+    async def body(machine: BookieMachine) -> None:
+        await machine.boot()
+        for entry in (0, 1, 2, 5, 6):
+            await machine.added(1, entry, payload=b"%03d" % entry)
+        await machine.clock.sleep(1)
+        assert machine.store.rot(machine.files("entries")[0], 4 + 36 + 1)
+
+        async def many(first: int, last: int) -> list[int]:
+            answer = await machine.ask(ReadManyRequest(bookie=ME, ledger=1, first=first, last=last))
+            assert answer.code is Code.OK
+            assert all(data[HEAD_BYTES:] == b"%03d" % entry for entry, data in answer.many)
+            return [entry for entry, _ in answer.many]
+
+        assert await many(0, 5) == [1, 2, 5]
+        assert await many(2, 2) == [2]
+        assert await many(3, 4) == await many(4, 3) == await many(7, 1 << 40) == []
+
+    story(body)
+
+
+def test_an_answer_with_many_entries_is_bounded() -> None:
+    async def body(machine: BookieMachine) -> None:
+        await machine.boot()
+        for entry in range(5):
+            await machine.added(1, entry, payload=bytes(MAX_READ_BYTES // 3))
+        answer = await machine.ask(ReadManyRequest(bookie=ME, ledger=1, first=0, last=4))
+        assert [entry for entry, _ in answer.many] == [0, 1, 2]
 
     story(body)
 

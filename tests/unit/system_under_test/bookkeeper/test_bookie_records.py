@@ -30,6 +30,7 @@ from system_under_test.bookkeeper.bookie.message import (
     Code,
     ListRequest,
     ReadLacRequest,
+    ReadManyRequest,
     ReadRequest,
     WriteLacRequest,
 )
@@ -157,6 +158,8 @@ REQUESTS: tuple[tuple[BookieRequest, BookieAnswer], ...] = (
     (WriteLacRequest(bookie=ME, ledger=7, lac=3), BookieAnswer(Code.READ_ONLY)),
     (ListRequest(bookie=ME, ledger=7, first=3), BookieAnswer(Code.OK, entries=(3, 4, 9))),
     (ListRequest(bookie=ME, ledger=7), BookieAnswer(Code.UNKNOWN)),
+    (ReadManyRequest(bookie=ME, ledger=7, first=3, last=9), BookieAnswer(Code.OK, many=((3, b"entry"), (9, b"")))),
+    (ReadManyRequest(bookie=ME, ledger=7, first=3, last=9), BookieAnswer(Code.UNKNOWN)),
 )
 
 
@@ -184,3 +187,8 @@ def test_what_is_no_request_and_no_answer_is_refused() -> None:
         decode_answer(ReadLacRequest(bookie=ME, ledger=7), RemotingCommand.response(0, body=b"abc"))
     with pytest.raises(MalformedBookieCommand):
         decode_answer(ListRequest(bookie=ME, ledger=7), RemotingCommand.response(0, body=b"abc"))
+    many = ReadManyRequest(bookie=ME, ledger=7, first=3, last=9)
+    body = encode_answer(many, BookieAnswer(Code.OK, many=((3, b"entry"),))).body
+    for cut in range(1, len(body)):
+        with pytest.raises(MalformedBookieCommand):
+            decode_answer(many, RemotingCommand.response(0, body=body[:cut]))

@@ -285,16 +285,20 @@ def test_a_recovery_that_cannot_decide_is_begun_again_until_it_can() -> None:
     on_stage(story)
 
 
-def test_a_reader_asks_first_the_bookie_that_is_preferred_and_then_the_others() -> None:
+def test_what_one_bookie_has_is_read_there_and_what_it_does_not_give_at_the_others() -> None:
     async def story(ledgers: Ledgers) -> None:
         client = await ledgers.client()
         ledger = await ledgers.create(client)
-        await append(ledger, b"a")
+        for payload in (b"a", b"b", b"c"):
+            await append(ledger, payload)
         await ledger.close()
-        last = bookies_of(ledger.metadata, 0)[-1]
-        assert (await client.read(ledger.metadata, 0, prefer=last)).payload == b"a"
-        await ledgers.environment.kill(ledgers.bookies((last,)))
-        assert (await client.read(ledger.metadata, 0, prefer=last)).payload == b"a"
+        first = bookies_of(ledger.metadata, 0)[0]
+        held = await client.read_at(ledger.metadata, first, range(1, 3))
+        assert [entry.payload for entry in held.values()] == [b"b", b"c"] and sorted(held) == [1, 2]
+        assert await payloads(client, ledger.metadata) == [b"a", b"b", b"c"]
+        await ledgers.environment.kill(ledgers.bookies((first,)))
+        assert await client.read_at(ledger.metadata, first, range(1, 3)) == {}
+        assert await payloads(client, ledger.metadata) == [b"a", b"b", b"c"]
         with pytest.raises(LedgerError, match=f"too few bookies answered to read entry 7 of ledger {ledger.ledger}"):
             await client.read(ledger.metadata, 7)
         with pytest.raises(LedgerError, match="there is no ledger 99"):

@@ -124,15 +124,19 @@ OF_DLEDGER: Mapping[str, Mapping[str, SettingValue]] = {
 """The same of DLedger's bugs."""
 
 OF_BOOKKEEPER: Mapping[str, Mapping[str, SettingValue]] = {
-    "close-without-cas": {"roll_entries": 5},
+    "close-without-cas": {"bookies": 3},
+    "corrupt-is-absent": {"ack_quorum": 3},
     "deferred-failure": {"ack_quorum": 3},
     "ensemble-overtaken": {"ensemble": 4},
+    "fragment-wide-check": {"ensemble": 4},
     "no-limbo": {"journal_sync": False},
+    "recover-from-zero": {"ack_quorum": 3},
     "write-set-kept": {"ensemble": 4},
 }
-"""The same of BookKeeper's bugs. In an ensemble of four each change turns the write sets of three. With an ack quorum
-of three nothing is acknowledged without the bookie that fails, nor then without the one in its place. Writers close
-ledgers that are full."""
+"""The same of BookKeeper's bugs. In an ensemble of four each change turns the write sets of three, and a bookie's own
+first and last entries are not the fragment's. With an ack quorum of three nothing is acknowledged without the bookie
+that fails, nor then without the one in its place, and recovery goes by the first answer. Only a writer that finds no
+other bookie closes a ledger of which not all is acknowledged."""
 
 OF_OTHERS = {"bookkeeper": OF_BOOKKEEPER, "dledger": OF_DLEDGER}
 

@@ -17,7 +17,7 @@ from system_under_test.bookkeeper.bookie.message import (
     ReadRequest,
 )
 from system_under_test.bookkeeper.bookie.registration import Willing
-from system_under_test.bookkeeper.entry import NOTHING
+from system_under_test.bookkeeper.entry import HEAD_BYTES, NOTHING
 from tests.unit.system_under_test.bookkeeper.bookie_machine import GONE, ME, OTHER, BookieMachine, story
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -110,6 +110,9 @@ class Declaration:
     """Kinds of faults under which a node that they strike may end by itself."""
     contagious: tuple[str, ...] = ()
     """Kinds of faults whose damage a node may hand on: a node that took it over may end by itself as well."""
+    verifies_reads: tuple[str, ...] = ()
+    """Groups, of those that hold data, whose nodes find out whether what they read from a disk is what they look for,
+    also where it is whole and another record: writes of theirs may be misdirected."""
     lasting_damage: tuple[str, ...] = ()
     """Kinds of faults that leave a disk damaged for ever: a node that they struck need not be whole again. Nor need the
     others, unless the system is `Separable`."""
@@ -135,20 +138,31 @@ class Declaration:
 
     def serving_alone(self, workload: str) -> Declaration:
         """The same without the groups that have no part in this workload, and without their roles."""
-        groups = self.serving.get(workload, self.groups)
+        return replace(self.of_groups(self.serving.get(workload, self.groups)), serving={})
+
+    def of_groups(self, groups: Sequence[str]) -> Declaration:
+        """The same without all other groups, and without their roles."""
         return replace(
             self,
-            groups=groups,
+            groups=tuple(groups),
             data=tuple(group for group in self.data if group in groups),
             voters=tuple(group for group in self.voters if group in groups),
             elastic=tuple(group for group in self.elastic if group in groups),
+            verifies_reads=tuple(group for group in self.verifies_reads if group in groups),
             roles={role: group for role, group in self.roles.items() if group in groups},
             serving={},
         )
 
     def __post_init__(self) -> None:
         serving = [group for groups in self.serving.values() for group in groups]
-        for group in (*self.data, *self.voters, *self.elastic, *self.roles.values(), *serving):
+        for group in (
+            *self.data,
+            *self.voters,
+            *self.elastic,
+            *self.verifies_reads,
+            *self.roles.values(),
+            *serving,
+        ):
             if group not in self.groups:
                 raise UsageError(f"the system declares no group {group!r}; it declares: {', '.join(self.groups)}")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from harness.administration import ADMINISTER
+from harness.environments.impairment import MisdirectedWrites
 from harness.errors import UsageError
 from harness.membership import KINDS as MEMBERSHIP
 from harness.system import Declaration
@@ -13,6 +14,7 @@ from nemesis.administration import Administer
 from nemesis.asking import ASKING
 from nemesis.impair import LINK_VERBS
 from nemesis.membership import Leave
+from nemesis.package import Package
 from nemesis.periodic import Beat
 from nemesis.schedule_file import Written
 from nemesis.shape import Shape
@@ -26,6 +28,12 @@ OF_CLIENTS = frozenset(("partition", "pause", *(verb.of.kind for verb in LINK_VE
 def require_able(package: Any, system: str, declared: Declaration, vocabulary: Vocabulary) -> None:
     """Raises UsageError where the package, sentence or schedule lets nodes go that this system cannot let go, has
     administrators do what it does not declare, or either at a moment when there is no time for it."""
+    if package.fault == MisdirectedWrites.kind and isinstance(package, Package) and not package.shapes:
+        raise UsageError(
+            f"nemesis {package.name!r} is for systems that declare which of their nodes would notice "
+            f"(Declaration.verifies_reads), which {system}, as it is set, does not; 'disk-damage' harms disks in other "
+            "ways, and a sentence such as 'misdirect writes of all every 10 for 5' is asked of any system"
+        )
     kinds = set(package.fault.split("+"))
     if kinds.isdisjoint(ASKING):
         return

@@ -26,6 +26,7 @@ from harness.environments.impairment import (
     LinkImpairment,
     LossyLink,
     LostDisk,
+    MisdirectedWrites,
     NarrowLink,
     NodeImpairment,
     OldDisk,
@@ -258,6 +259,10 @@ def _disk_errors(draw: random.Random) -> DiskErrors:
     return DiskErrors(reads=share if reads else 0.0, writes=share if writes else 0.0)
 
 
+def _misdirected(draw: random.Random) -> MisdirectedWrites:
+    return MisdirectedWrites(one_in=draw.choice((2, 5, 20)), draw=_number(draw))
+
+
 def _strobe(draw: random.Random) -> Strobe:
     offset_ms = draw.choice((-1, 1)) * log_uniform(draw, 1, 200_000)
     return Strobe(offset_ms=offset_ms, period_ms=log_uniform(draw, 5, 2000))
@@ -272,6 +277,7 @@ NODE_VERBS: Mapping[str, NodeVerb] = {
     "fail fsyncs of": NodeVerb(FailingFsync, lambda draw: FailingFsync(most=draw.choice((1, None)))),
     "fail disks of": NodeVerb(DiskErrors, _disk_errors),
     "fill disks of": NodeVerb(FullDisk, lambda draw: FullDisk(room_bytes=int(log_uniform(draw, 1, 1e5)))),
+    "misdirect writes of": NodeVerb(MisdirectedWrites, _misdirected),
     "rot disks of": NodeVerb(BitRot, lambda draw: BitRot(bits=draw.choice((1, 1, 3, 30)), draw=_number(draw))),
     "cut files of": NodeVerb(ShortFiles, lambda draw: ShortFiles(files=draw.choice((1, 1, 3)), draw=_number(draw))),
     "wipe disks of": NodeVerb(LostDisk, lambda draw: LostDisk()),

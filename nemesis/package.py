@@ -211,6 +211,17 @@ def disk_damage(system: Declaration) -> Package:
     )
 
 
+def misdirected_writes(system: Declaration) -> Package:
+    """No shapes where no group of the system would notice."""
+    package = _impaired_nodes(
+        system.of_groups(system.verifies_reads),
+        "misdirected-writes",
+        "lets disks put writes where the write before them went: one record takes the place of another",
+        ("misdirect writes of",),
+    )
+    return package if system.verifies_reads else replace(package, shapes=())
+
+
 def slow_nodes(system: Declaration) -> Package:
     return _impaired_nodes(
         system, "slow-nodes", "slows nodes down: callbacks take long, and timers are late", ("slow down",)
@@ -392,6 +403,7 @@ PACKAGES: Mapping[str, Callable[[Declaration], Package]] = {
     "held-links": held_links,
     "disk": disk,
     "disk-damage": disk_damage,
+    "misdirected-writes": misdirected_writes,
     "slow-nodes": slow_nodes,
     "memory": memory,
     "restarts": restarts,

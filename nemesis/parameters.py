@@ -92,6 +92,7 @@ AMOUNTS: Mapping[str, Amount] = {
         _amount("writes", 0, 1, 0.1),
         _count("room_bytes", 10**12, 1_000, least=0),
         _amount("left_mb", 0, 1_000_000, 8),
+        _count("one_in", 1_000_000, 5),
         _count("bits", 10_000, 1),
         _count("files", 1_000, 1),
         _amount("after_s", 0.001, 86_400, 2),

@@ -136,6 +136,17 @@ class FullDisk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MisdirectedWrites:
+    """One write in so many goes where the write before it in the same file went, if that one was as long: so one record
+    takes the place of another, whole. Nobody learns of it, and nothing undoes it; `draw` decides which writes."""
+
+    one_in: int
+    draw: int
+    kind = "misdirected-writes"
+    stops_process = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BitRot:
     """So many bits of what lies on the disk are flipped, once; `draw` decides which. Nothing undoes it."""
 
@@ -296,6 +307,7 @@ HostImpairment = (
     | FailingFsync
     | DiskErrors
     | FullDisk
+    | MisdirectedWrites
     | BitRot
     | Corruption
     | ShortFiles
@@ -313,6 +325,7 @@ HOST_IMPAIRMENTS: tuple[type[HostImpairment], ...] = (
     FailingFsync,
     DiskErrors,
     FullDisk,
+    MisdirectedWrites,
     BitRot,
     Corruption,
     ShortFiles,

@@ -30,7 +30,7 @@ _KINDS = ("partition", "links", "kill", "pause", "clock", "power", "disk")
 _ALIKE = {
     **dict.fromkeys(("slow-links", "lossy-links", "narrow-links", "flapping-links", "held-links"), "links"),
     **dict.fromkeys(("restart-loop", "rolling-restart", "upgrade", "kill-process", "scarce-memory"), "kill"),
-    **dict.fromkeys(("slow-disk", "failing-fsync", "disk-errors", "full-disk"), "disk"),
+    **dict.fromkeys(("slow-disk", "failing-fsync", "disk-errors", "full-disk", "misdirected-writes"), "disk"),
     **dict.fromkeys(("bit-rot", "short-files", "lost-disk", "old-disk", "shrink", "wipe"), "disk"),
     "slow-nodes": "pause",
     "pause-process": "pause",

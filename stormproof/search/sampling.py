@@ -40,8 +40,9 @@ ABSENCE = ("pause", "partition", "held-links")
 ABSENT_S = (0.3, 10.0)
 """Such an absence lasts between these two: longer than leases and sessions last that are short."""
 SHORTEST_KEPT_S, LONGEST_KEPT_S = 0.05, 10.0
-KEEPING, HARMING, ENDING = ("held-links", "partition"), ("disk", "disk-damage"), ("kill", "power", "restarts")
-"""Packages of which one keeps what was sent from arriving, one lets disks go wrong, and one ends nodes."""
+KEEPING, ENDING = ("held-links", "partition"), ("kill", "power", "restarts")
+HARMING = "disk", "disk-damage", "misdirected-writes"
+"""Packages: of those of each, one keeps what was sent from arriving, ends nodes, or lets disks go wrong."""
 TRIGGER_SHARE = 0.45
 """How often a motif strikes when a node reaches a point."""
 KNOWN_TRIGGER_SHARE = 0.8

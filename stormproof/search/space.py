@@ -38,7 +38,7 @@ WEIGHTS = {
     **dict.fromkeys(("kill", "partition"), 4.0),
     **dict.fromkeys(("pause",), 3.0),
     **dict.fromkeys(("flapping-links", "held-links", "links", "restarts"), 2.0),
-    **dict.fromkeys(("disk-damage", "strobe"), 0.5),
+    **dict.fromkeys(("disk-damage", "misdirected-writes", "strobe"), 0.5),
 }
 """Package of faults -> how likely a storm draws from it, 1 for all others: without any that takes nodes from each
 other, nobody has to take over, and the rest is noise."""

@@ -12,7 +12,15 @@ import pytest
 
 from harness.environments.disk.durability import Inode, NameJournal, NameOrder
 from harness.environments.fuse.mounted import MountedVolume, require_mountable
-from harness.environments.impairment import BitRot, Corruption, DiskErrors, FailingFsync, FullDisk, SlowDisk
+from harness.environments.impairment import (
+    BitRot,
+    Corruption,
+    DiskErrors,
+    FailingFsync,
+    FullDisk,
+    MisdirectedWrites,
+    SlowDisk,
+)
 from harness.errors import HarnessError
 from harness.seed import Seed
 from tests.conformance.disks import Disk, Mounted, Simulated
@@ -210,6 +218,47 @@ def test_an_fsync_takes_longer_while_the_disk_is_slow(disk: Disk) -> None:
     disk.impair(SlowDisk(factor=500))
     assert disk.fsync("log") > 0.1
     disk.relieve(SlowDisk(factor=500))
+
+
+def test_a_misdirected_write_takes_the_place_of_the_one_before_it_and_its_own_stays_as_it_was(disk: Disk) -> None:
+    disk.append("log", b"zero")
+    misdirected = MisdirectedWrites(one_in=1, draw=3)
+    disk.impair(misdirected)
+    for record in (b"one!", b"two!", b"longer"):
+        disk.append("log", record)
+    disk.write("log", 0, b"LONGER")
+    assert disk.content("log") == b"zerotwo!" + bytes(4) + b"LONGER"
+    assert disk.relieve(misdirected) == " (2 writes misdirected: write log 8+4 to 4, write log 0+6 to 12)"
+    disk.append("log", b"behind")
+    disk.fsync("log")
+    disk.lose_power()
+    assert disk.content("log") == b"zerotwo!" + bytes(4) + b"LONGERbehind"
+
+
+def test_a_misdirected_write_makes_no_file_longer_than_the_program_does(disk: Disk) -> None:
+    misdirected = MisdirectedWrites(one_in=1, draw=3)
+    disk.impair(misdirected)
+    disk.write("log", 100, b"one!")
+    disk.truncate("log", 102)
+    disk.write("log", 0, b"two!")
+    assert disk.content("log") == b"two!" + bytes(96) + b"on"
+    assert disk.relieve(misdirected) == " (0 writes misdirected)"
+
+
+def test_the_draw_says_which_writes_of_which_share_are_misdirected(disk: Disk) -> None:
+    def struck(path: str, draw: int) -> list[int]:
+        misdirected = MisdirectedWrites(one_in=5, draw=draw)
+        disk.impair(misdirected)
+        for number in range(1, 201):
+            disk.append(path, bytes([number]))
+        disk.relieve(misdirected)
+        content = disk.content(path)
+        assert content is not None and len(content) == 200
+        return [place for place, byte in enumerate(content) if not byte]
+
+    first = struck("a", 1)
+    assert 20 < len(first) < 70
+    assert struck("b", 1) == first != struck("c", 2)
 
 
 def test_bits_rot_on_the_platter_and_in_what_is_seen(disk: Disk) -> None:

@@ -70,6 +70,13 @@ def test_a_reader_at_the_bookies_sees_nothing_that_is_not_acknowledged(mutant: s
     assert ("dirty-read" in outcome.anomalies) is (mutant is not None)
 
 
+@pytest.mark.parametrize("mutant", [None, "digest-without-id"])
+def test_an_entry_that_a_disk_put_in_the_place_of_another_is_never_taken_for_it(mutant: str | None) -> None:
+    struck = ("3 for 9 misdirect writes of b1 one_in=3 [misdirected-writes 0]", "9 for 1 kill b1 [kill 0]")
+    outcome = outcome_of(*struck, mutant=mutant)
+    assert outcome.verdict is (Verdict.VALID if mutant is None else Verdict.INVALID), outcome.words()
+
+
 def test_registers_in_the_metadata_store_are_linearizable() -> None:
     outcome = outcome_of(workload="register")
     assert outcome.verdict is Verdict.VALID, outcome.words()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk, SlowDisk
+from harness.environments.disk.durability import Inode
+from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk, MisdirectedWrites, SlowDisk
 
-DiskImpairment = SlowDisk | FailingFsync | DiskErrors | FullDisk
-DISK_IMPAIRMENTS: Final = (SlowDisk, FailingFsync, DiskErrors, FullDisk)
+DiskImpairment = SlowDisk | FailingFsync | DiskErrors | FullDisk | MisdirectedWrites
+DISK_IMPAIRMENTS: Final = (SlowDisk, FailingFsync, DiskErrors, FullDisk, MisdirectedWrites)
 MOST_NAMED: Final = 20
-"""So many of the calls that an impairment let fail are named."""
+"""So many of the calls that an impairment struck are named."""
 
 
 def in_words(impairment: DiskImpairment) -> str:
@@ -22,6 +24,7 @@ def in_words(impairment: DiskImpairment) -> str:
         FailingFsync: "every fsync fails" if is_for_good else "fsyncs that will fail: {0.most}",
         DiskErrors: "{0.reads:.1%} of reads and {0.writes:.1%} of writes fail",
         FullDisk: "room for {0.room_bytes} bytes more",
+        MisdirectedWrites: "one write in {0.one_in} goes where the write before it went",
     }
     return wrong[type(impairment)].format(impairment)
 
@@ -36,15 +39,17 @@ class DiskFaults:
     fsync_lie_probability: float = 0.0
     read_error_probability: float = 0.0
     write_error_probability: float = 0.0
+    misdirects_writes: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class DiskTrouble:
-    """One impairment, and which calls it let fail."""
+    """One impairment, and which calls it struck: let fail, or misdirected."""
 
     impairment: DiskImpairment
+    draw: random.Random
     capacity_bytes: int | None = None
-    failed: int = 0
+    struck: int = 0
     named: list[str] = field(default_factory=list)
 
     @property
@@ -52,14 +57,19 @@ class DiskTrouble:
         return (
             isinstance(self.impairment, FailingFsync)
             and self.impairment.most is not None
-            and self.failed >= self.impairment.most
+            and self.struck >= self.impairment.most
         )
+
+    def misdirects(self) -> bool:
+        """Whether it strikes one more write that it can strike."""
+        return isinstance(self.impairment, MisdirectedWrites) and self.draw.randrange(self.impairment.one_in) == 0
 
     def words(self) -> str:
         if isinstance(self.impairment, SlowDisk):
             return ""
-        more = f", and {self.failed - MOST_NAMED} more" if self.failed > MOST_NAMED else ""
-        return f" ({self.failed} calls failed{': ' if self.named else ''}{', '.join(self.named)}{more})"
+        what = "writes misdirected" if isinstance(self.impairment, MisdirectedWrites) else "calls failed"
+        more = f", and {self.struck - MOST_NAMED} more" if self.struck > MOST_NAMED else ""
+        return f" ({self.struck} {what}{': ' if self.named else ''}{', '.join(self.named)}{more})"
 
 
 class DiskTroubles:
@@ -70,12 +80,14 @@ class DiskTroubles:
         self._faults = faults
         self._on_pace = on_pace
         self._active: list[DiskTrouble] = []
+        self._went: dict[Inode, tuple[int, int]] = {}
+        """Where the last write of each file went, and how long it was, while writes are misdirected."""
 
     def __bool__(self) -> bool:
         return bool(self._active)
 
     def add(self, impairment: DiskImpairment, used_bytes: int) -> None:
-        trouble = DiskTrouble(impairment)
+        trouble = DiskTrouble(impairment, random.Random(getattr(impairment, "draw", 0)))
         if isinstance(impairment, FullDisk):
             trouble.capacity_bytes = used_bytes + impairment.room_bytes
         self._active.append(trouble)
@@ -90,12 +102,24 @@ class DiskTroubles:
                 return trouble
         return None
 
-    def failed(self, kind: type[DiskImpairment], call: str) -> None:
-        """A call failed for impairments of this kind: it is put down to the oldest, of full disks to the fullest."""
+    def place_of(self, inode: Inode, offset: int, length: int) -> int:
+        """Where so many bytes go that are written at this offset of a file: within it, if it is another place."""
+        if not self._faults.misdirects_writes:
+            return offset
+        place, before = self._went.get(inode, (offset, 0))
+        may_strike = before == length and place != offset and place + length <= len(inode.content)
+        # Each draws of every such write, so that taking one away leaves the others as they are.
+        if not may_strike or not any([trouble.misdirects() for trouble in self._active]):
+            place = offset
+        self._went[inode] = place, length
+        return place
+
+    def struck(self, kind: type[DiskImpairment], call: str) -> None:
+        """Impairments of this kind struck a call: that is put down to the oldest, of full disks to the fullest."""
         to_blame = [each for each in self._active if isinstance(each.impairment, kind) and not each.is_over]
         if to_blame:
             trouble = min(to_blame, key=lambda each: each.capacity_bytes or 0)
-            trouble.failed += 1
+            trouble.struck += 1
             if len(trouble.named) < MOST_NAMED:
                 trouble.named.append(call)
             self._turn(kind)
@@ -114,6 +138,10 @@ class DiskTroubles:
             errors = [each for each in now if isinstance(each, DiskErrors)]
             faults.read_error_probability = 1.0 - math.prod(1.0 - each.reads for each in errors)
             faults.write_error_probability = 1.0 - math.prod(1.0 - each.writes for each in errors)
+        elif kind is MisdirectedWrites:
+            faults.misdirects_writes = any(isinstance(each, MisdirectedWrites) for each in now)
+            if not faults.misdirects_writes:
+                self._went.clear()
         else:
             full = [trouble.capacity_bytes for trouble in active if trouble.capacity_bytes is not None]
             faults.capacity_bytes = min(full, default=None)

@@ -25,7 +25,7 @@ from harness.environments.disk.disk_faults import DISK_IMPAIRMENTS, DiskImpairme
 from harness.environments.fuse.kernel import mount, unmount
 from harness.environments.fuse.server import Server
 from harness.environments.fuse.volume import Damaged, Image, Volume
-from harness.environments.impairment import BitRot, Corruption, DiskErrors
+from harness.environments.impairment import BitRot, Corruption
 
 LONGEST_QUESTION = 1 << 20
 FORGET_EVERY_S = 0.02
@@ -65,20 +65,21 @@ class Control:
         impairment = _impairment(question)
         with self._server.lock:
             self._volume.troubles.add(impairment, self._volume.used_bytes)
-        if isinstance(impairment, DiskErrors) and impairment.reads:
-            threading.Thread(target=self._forget_while_reads_fail, daemon=True).start()
+        if self._volume.harms_reads:
+            threading.Thread(target=self._forget_while_reads_are_harmed, daemon=True).start()
         return {}
 
-    def _forget_while_reads_fail(self) -> None:
-        """What the kernel keeps in memory it would not read, and so not fail to read."""
-        while self._volume.faults.read_error_probability:
+    def _forget_while_reads_are_harmed(self) -> None:
+        """What the kernel keeps in memory it would not read, and so have as it was written."""
+        while self._volume.harms_reads:
             self._server.forget_content()
             time.sleep(FORGET_EVERY_S)
 
     def relieve(self, question: Question) -> Answer:
         with self._server.lock:
             trouble = self._volume.troubles.take(_impairment(question))
-        return {"words": trouble.words() if trouble else "", "failed": trouble.failed if trouble else 0}
+        self._server.forget_content()
+        return {"words": trouble.words() if trouble else "", "failed": trouble.struck if trouble else 0}
 
     def rot(self, question: Question) -> Answer:
         how = (Corruption if "pattern" in question["how"] else BitRot)(**question["how"])

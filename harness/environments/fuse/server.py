@@ -188,7 +188,7 @@ class Server:
 
     def _opened(self) -> bytes:
         """The handle says before how many losses of power: what was open then is of no use after it."""
-        kept = 0 if self.volume.faults.read_error_probability else KEEP_CACHE
+        kept = 0 if self.volume.harms_reads else KEEP_CACHE
         return OPENED.pack(self.volume.generation, kept, 0)
 
     def open(self, request: Request) -> Answer:

@@ -20,7 +20,7 @@ from typing import Final
 
 from harness.environments.disk.disk_faults import DiskFaults, DiskTroubles
 from harness.environments.disk.durability import Inode, NameJournal, NameOrder, survival
-from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk
+from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk, MisdirectedWrites
 
 ROOT: Final = 1
 MAX_PENDING_BYTES: Final = 64 << 20
@@ -246,7 +246,7 @@ class Volume:
         if again and self.faults.read_error_probability:
             raise _error(errno.EIO)
         if self._happens(self.faults.read_error_probability):
-            self.troubles.failed(DiskErrors, f"read {self._path(node)} {offset}+{length}")
+            self.troubles.struck(DiskErrors, f"read {self._path(node)} {offset}+{length}")
             self._failed_read = (node, offset)
             raise _error(errno.EIO)
         return bytes(memoryview(_data(node).content)[offset : offset + length])
@@ -256,10 +256,15 @@ class Volume:
         inode = _data(node)
         self._require_room(node, offset + len(data), f"write {offset}+{len(data)}")
         if self._happens(self.faults.write_error_probability):
-            self.troubles.failed(DiskErrors, f"write {self._path(node)} {offset}+{len(data)}")
+            self.troubles.struck(DiskErrors, f"write {self._path(node)} {offset}+{len(data)}")
             raise _error(errno.EIO)
         before = node.size
-        inode.change(offset, data)
+        place = self.troubles.place_of(inode, offset, len(data))
+        if place != offset:
+            self.troubles.struck(MisdirectedWrites, f"write {self._path(node)} {offset}+{len(data)} to {place}")
+            if offset + len(data) > before:
+                inode.change(offset + len(data), None)
+        inode.change(place, data)
         self._grown(node, node.size - before)
         node.pending_bytes += len(data)
         node.touch()
@@ -294,14 +299,14 @@ class Volume:
         if size > LARGEST_FILE_BYTES:
             raise _error(errno.EFBIG)
         if growth > 0 and capacity is not None and self.used_bytes + growth > capacity:
-            self.troubles.failed(FullDisk, f"{call.partition(' ')[0]} {self._path(node)} {call.partition(' ')[2]}")
+            self.troubles.struck(FullDisk, f"{call.partition(' ')[0]} {self._path(node)} {call.partition(' ')[2]}")
             raise _error(errno.ENOSPC)
 
     def fsync(self, node: Node) -> None:
         """What was written until now becomes durable, with the newest name, or fails, and then it never does."""
         inode = _data(node)
         if self._happens(self.faults.fsync_error_probability):
-            self.troubles.failed(FailingFsync, f"fsync {self._path(node)} {inode.drop(inode.written)} bytes")
+            self.troubles.struck(FailingFsync, f"fsync {self._path(node)} {inode.drop(inode.written)} bytes")
             node.pending_bytes = 0
             raise _error(errno.EIO)
         inode.carry(inode.written)
@@ -310,7 +315,7 @@ class Volume:
 
     def fsync_directory(self, directory: Node) -> None:
         if self._happens(self.faults.fsync_error_probability):
-            self.troubles.failed(FailingFsync, f"fsync {self._path(directory)}")
+            self.troubles.struck(FailingFsync, f"fsync {self._path(directory)}")
             raise _error(errno.EIO)
         for change in [one for one in self._journal.changes if any(key[0] is directory for key in one.names())]:
             self._journal.sync_until(change)
@@ -326,6 +331,11 @@ class Volume:
             if above is None or above is node:
                 return
             node = above
+
+    @property
+    def harms_reads(self) -> bool:
+        """Whether reads are not what the kernel has in memory, but fail, or find what went elsewhere."""
+        return self.faults.read_error_probability > 0.0 or self.faults.misdirects_writes
 
     @property
     def wait_s(self) -> float:

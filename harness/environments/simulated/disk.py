@@ -13,7 +13,7 @@ from functools import partial
 from zlib import crc32
 
 from harness.environments.disk.durability import Inode
-from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk
+from harness.environments.impairment import DiskErrors, FailingFsync, FullDisk, MisdirectedWrites
 from harness.environments.simulated.disk_store import DiskStore
 from harness.environments.simulated.process import Process
 from harness.environments.simulated.seam import SeamExceptions
@@ -48,23 +48,28 @@ class SimulatedFile:
         data = bytes(data)
         growth = offset + len(data) - len(content)
         if growth > 0 and not store.has_room(growth):
-            store.troubles.failed(FullDisk, f"write {self._path} {offset}+{len(data)}")
+            store.troubles.struck(FullDisk, f"write {self._path} {offset}+{len(data)}")
             raise self._disk.exceptions.DiskFull(errno.ENOSPC, f"no room on {store.name}", self._path)
         if store.happens(store.faults.write_error_probability):
-            store.troubles.failed(DiskErrors, f"write {self._path} {offset}+{len(data)}")
+            store.troubles.struck(DiskErrors, f"write {self._path} {offset}+{len(data)}")
             raise self._disk.exceptions.DiskError(errno.EIO, f"write failed on {store.name}", self._path)
         if growth > 0 and inode.linked:
             store.used_bytes += growth
-        inode.change(offset, data)
-        store.trace.event(
-            store.loop.now_ns, store.name, "write", f"{self._path} {offset}+{len(data)} {crc32(data):08x}"
-        )
+        where = f"{self._path} {offset}+{len(data)}"
+        place = store.troubles.place_of(inode, offset, len(data))
+        if place != offset:
+            where += f" to {place}"
+            store.troubles.struck(MisdirectedWrites, f"write {where}")
+            if growth > 0:
+                inode.change(offset + len(data), None)
+        inode.change(place, data)
+        store.trace.event(store.loop.now_ns, store.name, "write", f"{where} {crc32(data):08x}")
 
     def read_at(self, offset: int, length: int) -> bytes:
         store = self._disk.store
         failing = store.faults.read_error_probability
         if failing and self._process.alive and store.happens(failing):
-            store.troubles.failed(DiskErrors, f"read {self._path} {offset}+{length}")
+            store.troubles.struck(DiskErrors, f"read {self._path} {offset}+{length}")
             raise self._disk.exceptions.DiskError(errno.EIO, f"read failed on {store.name}", self._path)
         return bytes(memoryview(self._inode.content)[offset : offset + length])
 
@@ -75,7 +80,7 @@ class SimulatedFile:
         inode = self._inode
         growth = size - len(inode.content)
         if growth > 0 and not store.has_room(growth):
-            store.troubles.failed(FullDisk, f"truncate {self._path} {size}")
+            store.troubles.struck(FullDisk, f"truncate {self._path} {size}")
             raise self._disk.exceptions.DiskFull(errno.ENOSPC, f"no room on {store.name}", self._path)
         if inode.linked:
             store.used_bytes += growth
@@ -104,7 +109,7 @@ class SimulatedFile:
         faults = store.faults
         error: OSError | None = None
         if store.happens(faults.fsync_error_probability):
-            store.troubles.failed(FailingFsync, f"fsync {self._path} {self._inode.drop(upto)} bytes")
+            store.troubles.struck(FailingFsync, f"fsync {self._path} {self._inode.drop(upto)} bytes")
             error = self._disk.exceptions.DiskError(errno.EIO, f"fsync failed on {store.name}", self._path)
             outcome = "failed"
         elif store.happens(faults.fsync_lie_probability):

@@ -17,6 +17,7 @@ from harness.environments.impairment import (
     FullDisk,
     HostImpairment,
     LostDisk,
+    MisdirectedWrites,
     OldDisk,
     RestartLoop,
     RollingRestart,
@@ -98,7 +99,7 @@ def _rot(nodes: Sequence[Node], how: BitRot | Corruption) -> str:
 
 def _treatment(world: World, nodes: Sequence[Node], impairment: HostImpairment) -> Treatment:
     match impairment:
-        case SlowDisk() | FailingFsync() | DiskErrors() | FullDisk():
+        case SlowDisk() | FailingFsync() | DiskErrors() | FullDisk() | MisdirectedWrites():
             return _DiskTrouble(world, nodes, impairment)
         case ShortFiles():
             return _Damage(world, nodes, _short_files(impairment))

@@ -15,6 +15,7 @@ from harness.environments.impairment import (
     DiskErrors,
     FailingFsync,
     LossyLink,
+    MisdirectedWrites,
     NarrowLink,
     PausedProcesses,
     SlowedProcesses,
@@ -245,6 +246,9 @@ def test_a_text_says_how_badly_an_impairment_strikes_and_what_its_environment_dr
     rot = [shape_of("rot disks of b1 bits=3").strike(cluster, random.Random(seed)) for seed in (1, 2)]
     assert {fault.impairment.bits for fault in rot if fault} == {3}  # type: ignore[attr-defined]
     assert len({fault.impairment.draw for fault in rot if fault}) == 2  # type: ignore[attr-defined]
+    misdirected = shape_of("misdirect writes of one of brokers one_in=20").strike(cluster, random.Random(1))
+    assert isinstance(misdirected, ImpairedNodes) and isinstance(misdirected.impairment, MisdirectedWrites)
+    assert (misdirected.impairment.one_in, misdirected.kind) == (20, "misdirected-writes")
 
 
 def test_a_text_without_amounts_draws_what_it_always_drew() -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from harness.errors import UsageError
 from harness.system import Declaration
+from nemesis.able import require_able
 from nemesis.package import PACKAGES
-from tests.unit.nemesis.systems import LEADERLESS, MEMO, ROCKETMQ
+from tests.unit.nemesis.systems import LEADERLESS, MEMO, ROCKETMQ, WORDS
 
 OF_ROCKETMQ = """
 partition
@@ -344,7 +345,12 @@ def listed(system: Declaration) -> str:
         if name in ALIKE:
             continue
         assert package.name == name
-        if (name == "membership" and not system.elastic) or (name == "administration" and not system.acts):
+        needed = {
+            "membership": system.elastic,
+            "administration": system.acts,
+            "misdirected-writes": system.verifies_reads,
+        }
+        if not needed.get(name, True):
             assert package.shapes == ()
             continue
         assert "+".join(sorted({shape.kind for _, shape in package.shapes})) == package.fault
@@ -389,8 +395,36 @@ def test_a_system_that_declares_nothing_is_struck_as_a_whole() -> None:
     assert "2.0 pause one of all" in listed(Declaration())
 
 
+def test_writes_are_misdirected_only_where_nodes_notice() -> None:
+    declared = Declaration(
+        groups=("bookies", "brokers", "voters"),
+        data=("bookies", "voters"),
+        voters=("voters",),
+        roles={"owner": "brokers", "auditor": "bookies"},
+        verifies_reads=("bookies",),
+    )
+    package = PACKAGES["misdirected-writes"](declared)
+    assert [str(shape) for _, shape in package.shapes] == [
+        "misdirect writes of auditor",
+        "misdirect writes of one of bookies",
+    ]
+    require_able(package, "ledgers", declared, WORDS)
+    for system in (ROCKETMQ, declared.serving_alone("log").of_groups(("voters",))):
+        none = PACKAGES["misdirected-writes"](system)
+        assert none.shapes == ()
+        with pytest.raises(UsageError, match=r"declare which of their nodes would notice .* 'misdirect writes of all"):
+            require_able(none, "system", system, WORDS)
+
+
 @pytest.mark.parametrize(
-    "field", [{"data": ("b",)}, {"voters": ("b",)}, {"elastic": ("b",)}, {"roles": {"leader": "b"}}]
+    "field",
+    [
+        {"data": ("b",)},
+        {"voters": ("b",)},
+        {"elastic": ("b",)},
+        {"verifies_reads": ("b",)},
+        {"roles": {"leader": "b"}},
+    ],
 )
 def test_a_group_that_is_not_declared_is_refused(field: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="declares no group 'b'; it declares: a"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -30,7 +31,8 @@ class Done:
 
 
 PRIMARY = Role("primary")
-PACKAGES = {name: make(ROCKETMQ) for name, make in package.PACKAGES.items()}
+ALL_DECLARED = replace(ROCKETMQ, verifies_reads=("brokers",))
+PACKAGES = {name: make(ALL_DECLARED) for name, make in package.PACKAGES.items()}
 GROUPS = {
     "brokers": ("b1", "b2", "b3"),
     "controllers": ("c1", "c2", "c3"),

@@ -104,6 +104,7 @@ class Bookkeeper:
             recovers_within_s=within_s + settings.check_entries_s,
             progresses_within_s=within_s,
             may_panic=(*DAMAGE, *CANNOT_WRITE),
+            verifies_reads=(BOOKIES,),
             lasting_damage=DAMAGE,
         )
 

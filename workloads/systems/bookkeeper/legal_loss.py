@@ -17,7 +17,7 @@ from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
 from workloads.systems.bookkeeper.settings import METADATA_NODES, BookkeeperSettings
 
-DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
+DAMAGE = ("bit-rot", "misdirected-writes", "short-files", "lost-disk", "old-disk")
 """Faults by which a disk loses what was synced."""
 REPLACED = (SHRINK, WIPE)
 """Faults by which a bookie loses its disk, and whose end is that all it held is on others."""

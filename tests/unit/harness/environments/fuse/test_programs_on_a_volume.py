@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.environments.fuse.mounted import MountedVolume, require_mountable
-from harness.environments.impairment import BitRot, DiskErrors, FullDisk
+from harness.environments.impairment import BitRot, DiskErrors, FullDisk, MisdirectedWrites
 from harness.errors import HarnessError
 from harness.seed import Seed
 
@@ -55,6 +55,16 @@ def test_bits_that_rot_are_seen_through_memory_that_was_mapped_before(volume: Mo
         assert "of rotten" in volume.rot(BitRot(bits=1, draw=3), spared=())
         assert sum(map(int.bit_count, memory[:])) == 1
     assert volume.rot(BitRot(bits=1, draw=3), spared=("rotten",)) == ""
+
+
+def test_a_program_reads_what_is_on_the_disk_in_the_place_of_what_it_wrote(volume: MountedVolume) -> None:
+    misdirected = MisdirectedWrites(one_in=1, draw=3)
+    with (volume.place / "log").open("w+b", buffering=0) as file:
+        volume.impair(misdirected)
+        for record in (b"one!", b"two!"):
+            file.write(record)
+        assert volume.relieve(misdirected) == " (1 writes misdirected: write log 4+4 to 0)"
+        assert os.pread(file.fileno(), 8, 0) == b"two!" + bytes(4), "the kernel forgets what it has in memory"
 
 
 def test_space_is_allocated_ahead_and_counted(volume: MountedVolume) -> None:

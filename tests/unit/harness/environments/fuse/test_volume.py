@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from harness.environments.fuse.volume import Node, Volume
+from harness.environments.impairment import MisdirectedWrites
 
 FILE, DIRECTORY = stat.S_IFREG | 0o644, stat.S_IFDIR | 0o755
 LOSSES = range(200)
@@ -36,6 +37,17 @@ def test_an_fsync_keeps_a_file_with_its_name_and_the_directories_above() -> None
         durable_file(volume, inner, "f")
         volume.lose_power(random.Random(draw))
         assert contents(volume) == {"outer/inner/f": "content of f"}
+
+
+def test_a_misdirected_write_that_is_durable_at_once_is_so_where_it_went() -> None:
+    volume = Volume(random.Random(1))
+    node = make(volume, volume.root, "log")
+    volume.troubles.add(MisdirectedWrites(one_in=1, draw=1), 0)
+    for place, text in enumerate(("one", "two")):
+        volume.write(node, 3 * place, text.encode(), is_durable=True)
+    volume.lose_power(random.Random(1))
+    assert contents(volume) == {"log": "two\0\0\0"}
+    assert volume.used_bytes == 6
 
 
 def test_what_was_not_fsynced_is_lost_in_some_losses_and_kept_in_others() -> None:

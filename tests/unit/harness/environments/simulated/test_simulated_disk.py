@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from harness.environments.impairment import BitRot, DiskErrors, FailingFsync, FullDisk, SlowDisk
+from harness.environments.impairment import BitRot, DiskErrors, FailingFsync, FullDisk, MisdirectedWrites, SlowDisk
 from system_under_test.runtime.host import DiskError, DiskFull
 
 
@@ -247,6 +247,39 @@ def test_bits_that_rot_are_named_and_stay_so(simulate):
         assert not (await environment.impair(["b"], BitRot(bits=3, draw=5))).happened, "an empty disk has no bits"
         disk = await reborn(environment, hosts)
         assert disk.open("log").read_at(0, 1000) == bytes(expected)
+
+    simulate(body)
+
+
+def test_writes_are_misdirected_on_the_disks_that_are_struck_until_each_such_fault_is_over(simulate):
+    async def body(environment, hosts) -> None:
+        struck, other = (hosts[name].disk.open("log") for name in "ab")
+        always, seldom = MisdirectedWrites(one_in=1, draw=1), MisdirectedWrites(one_in=10**6, draw=1)
+        effects = [await environment.impair(["a"], each) for each in (always, seldom)]
+        assert all(effect.happened for effect in effects)
+        for file in (struck, other):
+            assert [file.append(record) for record in (b"one", b"two")] == [0, 3]
+        assert (struck.read_at(0, 9), other.read_at(0, 9)) == (b"two\0\0\0", b"onetwo")
+        assert "1 writes misdirected: write log 3+3 to 0" in (await environment.relieve(["a"], always)).evidence
+        assert struck.append(b"tri") == 6
+        assert struck.read_at(0, 9) == b"two\0\0\0tri"
+        assert "0 writes misdirected" in (await environment.relieve(["a"], seldom)).evidence
+        await struck.fsync()
+        disk = await reborn(environment, hosts)
+        assert disk.open("log").read_at(0, 9) == b"two\0\0\0tri"
+
+    simulate(body)
+
+
+def test_a_misdirected_write_takes_the_room_that_it_was_to_take(simulate):
+    async def body(environment, hosts) -> None:
+        file = hosts["a"].disk.open("log")
+        for impairment in (MisdirectedWrites(one_in=1, draw=1), FullDisk(room_bytes=6)):
+            await environment.impair(["a"], impairment)
+        for record in (b"one", b"two"):
+            file.append(record)
+        with pytest.raises(DiskFull):
+            file.append(b"tri")
 
     simulate(body)
 

@@ -29,13 +29,13 @@ class BookieReports:
         self._host.log("bookie", bookie=identity, fresh=is_fresh)
 
     def started(self, store: Store) -> None:
+        fenced = sorted(ledger for ledger, notes in store.ledgers.items() if notes.is_fenced)
+        self._host.log("remembers_fences", ledgers=fenced)
         for ledger, notes in sorted(store.ledgers.items()):
             self.ledger(ledger)
             last = store.index.last(ledger)
             self._host.log("recovered", log=log_of(ledger), end=0 if last is None else last + 1)
             self._host.log("confirmed", log=log_of(ledger), offset=notes.lac + 1, master_epoch=0)
-            if notes.is_fenced:
-                self._host.log("fenced", ledger=ledger)
 
     def ledger(self, ledger: int) -> None:
         """It is a new one here."""

@@ -290,6 +290,8 @@ class OpenLedger:
             self._client.reports.closed(self.ledger, effect.last_entry)
             self._answer(effect.token, effect.last_entry)
         elif isinstance(effect, Failed):
+            if effect.is_definite and effect.entry is not None:
+                self._client.reports.refused(self.ledger, effect.entry)
             future = self._waiting.pop(effect.token)
             if not future.done():
                 future.set_exception(LedgerError(effect.reason.value, is_definite=effect.is_definite))

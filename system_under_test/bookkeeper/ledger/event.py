@@ -209,6 +209,8 @@ class Failed:
     token: int
     reason: Reason
     is_definite: bool
+    entry: int | None = None
+    """What was pushed for it, and may be at bookies; None where nothing was."""
 
 
 @dataclass(frozen=True, slots=True)

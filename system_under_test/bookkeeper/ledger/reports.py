@@ -16,6 +16,10 @@ class LedgerReports:
         self._host.log("entry_acknowledged", ledger=ledger, entry=entry)
         self._host.reached("entry-acknowledged", ledger=ledger, entry=entry)
 
+    def refused(self, ledger: int, entry: int) -> None:
+        """For certain, though it was sent."""
+        self._host.log("entry_refused", ledger=ledger, entry=entry)
+
     def held(self, ledger: int, entry: int) -> None:
         self._host.reached("acknowledgement-held", ledger=ledger, entry=entry)
 

@@ -279,7 +279,8 @@ class Writer:
 
     def _fail(self, reason: Reason) -> None:
         for add in self._pending.drop_all():
-            self._effects.append(Failed(add.token, reason, is_definite=self.is_definite(reason)))
+            is_definite = self.is_definite(reason)
+            self._effects.append(Failed(add.token, reason, is_definite=is_definite, entry=add.entry))
 
     def is_definite(self, reason: Reason) -> bool:
         """Of what was pushed, and has failed for this reason. Never: recovery may have found it."""

@@ -77,6 +77,14 @@ INVARIANTS: Mapping[str, Meaning] = {
         says="A bookie took an entry of a ledger's writer after its fence of that ledger was durable.",
         usually="Fence and add are decided apart, or the fence was forgotten with the process.",
     ),
+    "forgotten-fence": Meaning(
+        says="A bookie came back without a fence that it had answered.",
+        usually="The fence was kept in memory alone, and went with the process.",
+    ),
+    "refused-entry": Meaning(
+        says="A writer refused for certain an entry that a bookie has, and recovery may find.",
+        usually="An answer that one bookie was fenced was taken for a no of all.",
+    ),
     "different-copies": Meaning(
         says="Two bookies hold different entries of one number of one ledger.",
         usually="An entry was taken for another one, or two processes wrote one ledger.",
@@ -158,6 +166,19 @@ class BookkeeperInvariants:
 
     def _fences(self, node: str, fields: Mapping[str, Any]) -> None:
         self._fenced.add((self._identities[node], _log_of(fields)))
+
+    def _remembers_fences(self, node: str, fields: Mapping[str, Any]) -> None:
+        bookie, remembered = self._identities[node], {_log_of({"ledger": ledger}) for ledger in fields["ledgers"]}
+        forgotten = sorted(log for of, log in self._fenced if of == bookie and log not in remembered)
+        if forgotten:
+            self._says("forgotten-fence", (node,), f"{node} had answered the fence of {forgotten[0]}, and has none")
+        self._fenced.update((bookie, log) for log in remembered)
+
+    def _refused(self, node: str, fields: Mapping[str, Any]) -> None:
+        log, entry = _log_of(fields), int(fields["entry"])
+        if copies := self._copies[log, entry]:
+            because = f"{node} refused entry {entry} of {log} for certain, which bookie {min(copies)} has"
+            self._says("refused-entry", (node,), because)
 
     def _confirmed(self, node: str, fields: Mapping[str, Any]) -> None:
         log, lac = fields["log"], int(fields["offset"]) - 1
@@ -297,6 +318,8 @@ _EVENTS: Mapping[str, Callable[[BookkeeperInvariants, str, Mapping[str, Any]], N
     "bookie": BookkeeperInvariants._is_bookie,
     "written": BookkeeperInvariants._written,
     "fenced": BookkeeperInvariants._fences,
+    "remembers_fences": BookkeeperInvariants._remembers_fences,
+    "entry_refused": BookkeeperInvariants._refused,
     "confirmed": BookkeeperInvariants._confirmed,
     "entry_acknowledged": BookkeeperInvariants._acknowledges,
     "ledger_closed": BookkeeperInvariants._closed,

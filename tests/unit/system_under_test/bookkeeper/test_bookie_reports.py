@@ -80,17 +80,17 @@ def test_an_entry_that_is_another_one_at_one_bookie_is_found_with_the_name_of_it
 
 
 def test_a_fence_is_reported_again_by_the_process_that_finds_it_on_its_disk() -> None:
-    fences: list[int] = []
+    fences: list[list[int]] = []
 
     async def story(stage: Stage) -> None:
         request = ReadLacRequest(bookie=await stage.identity(f"b1:{PORT}"), ledger=LEDGER, fences=True)
         assert (await stage.client.ask(f"b1:{PORT}", request, 5.0)).code is Code.OK
         await stage.again("power_off")
         events = map(json.loads, stage.environment.events()["b1"])
-        fences.extend(event["ledger"] for event in events if event["event"] == "fenced")
+        fences.extend(event["ledgers"] for event in events if event["event"] == "remembers_fences")
 
     play(story, names=NAMES)
-    assert fences == [LEDGER, LEDGER]
+    assert fences == [[], [LEDGER]]
 
 
 def test_a_ledger_is_reported_also_where_a_bookie_heard_of_it_by_its_lac_alone() -> None:

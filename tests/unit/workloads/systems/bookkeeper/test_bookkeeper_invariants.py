@@ -247,6 +247,26 @@ def ends_behind_a_no_that_comes_too_late(cluster: Cluster) -> None:
     cluster.publishes(cluster.metadata.closed(1, 0))
 
 
+def comes_back_without_its_fence(cluster: Cluster) -> None:
+    cluster.fences("b1")
+    cluster.is_now("b1", "i1", fresh=False)
+    cluster.invariants.saw("b1", "remembers_fences", {"ledgers": [6, 8]})
+
+
+def comes_back_with_its_fence(cluster: Cluster) -> None:
+    cluster.fences("b1")
+    cluster.is_now("b1", "i1", fresh=False)
+    cluster.invariants.saw("b1", "remembers_fences", {"ledgers": [6, 7]})
+
+
+def refuses_what_a_bookie_has(cluster: Cluster) -> None:
+    cluster.invariants.saw("p1", "entry_refused", {"ledger": 7, "entry": 1})
+
+
+def refuses_what_no_bookie_has(cluster: Cluster) -> None:
+    cluster.invariants.saw("p1", "entry_refused", {"ledger": 7, "entry": 2})
+
+
 def names_a_bookie_without_a_copy(cluster: Cluster) -> None:
     cluster.writes("b3", 1)
     cluster.publishes(cluster.metadata.closed(1, 0))
@@ -335,6 +355,10 @@ def comes_back(cluster: Cluster) -> None:
         (names_a_bookie_without_a_copy, ["uncopied-replacement"]),
         (names_a_bookie_without_what_nobody_has, []),
         (forgets_an_unsynced_entry, []),
+        (comes_back_without_its_fence, ["forgotten-fence"]),
+        (comes_back_with_its_fence, []),
+        (refuses_what_a_bookie_has, ["refused-entry"]),
+        (refuses_what_no_bookie_has, []),
         (says_no_without_a_fence, ["unfenced-no"]),
         (fails_without_a_fence, []),
         (reads_what_was_settled, ["settled-read"]),
@@ -369,6 +393,7 @@ def test_every_invariant_is_broken_by_some_story() -> None:
         *(takes_an_add_after_its_fence, holds_another_entry, metadata_differ, moves_what_was_acknowledged),
         *(opens_what_was_recovered, ends_behind_one_no, says_no_without_a_fence, reads_what_was_settled, is_born_again),
         *(names_a_bookie_without_a_copy, forgets_an_unsynced_entry),
+        *(comes_back_without_its_fence, refuses_what_a_bookie_has),
     )
     found = set()
     for story in stories:

@@ -75,13 +75,13 @@ def test_a_writer_goes_on_in_a_ledger_that_was_ended_when_its_bookies_were_repla
         tmp_path,
         "wipe one of bookies every 14 for 2",
         time_limit_s=150.0,
-        rate=0.5,
+        rate=0.6,
         bookies=3,
         ensemble=2,
         write_quorum=2,
         ack_quorum=2,
         partitions=8,
-        send_share=0.9,
+        send_share=0.6,
     )
     assert outcome.verdict is Verdict.INVALID, outcome.words()
     assert {"lost-write", "unseen"}.intersection(outcome.anomalies())

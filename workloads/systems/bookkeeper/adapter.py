@@ -100,7 +100,7 @@ class Bookkeeper:
             deployments=DEPLOYMENTS,
             explored={name: values for name, values in EXPLORED.items() if name not in left_out},
             paces=PACES,
-            restores={} if settings.release else RESTORES,
+            restores=RESTORES,
             recovers_within_s=within_s + settings.check_entries_s,
             progresses_within_s=within_s,
             may_panic=(*DAMAGE, *CANNOT_WRITE),
@@ -137,7 +137,7 @@ class Bookkeeper:
     async def lacking(self, settings: BookkeeperSettings, host: Any, workload: str) -> Lack | None:
         """`Restoring`: what was lost with a bookie's disk comes back on others."""
         if settings.release:
-            return None
+            return await ORIGINAL.lacking(settings, host)
         copies = Copies(host, PATIENCE_S, every_entry=settings.check_entries_s > 0)
         try:
             return await copies.lack()

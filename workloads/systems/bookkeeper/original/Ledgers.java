@@ -2,6 +2,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.channel.nio.NioEventLoopGroup;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -115,6 +116,11 @@ final class Ledgers {
         });
     }
 
+    /** What closed ledgers lack, in words; null if nothing. */
+    String lack() throws Exception {
+        return new Copies(client, administrator).lack();
+    }
+
     boolean lives(BookieId bookie) throws Exception {
         return administrator.getAvailableBookies().contains(bookie);
     }
@@ -125,6 +131,7 @@ final class Ledgers {
         if (known == null) {
             known = client.openLedgerNoRecovery(ledger, DIGEST, PASSWORD);
             if (!known.isClosed()) {
+                known.close();
                 return null;
             }
             closed.put(ledger, known);
@@ -134,29 +141,29 @@ final class Ledgers {
 
     /** Null where nobody has it. */
     private byte[] entryAt(BookieId bookie, LedgerHandle ledger, long entry) throws Exception {
-        byte[] payload = holds(ledger.getLedgerMetadata(), entry, bookie) ? copyAt(bookie, ledger, entry) : null;
+        boolean should = writeSet(ledger.getLedgerMetadata(), entry).contains(bookie);
+        byte[] payload = should ? copyAt(bookie, ledger, entry) : null;
         if (payload != null) {
             return payload;
         }
         try (LedgerEntries entries = ledger.read(entry, entry)) {
             return entries.getEntry(entry).getEntryBytes();
         } catch (BKException error) {
-            if (isAbsent(error.getCode())) {
+            if (isAbsent(error)) {
                 return null;
             }
             throw error;
         }
     }
 
-    /** Whether the entry should be there: bookies are counted round the ensemble from entry 0. */
-    private static boolean holds(LedgerMetadata metadata, long entry, BookieId bookie) {
+    /** The bookies that should have an entry: they are counted round its ensemble from entry 0. */
+    static List<BookieId> writeSet(LedgerMetadata metadata, long entry) {
         List<BookieId> ensemble = metadata.getEnsembleAt(entry);
+        List<BookieId> found = new ArrayList<>();
         for (int copy = 0; copy < metadata.getWriteQuorumSize(); copy++) {
-            if (ensemble.get((int) ((entry + copy) % ensemble.size())).equals(bookie)) {
-                return true;
-            }
+            found.add(ensemble.get((int) ((entry + copy) % ensemble.size())));
         }
-        return false;
+        return found;
     }
 
     /** Null where this bookie has no copy. */
@@ -183,6 +190,10 @@ final class Ledgers {
             }
         }, null, BookieProtocol.FLAG_NONE);
         return copy.get();
+    }
+
+    static boolean isAbsent(Throwable error) {
+        return error instanceof BKException && isAbsent(((BKException) error).getCode());
     }
 
     private static boolean isAbsent(int code) {

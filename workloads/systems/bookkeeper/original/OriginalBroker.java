@@ -31,6 +31,7 @@ import org.slf4j.LoggerFactory;
  *   <li>seal {partition}: the ledger that takes entries is closed
  *   <li>owns {partition}: {owns}
  *   <li>replace {bookie}: what it held is on others, and it may start anew; lives {bookie}: {lives}
+ *   <li>lack: {lack}, what closed ledgers lack, in words, or null
  * </ul>
  *
  * <p>Instead of these: {error, detail}. Nothing was done where the error is not-serving or malformed.
@@ -146,6 +147,8 @@ public class OriginalBroker {
                 return answer;
             case "lives":
                 return answer.put("lives", ledgers.lives(bookie(request)));
+            case "lack":
+                return answer.put("lack", ledgers.lack());
             default:
                 throw new Refusal("malformed", "a broker does not know " + wanted);
         }

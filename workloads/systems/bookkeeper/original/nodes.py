@@ -57,6 +57,8 @@ LOG = f"""<Configuration status="warn">
   </Loggers>
 </Configuration>
 """
+SUPERVISED = "while true; do %s; echo bookie ended with exit code $?; sleep 1; done"
+"""A bookie ends itself when its recovery's session with ZooKeeper is over, for its supervisor to start it again."""
 JOURNAL_MB, ENTRY_LOG_BYTES = 2, 1024 * 1024
 """Small, so that a storm fills several files."""
 
@@ -103,7 +105,7 @@ def _bookie(settings: BookkeeperSettings, name: str) -> NodeSpec:
         f"{key}={str(value).lower() if isinstance(value, bool) else value}\n" for key, value in properties.items()
     )
     made = " ".join(f"{PLACE_OF_HOME}/{place}" for place in places)
-    program = _java(settings, BOOKIES, "OriginalBookie", text, before=f"mkdir -p {made}; ")
+    program = _java(settings, BOOKIES, "OriginalBookie", text, script=f"mkdir -p {made}; {SUPERVISED}")
     return NodeSpec(name=name, groups=(BOOKIES,), program=program, ports=(BOOKIE_PORT,), replica=True)
 
 
@@ -120,15 +122,16 @@ def _broker(settings: BookkeeperSettings, name: str) -> NodeSpec:
         "ackQuorum": settings.ack_quorum,
         "rollEntries": settings.roll_entries,
     }
-    program = _java(settings, BROKERS, "OriginalBroker", json.dumps(config, indent=2) + "\n")
+    program = _java(settings, BROKERS, "OriginalBroker", json.dumps(config, indent=2) + "\n", script="exec %s")
     return NodeSpec(name=name, groups=(BROKERS,), program=program, ports=(BROKER_PORT,))
 
 
-def _java(settings: BookkeeperSettings, group: str, main: str, text: str, before: str = "") -> Command:
+def _java(settings: BookkeeperSettings, group: str, main: str, text: str, *, script: str) -> Command:
+    """`script`: for `sh`, with the command that starts the virtual machine in the place of %s."""
     options = f"{OPTIONS} {' '.join(HEAPS[group])} -Dlog4j2.configurationFile={LOG_FILE}"
     classes = f"{DIRECTORY}/classes:{DIRECTORY}/lib/*"
     return Command(
-        argv=("sh", "-c", f'{before}exec java {options} -cp "{classes}" {main} {SETTINGS_FILE}'),
+        argv=("sh", "-c", script % f'java {options} -cp "{classes}" {main} {SETTINGS_FILE}'),
         image=JavaRelease(
             content=MavenArtifacts(
                 coordinates=(f"{LIBRARY}:{settings.release}",), otherwise=OTHERWISE, sources=SOURCES

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from harness.client import Client
 from harness.errors import OperationError, UsageError
 from harness.membership import Start
+from harness.record.facts import Lack
 from harness.system import NodeSpec
+from workloads.systems.bookkeeper.copies import ASK_AGAIN_S, UNDER_REPLICATED
 from workloads.systems.bookkeeper.nodes import BOOKIE_PORT, PARTITION
 from workloads.systems.bookkeeper.original.brokers import Brokers
 from workloads.systems.bookkeeper.original.client import OriginalLogClient
@@ -22,6 +25,8 @@ STARTS_WITHIN_S = 20.0
 """How long a virtual machine may take on a busy machine before its bookie or its broker serves."""
 UNSERVED = "ZooKeeper keeps the metadata of a release, and system zookeeper puts it on trial; leave release out"
 """The workload `register`."""
+LOOKED_WITHIN_S = 20.0
+"""So long a broker is waited for that looks at all copies."""
 REPLACED_WITHIN_S = 60.0
 """So long a broker is waited for that gives all copies a bookie held to others."""
 
@@ -47,6 +52,21 @@ class Original:
             while not await _lives(asking, bookie):
                 await host.clock.sleep(0.2)
         asking.close()
+
+    async def lacking(self, settings: BookkeeperSettings, host: Any) -> Lack | None:
+        """Nothing where no other bookie is there that could take copies."""
+        if settings.bookies == settings.ensemble:
+            return None
+        asking = Brokers(host, settings.broker_names, LOOKED_WITHIN_S)
+        try:
+            while True:
+                with suppress(OperationError):
+                    _, answer = await asking.look(f="lack")
+                    lack = answer["lack"]
+                    return None if lack is None else Lack(name=UNDER_REPLICATED, because=str(lack))
+                await host.clock.sleep(ASK_AGAIN_S)
+        finally:
+            asking.close()
 
     async def roles(self, settings: BookkeeperSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         asking = Brokers(host, settings.broker_names, PATIENCE_S)

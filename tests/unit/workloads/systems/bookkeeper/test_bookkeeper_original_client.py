@@ -11,8 +11,10 @@ import pytest
 
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PRECONDITION_FAILED, OperationError
 from harness.operation import Operation
+from harness.record.facts import Lack
 from system_under_test.bookkeeper.partition.position import Position
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
+from workloads.systems.bookkeeper.copies import UNDER_REPLICATED
 from workloads.systems.bookkeeper.errors import LEDGER_LOST, NOT_SERVING
 from workloads.systems.bookkeeper.original.brokers import Brokers
 from workloads.systems.bookkeeper.original.client import OriginalLogClient
@@ -228,3 +230,21 @@ def test_a_bookie_is_let_in_once_its_copies_are_on_others_and_it_lives() -> None
     words = asyncio.run(Original().grow(settings, Host(answer), node, start))
     assert "b1" in words
     assert acts == ["lives", "replace", "started", "lives", "lives"]
+
+
+@pytest.mark.parametrize("lack", ["bookie b2:3181 lacks entry 4 of ledger 7", None])
+def test_what_copies_lack_is_asked_until_a_broker_answers(lack: str | None) -> None:
+    asked: list[str] = []
+
+    def answer(broker: str, request: Mapping[str, Any]) -> Any:
+        asked.append(request["f"])
+        return {"error": "failed"} if len(asked) < 3 else {"lack": lack}
+
+    found = asyncio.run(Original().lacking(BookkeeperSettings(release="4.17.2"), Host(answer)))
+    assert asked == ["lack"] * 3
+    assert found == (None if lack is None else Lack(name=UNDER_REPLICATED, because=lack))
+
+
+def test_nothing_is_lacking_where_no_other_bookie_could_take_copies() -> None:
+    settings = BookkeeperSettings(release="4.17.2", bookies=3)
+    assert asyncio.run(Original().lacking(settings, Host(refusing("failed")))) is None

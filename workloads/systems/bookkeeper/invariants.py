@@ -119,6 +119,8 @@ class BookkeeperInvariants:
         """Bookies that ever were."""
         self._copies: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
         """(Log of a ledger, entry) -> checksums by bookies."""
+        self._taken: dict[tuple[str, int], set[str]] = defaultdict(set)
+        """Which bookies have it from its writer; what recovery writes again may overtake a bookie's no to it."""
         self._acknowledged: dict[str, int] = defaultdict(lambda: -1)
         """By logs of ledgers, the last entry that was acknowledged."""
         self._ends: dict[str, tuple[int, str]] = {}
@@ -163,6 +165,8 @@ class BookkeeperInvariants:
                 )
                 break
         copies[bookie] = checksum
+        if not fields["is_recovery"]:
+            self._taken[log, entry].add(bookie)
 
     def _fences(self, node: str, fields: Mapping[str, Any]) -> None:
         self._fenced.add((self._identities[node], _log_of(fields)))
@@ -294,7 +298,7 @@ class BookkeeperInvariants:
     def _require_remembered(self, node: str, log: str, entry: int, bookie: str) -> None:
         if self._journal_sync or self._ledgers[log].state is LedgerState.CLOSED:
             return
-        if bookie in self._copies[log, entry]:
+        if bookie in self._taken[log, entry]:
             because = f"bookie {bookie} had taken entry {entry} of {log}, and said to {node} that there is none"
             self._says("forgotten-entry", (self._nodes[bookie],), because)
 

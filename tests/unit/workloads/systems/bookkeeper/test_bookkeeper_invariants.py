@@ -284,6 +284,12 @@ def forgets_an_unsynced_entry(cluster: Cluster) -> None:
     cluster.recovery_reads(1, i1=Reply.NO_SUCH_ENTRY)
 
 
+def says_no_while_recovery_writes_it_again(cluster: Cluster) -> None:
+    recovers(cluster)
+    cluster.writes("b3", 1, recovers=True)
+    cluster.recovery_reads(1, i3=Reply.NO_SUCH_ENTRY)
+
+
 def does_not_know(cluster: Cluster) -> None:
     recovers(cluster)
     cluster.recovery_reads(1, i1=Reply.UNKNOWN)
@@ -378,7 +384,12 @@ def test_what_is_broken_is_said_and_nothing_else(story: Callable[[Cluster], None
 
 @pytest.mark.parametrize(
     ("story", "names"),
-    [(forgets_an_unsynced_entry, ["forgotten-entry"]), (does_not_know, []), (says_no_of_a_closed_ledger, [])],
+    [
+        (forgets_an_unsynced_entry, ["forgotten-entry"]),
+        (does_not_know, []),
+        (says_no_of_a_closed_ledger, []),
+        (says_no_while_recovery_writes_it_again, []),
+    ],
 )
 def test_an_unsynced_bookie_may_not_forget_for_certain(story: Callable[[Cluster], None], names: list[str]) -> None:
     cluster = Cluster(BookkeeperSettings(journal_sync=False))

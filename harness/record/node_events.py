@@ -5,6 +5,7 @@ are passed over, and so is a line that was torn:
 
   event        fields                                                      what it reports
   identity     group, broker_id                                            to which replication group it belongs
+  logs         logs                                                        after a start it has these logs alone
   log          log, unit                                                   it holds this log, counted in `entries`; the
                                                                            unit of any other is bytes
   role         group, role, master_epoch, broker_id, start_offset          it took a part; a master writes from there
@@ -18,7 +19,10 @@ are passed over, and so is a line that was torn:
   written      start, end, checksum                                        its log holds bytes with this checksum there
   confirmed    offset, master_epoch                                        all before this offset is safe; newest epoch
   truncated    to                                                          its log was cut
-  recovered    end                                                         after a start its log ends there
+  recovered    end, entries                                                after a start its log ends there; where it
+                                                                           may have holes, what it has: the first and
+                                                                           the last entry of each run
+  closed       end                                                         the log ends there for good, as it knows
   deleted      to, forced                                                  all before is no more; for want of room?
   set_aside    start, end                                                  it kept what its master lacks beside its log
   parted       start, end                                                 it keeps a log that is no part of its master's
@@ -86,7 +90,9 @@ COLUMNS = {
     "written": {"group": "log", "start": "start", "end": "end", "checksum": "checksum"},
     "confirmed": {"group": "log", "end": "offset", "epoch": "master_epoch"},
     "truncated": {"group": "log", "end": "to"},
-    "recovered": {"group": "log", "end": "end"},
+    "recovered": {"group": "log", "end": "end", "members": "entries"},
+    "logs": {"names": "logs"},
+    "closed": {"group": "log", "end": "end"},
     "deleted": {"group": "log", "end": "to", "allowed": "forced"},
     "set_aside": {"group": "log", "start": "start", "end": "end"},
     "parted": {"group": "log", "start": "start", "end": "end"},

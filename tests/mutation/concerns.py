@@ -792,6 +792,13 @@ OTHERS = (
         tests=("simulation/test_bookkeeper_in_storms.py",),
     ),
     Concern(
+        modules=("workloads/systems/bookkeeper/entry_losses.py", "workloads/systems/bookkeeper/legal_loss.py"),
+        tests=(
+            "unit/workloads/systems/bookkeeper/test_entry_losses.py",
+            "unit/workloads/systems/bookkeeper/test_bookkeeper_adapter.py",
+        ),
+    ),
+    Concern(
         modules=("system_under_test/dledger/mutants",),
         tests=("unit/system_under_test/dledger/test_dledger_mutants.py",),
     ),

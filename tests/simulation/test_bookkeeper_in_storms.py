@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
 from stormproof.search.storm import StormOutcome, blown_and_judged
 from stormproof.session import registry
+from system_under_test.bookkeeper.bookie.store import Store
 from system_under_test.bookkeeper.repair.round import RepairRound
 from workloads.systems.bookkeeper import copies
 
@@ -94,9 +97,9 @@ ROTTEN = "10 for 1 rot disks of b1 bits=20 [bit-rot 0]"
 @pytest.mark.parametrize(
     ("schedule", "check_entries_s", "lacks"),
     [
-        (WIPED, 0.0, "does not live, and should have entries of ledger 2"),
+        (WIPED, 0.0, r"does not live, and should have entries of ledger \d"),
         pytest.param(ROTTEN, 0.0, None, marks=pytest.mark.gate),
-        pytest.param(ROTTEN, 5.0, "lacks entry 57 of ledger 2", marks=pytest.mark.gate),
+        pytest.param(ROTTEN, 5.0, r"lacks entry \d+ of ledger \d", marks=pytest.mark.gate),
     ],
 )
 @pytest.mark.parametrize("repairs", [True, False])
@@ -111,8 +114,28 @@ def test_copies_that_do_not_come_back_are_found_by_what_lacks(
         return
     assert set(outcome.anomalies) == {"under-replicated"}
     lack = outcome.blown.facts.lack
-    assert lack is not None and "(b1)" in lack.because and lack.because.endswith(lacks)
+    assert lack is not None and re.fullmatch(rf"bookie [0-9a-f]+ \(b1\) {lacks}", lack.because)
     assert lack.because in outcome.words()
+
+
+ON_TWO_DISKS = {"bookies": 3, "ensemble": 2, "write_quorum": 2}
+
+
+def test_an_entry_that_was_on_lost_disks_alone_is_excused_and_no_other_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    wiped = tuple(f"6 for 1 wipe disks of {node} [lost-disk {number}]" for number, node in enumerate(("b1", "b2")))
+    outcome = outcome_of(*wiped, **ON_TWO_DISKS)
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    assert re.search(r"lost-write: \d+ found, legal here: entr(y|ies) [\d ,to]+ of ledger \d+", outcome.words())
+    assert re.search(r"no bookie was left that had it: b1 \(lost-disk at \S+ s\), b2 \(", outcome.words())
+
+    def denied(self: Store, ledger: int, entry: int) -> bytes | None:
+        return None if entry == 5 else read(self, ledger, entry)
+
+    read = Store.read
+    monkeypatch.setattr(Store, "read", denied)
+    outcome = outcome_of(*wiped, **ON_TWO_DISKS)
+    assert outcome.verdict is Verdict.INVALID
+    assert outcome.anomalies["lost-write"] > 0, "entry 5 of the ledger that b3 has"
 
 
 def test_what_a_system_lacks_by_a_name_that_it_does_not_declare_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,9 @@ and up to where the ledger is confirmed, as entries tell. All counts are of entr
 
 from __future__ import annotations
 
+import sys
 import zlib
+from collections.abc import Iterable
 
 from system_under_test.bookkeeper.bookie.registration import Willing
 from system_under_test.bookkeeper.bookie.store import Store
@@ -17,6 +19,17 @@ from system_under_test.runtime.host import Host
 def log_of(ledger: int) -> str:
     """The name of its log."""
     return f"ledger-{ledger}"
+
+
+def runs(entries: Iterable[int]) -> list[int]:
+    """The first and the last one of each run of ascending numbers that has no hole, one behind the other."""
+    bounds: list[int] = []
+    for entry in entries:
+        if bounds and entry == bounds[-1] + 1:
+            bounds[-1] = entry
+        else:
+            bounds += (entry, entry)
+    return bounds
 
 
 class BookieReports:
@@ -33,9 +46,11 @@ class BookieReports:
         self._host.log("remembers_fences", ledgers=fenced)
         for ledger, notes in sorted(store.ledgers.items()):
             self.ledger(ledger)
-            last = store.index.last(ledger)
-            self._host.log("recovered", log=log_of(ledger), end=0 if last is None else last + 1)
+            entries = runs(store.index.entries(ledger, 0, sys.maxsize))
+            end = entries[-1] + 1 if entries else 0
+            self._host.log("recovered", log=log_of(ledger), end=end, entries=entries)
             self._host.log("confirmed", log=log_of(ledger), offset=notes.lac + 1, master_epoch=0)
+        self._host.log("logs", logs=[log_of(ledger) for ledger in sorted(store.ledgers)])
 
     def ledger(self, ledger: int) -> None:
         """It is a new one here."""

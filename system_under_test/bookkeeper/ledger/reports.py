@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from system_under_test.bookkeeper.bookie.reports import log_of
 from system_under_test.bookkeeper.ledger.event import Reason, Reply
 from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState
 from system_under_test.runtime.host import Host
@@ -25,7 +26,7 @@ class LedgerReports:
 
     def closed(self, ledger: int, last_entry: int) -> None:
         """As it knows from the metadata."""
-        self._host.log("ledger_closed", ledger=ledger, last=last_entry)
+        self._host.log("closed", log=log_of(ledger), end=last_entry + 1)
 
     def recovery_read(self, ledger: int, entry: int, bookie: str, reply: Reply) -> None:
         """What a bookie answered to a recovery that looked for an entry, before it is known what that is worth."""

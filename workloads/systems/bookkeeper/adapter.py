@@ -23,8 +23,9 @@ from workloads.log import LogSettings
 from workloads.systems.bookkeeper import nodes
 from workloads.systems.bookkeeper.client import LogClient, PartitionClient
 from workloads.systems.bookkeeper.copies import RESTORES, Copies
+from workloads.systems.bookkeeper.entry_losses import CANNOT_WRITE, DAMAGE
 from workloads.systems.bookkeeper.invariants import INVARIANTS, BookkeeperInvariants
-from workloads.systems.bookkeeper.legal_loss import DAMAGE, legal_loss
+from workloads.systems.bookkeeper.legal_loss import legal_loss
 from workloads.systems.bookkeeper.membership import Replacement
 from workloads.systems.bookkeeper.nodes import PARTITION
 from workloads.systems.bookkeeper.original.reporting import OriginalReporting
@@ -67,8 +68,6 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
 }
 """Settings that storms draw, beside the defaults."""
 PACES: Mapping[str, tuple[SettingValue, ...]] = {"session_timeout_s": (0.5, 1.0, 2.0), "time_scale": (0.25, 0.5, 1.0)}
-CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
-"""Faults under which a node may end itself rather than go on."""
 
 
 class Bookkeeper:
@@ -190,7 +189,7 @@ class Bookkeeper:
     def legal_loss(
         self, settings: BookkeeperSettings, struck: tuple[FaultWindow, ...], reports: NodeReports
     ) -> LegalLoss:
-        return LegalLoss() if settings.strict else legal_loss(settings, struck)
+        return LegalLoss() if settings.strict else legal_loss(settings, struck, reports)
 
 
 async def _owner(asking: PartitionClient, partition: str) -> str | None:

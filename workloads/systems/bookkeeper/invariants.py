@@ -207,7 +207,7 @@ class BookkeeperInvariants:
             self._beyond(node, log)
 
     def _closed(self, node: str, fields: Mapping[str, Any]) -> None:
-        log, last = _log_of(fields), int(fields["last"])
+        log, last = fields["log"], int(fields["end"]) - 1
         known, first = self._ends.setdefault(log, (last, node))
         if known != last:
             self._says("two-ends", (first, node), f"{log} ended with entry {known} for {first}, with {last} for {node}")
@@ -234,7 +234,7 @@ class BookkeeperInvariants:
         if _ORDER.index(metadata.state) < _ORDER.index(before.state):
             self._says("reopened", (node,), f"{log} was {before.state.value}, and is {metadata.state.value}")
         if metadata.state is LedgerState.CLOSED:
-            self._closed(node, {"ledger": metadata.ledger, "last": metadata.last_entry})
+            self._closed(node, {"log": log, "end": metadata.last_entry + 1})
             self._require_held(node, log, metadata.last_entry)
         elif metadata.fragments != before.fragments:
             self._require_held(node, log, self._acknowledged[log])
@@ -326,5 +326,5 @@ _EVENTS: Mapping[str, Callable[[BookkeeperInvariants, str, Mapping[str, Any]], N
     "entry_refused": BookkeeperInvariants._refused,
     "confirmed": BookkeeperInvariants._confirmed,
     "entry_acknowledged": BookkeeperInvariants._acknowledges,
-    "ledger_closed": BookkeeperInvariants._closed,
+    "closed": BookkeeperInvariants._closed,
 }

@@ -411,6 +411,7 @@ def test_a_bookie_reports_its_ledgers_as_logs_that_are_counted_in_entries() -> N
         assert [(each["log"], each["offset"]) for each in machine.named("confirmed")] == [("ledger-7", 1)]
         machine.events.clear()
         await machine.boot()
-        assert machine.named("recovered") == [{"log": "ledger-7", "end": 2}]
+        assert machine.named("recovered") == [{"log": "ledger-7", "end": 2, "entries": [0, 1]}]
+        assert machine.named("logs") == [{"logs": ["ledger-7"]}]
 
     story(body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import system_under_test.raft
 from harness.errors import UsageError
 from harness.program import PythonProgram
 from harness.record.fault_log import FaultWindow
+from harness.record.node_reports import NoReports
+from harness.system import LegalLoss
 from harness.watch import BOOTED, CUT, ENDED, PAUSED
 from system_under_test.bookkeeper.bookie.config import BookieConfig
 from system_under_test.bookkeeper.ledger.metadata import Placement
@@ -23,7 +26,7 @@ from system_under_test.storage import flush
 from tests.references.points_in_code import points_in
 from workloads.log import LogSettings
 from workloads.systems.bookkeeper.adapter import DEPLOYMENTS, EXPLORED, PACES, SYSTEM
-from workloads.systems.bookkeeper.legal_loss import legal_loss
+from workloads.systems.bookkeeper.legal_loss import NOT_WHOLE, legal_loss
 from workloads.systems.bookkeeper.points import POINTS
 from workloads.systems.bookkeeper.settings import BookkeeperSettings
 from workloads.systems.bookkeeper.watch import BookkeeperWatch
@@ -96,24 +99,40 @@ def lost(kind: str, *nodes: str, at_s: float = 1) -> FaultWindow:
         ({}, (lost("kill", "b1", "b2", "b3", "b4", "b5"),), ""),
         ({}, (lost("power", "b1", "b2", "b3", "b4", "b5"),), ""),
         ({}, (lost("lost-disk", "b1"), lost("bit-rot", "b1")), ""),
-        ({}, (lost("lost-disk", "b1"), lost("old-disk", "b2", at_s=1.5)), "2 bookies lost entries"),
+        ({}, (lost("lost-disk", "b1"), lost("old-disk", "b2", at_s=1.5)), "2 bookies were damaged at once"),
         ({"ack_quorum": 3}, (lost("lost-disk", "b1", "b2"),), ""),
-        ({"ack_quorum": 1}, (lost("lost-disk", "b1"),), "1 bookies lost entries"),
-        ({"journal_sync": False}, (lost("power", "b1"),), ""),
-        ({"journal_sync": False}, (lost("power", "b1", "b2"),), "2 bookies lost entries"),
-        ({}, (lost("lost-disk", "m1"),), "the metadata store forgot votes"),
+        ({"ack_quorum": 1}, (lost("lost-disk", "b1"),), "1 bookies were damaged at once"),
+        ({"journal_sync": False}, (lost("power", "b1", "b2"),), ""),
         ({}, (lost("lost-disk", "p1", "p2"),), ""),
         ({}, (lost("shrink", "b1"), lost("wipe", "b2", at_s=2.5)), ""),
-        ({}, (lost("shrink", "b1"), lost("wipe", "b2", at_s=1.5)), "2 bookies lost entries"),
-        ({}, (lost("wipe", "b1"), lost("bit-rot", "b2", at_s=1.5)), "2 bookies lost entries"),
+        ({}, (lost("shrink", "b1"), lost("wipe", "b2", at_s=1.5)), "2 bookies were damaged at once"),
+        ({}, (lost("wipe", "b1"), lost("bit-rot", "b2", at_s=1.5)), "2 bookies were damaged at once"),
     ],
 )
-def test_what_may_be_lost(settings: dict[str, int], struck: tuple[FaultWindow, ...], reason: str) -> None:
-    loss = legal_loss(BookkeeperSettings(**settings), struck)  # type: ignore[arg-type]
-    assert reason in loss.anything and bool(loss.anything) is bool(reason)
-    assert loss.excuses == () and loss.anomalies == ()
-    if len(struck) > 1 and reason:
-        assert loss.anything_from_ns == struck[-1].start_ns
+def test_ledgers_need_not_become_whole_again_after_damage_to_an_ack_quorum_of_disks_at_once(
+    settings: dict[str, int], struck: tuple[FaultWindow, ...], reason: str
+) -> None:
+    loss = legal_loss(BookkeeperSettings(**settings), struck, NoReports())  # type: ignore[arg-type]
+    assert reason in loss.reason and bool(loss.reason) is bool(reason)
+    assert loss.anomalies == (NOT_WHOLE if reason else ()) and not loss.anything
+
+
+def test_of_bookies_that_report_nothing_an_ack_quorum_of_lost_disks_excuses_all_from_then_on() -> None:
+    release = BookkeeperSettings(release="4.17.2")
+    both = (lost("lost-disk", "b1"), lost("wipe", "b2", at_s=1.5))
+    loss = legal_loss(release, both, NoReports())
+    assert loss.anything.startswith("2 bookies were damaged at once") and loss.anything_from_ns == 1.5 * SECOND_NS
+    assert legal_loss(release, both[:1], NoReports()) == LegalLoss()
+    power = (lost("power", "b1", "b2"),)
+    assert not legal_loss(release, power, NoReports()).anything
+    assert legal_loss(replace(release, journal_sync=False), power, NoReports()).anything
+
+
+def test_nothing_is_promised_once_the_metadata_store_has_forgotten_votes() -> None:
+    loss = legal_loss(BookkeeperSettings(), (lost("lost-disk", "m2", at_s=1.5), lost("bit-rot", "m1")), NoReports())
+    assert loss.anything == "the metadata store forgot votes (m1, bit-rot at 1.0 s)"
+    assert loss.anything_from_ns == SECOND_NS
+    assert not legal_loss(BookkeeperSettings(), (lost("power", "m1", "m2"),), NoReports()).anything
 
 
 def test_the_watch_knows_who_owns_and_who_leads() -> None:

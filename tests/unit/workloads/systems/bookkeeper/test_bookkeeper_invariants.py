@@ -67,7 +67,7 @@ class Cluster:
         self.invariants.saw(node, "entry_acknowledged", {"ledger": 7, "entry": entry})
 
     def closes(self, node: str, last: int) -> None:
-        self.invariants.saw(node, "ledger_closed", {"ledger": 7, "last": last})
+        self.invariants.saw(node, "closed", {"log": "ledger-7", "end": last + 1})
 
     def fences(self, node: str) -> None:
         self.invariants.saw(node, "fenced", {"ledger": 7})

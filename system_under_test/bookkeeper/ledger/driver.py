@@ -20,7 +20,7 @@ from system_under_test.bookkeeper.bookie.message import (
 from system_under_test.bookkeeper.bookie.registration import AVAILABLE
 from system_under_test.bookkeeper.entry import Entry
 from system_under_test.bookkeeper.ledger.bookies import Bookies
-from system_under_test.bookkeeper.ledger.errors import EntryAbsent, LedgerError
+from system_under_test.bookkeeper.ledger.errors import EntryAbsent, EntryHarmed, LedgerError
 from system_under_test.bookkeeper.ledger.event import (
     AddAnswered,
     Added,
@@ -107,16 +107,33 @@ class LedgerReader:
 
     async def read(self, metadata: LedgerMetadata, entry: int) -> Entry:
         """An entry that is acknowledged. Raises LedgerError."""
+        ended = await self._read(metadata, entry)
+        if ended.entry is None and (newest := await self._newest(metadata)).fragments != metadata.fragments:
+            # Repair may have brought it to others meanwhile.
+            ended = await self._read(newest, entry)
+        if ended.entry is None:
+            if ended.presence is Presence.ABSENT:
+                raise EntryAbsent(metadata.ledger, entry)
+            if ended.is_harmed:
+                raise EntryHarmed(metadata.ledger, entry)
+            because = f"too few bookies answered to read entry {entry} of ledger {metadata.ledger}"
+            raise LedgerError(because, is_definite=False)
+        return ended.entry
+
+    async def _read(self, metadata: LedgerMetadata, entry: int) -> ReadEnded:
         read = self._parts.make_read(metadata, entry)
         came: ReadEntry | ReadEnded = read.begin()
         while not isinstance(came, ReadEnded):
             came = read.step(await self._ask(metadata.ledger, came))
-        if came.entry is None:
-            if came.presence is Presence.ABSENT:
-                raise EntryAbsent(metadata.ledger, entry)
-            because = f"too few bookies answered to read entry {entry} of ledger {metadata.ledger}"
-            raise LedgerError(because, is_definite=False)
-        return came.entry
+        return came
+
+    async def _newest(self, metadata: LedgerMetadata) -> LedgerMetadata:
+        """Raises LedgerError where the metadata store does not say."""
+        try:
+            return await self.metadata(metadata.ledger)
+        except MetadataError as error:
+            because = f"ledger {metadata.ledger} could not be read as it was known: {error}"
+            raise LedgerError(because, is_definite=False) from error
 
     async def lac(self, metadata: LedgerMetadata) -> int:
         """Up to where a ledger that is not closed was acknowledged for certain, as the bookies of its last ensemble
@@ -141,16 +158,23 @@ class LedgerReader:
             raise LedgerError(because, is_definite=False)
         return tally.lac
 
-    async def read_all(self, metadata: LedgerMetadata, first: int, last: int) -> list[Entry]:
-        """These entries, at most MOST_AT_ONCE of them. Raises LedgerError."""
+    async def read_all(self, metadata: LedgerMetadata, first: int, last: int) -> list[Entry | None]:
+        """These entries, at most MOST_AT_ONCE of them, with None for each that nobody has. Raises LedgerError."""
         entries = range(first, min(last + 1, first + MOST_AT_ONCE))
         found: dict[int, Entry] = {}
         for bookie in bookies_of(metadata, first):
             if len(found) < len(entries) > 1:
                 found = {**await self.read_at(metadata, bookie, entries), **found}
-        left = (entry for entry in entries if entry not in found)
-        found |= {entry.entry: entry for entry in await asyncio.gather(*(self.read(metadata, each) for each in left))}
-        return [found[entry] for entry in entries]
+        left = [entry for entry in entries if entry not in found]
+        others = await asyncio.gather(*(self._read_if_any(metadata, each) for each in left))
+        found |= {entry.entry: entry for entry in others if entry is not None}
+        return [found.get(entry) for entry in entries]
+
+    async def _read_if_any(self, metadata: LedgerMetadata, entry: int) -> Entry | None:
+        try:
+            return await self.read(metadata, entry)
+        except EntryAbsent:
+            return None
 
     async def read_at(self, metadata: LedgerMetadata, bookie: str, entries: range) -> dict[int, Entry]:
         """Those that this bookie should have, and has unharmed, by their numbers."""

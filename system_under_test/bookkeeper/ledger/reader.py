@@ -18,6 +18,8 @@ class ReadEnded:
 
     presence: Presence
     entry: Entry | None = None
+    is_harmed: bool = False
+    """UNDECIDED only for harm: all answered, and nobody has it whole."""
 
 
 class EntryRead:
@@ -28,6 +30,7 @@ class EntryRead:
         self._verification = verification
         self._left = list(reversed(bookies_of(metadata, entry)))
         self._may_be_there = False
+        self._is_harmed = False
 
     def begin(self) -> ReadEntry:
         return ReadEntry(self._left.pop(), self._entry, fences=False)
@@ -36,7 +39,10 @@ class EntryRead:
         reply = self._verification.reply(answer)
         if reply is Reply.OK:
             return ReadEnded(Presence.FOUND, self._verification.entry(answer))
-        self._may_be_there |= not reply.is_no and reply is not Reply.GONE
+        self._is_harmed |= reply is Reply.CORRUPT
+        self._may_be_there |= not reply.is_no and reply not in (Reply.GONE, Reply.CORRUPT)
         if self._left:
             return self.begin()
-        return ReadEnded(Presence.UNDECIDED if self._may_be_there else Presence.ABSENT)
+        if self._may_be_there:
+            return ReadEnded(Presence.UNDECIDED)
+        return ReadEnded(Presence.UNDECIDED, is_harmed=True) if self._is_harmed else ReadEnded(Presence.ABSENT)

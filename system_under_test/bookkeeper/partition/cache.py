@@ -23,9 +23,9 @@ class ReadCache:
         self._entries: OrderedDict[tuple[int, int], Entry] = OrderedDict()
         """By ledger and entry, the one read last at the end."""
 
-    async def read_all(self, metadata: LedgerMetadata, first: int, last: int) -> list[Entry]:
-        """These entries, at most MOST_AT_ONCE of them. Raises LedgerError."""
-        kept: list[Entry] = []
+    async def read_all(self, metadata: LedgerMetadata, first: int, last: int) -> list[Entry | None]:
+        """As `LedgerReader.read_all`."""
+        kept: list[Entry | None] = []
         while (
             first <= last
             and len(kept) < MOST_AT_ONCE
@@ -38,7 +38,8 @@ class ReadCache:
             return kept
         read = await self._reader.read_all(metadata, first, last)
         for entry in read:
-            self._keep(entry)
+            if entry is not None:
+                self._keep(entry)
         return read
 
     def _keep(self, entry: Entry) -> None:

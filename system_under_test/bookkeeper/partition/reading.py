@@ -48,23 +48,23 @@ def messages_from(position: Position, entry: Entry) -> Iterator[tuple[int, bytes
 
 
 class Entries(Protocol):
-    async def read_all(self, metadata: LedgerMetadata, first: int, last: int) -> list[Entry]:
-        """These entries, or the first of them. Raises LedgerError."""
+    async def read_all(self, metadata: LedgerMetadata, first: int, last: int) -> list[Entry | None]:
+        """These entries, or the first of them, with None for each that nobody has. Raises LedgerError."""
 
 
 async def read_log(
     offset: int, ledgers: Sequence[int], entries: Entries, readable: Callable[[int], Awaitable[Readable]]
 ) -> Found:
-    """From the offset on. `ledgers`: all of the partition, by their numbers. Raises LedgerError, and what `readable`
-    raises."""
+    """From the offset on, and past entries that nobody has: offsets show that there were some. `ledgers`: all of the
+    partition, by their numbers. Raises LedgerError, and what `readable` raises."""
     position = position_of(offset)
     messages: list[tuple[int, bytes]] = []
     while position.ledger < len(ledgers) and len(messages) < READ_MESSAGES:
         ledger = await readable(ledgers[position.ledger])
         if position.entry <= ledger.last_entry:
             for entry in await entries.read_all(ledger.metadata, position.entry, ledger.last_entry):
-                messages += messages_from(position, entry)
-                position = Position(position.ledger, entry.entry + 1)
+                messages += () if entry is None else messages_from(position, entry)
+                position = Position(position.ledger, position.entry + 1)
         elif ledger.is_all:
             position = Position(position.ledger + 1, 0)
         else:

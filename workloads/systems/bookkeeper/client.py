@@ -15,7 +15,7 @@ from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, PREC
 from harness.operation import Operation
 from system_under_test.bookkeeper.entry import Entry
 from system_under_test.bookkeeper.ledger.driver import MOST_AT_ONCE, LedgerReader
-from system_under_test.bookkeeper.ledger.errors import EntryAbsent, LedgerError
+from system_under_test.bookkeeper.ledger.errors import EntryAbsent, EntryHarmed, LedgerError
 from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState
 from system_under_test.bookkeeper.partition import wire
 from system_under_test.bookkeeper.partition.ledger_list import owner_key_of, read_list
@@ -190,11 +190,11 @@ class LogClient:
         return Found(tuple(messages), position.offset)
 
     async def _entry(self, ledger: LedgerMetadata, entry: int, held: Mapping[int, Entry]) -> Entry | None:
-        """`held`: what the bookie has. None where it is lost: readers go on behind it, for what was lost is to be
-        judged. Raises LedgerError."""
+        """`held`: what the bookie has. None where it is lost, or harmed at all bookies: readers go on behind it, for
+        what was lost is to be judged. Raises LedgerError."""
         try:
             return held.get(entry) or await self._reader.read(ledger, entry)
-        except EntryAbsent:
+        except (EntryAbsent, EntryHarmed):
             return None
 
     async def _ended(self, number: int, partition: str) -> LedgerMetadata:

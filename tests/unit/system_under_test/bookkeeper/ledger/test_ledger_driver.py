@@ -5,13 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from system_under_test.bookkeeper.bookie.message import (
+    BookieAnswer,
+    BookieRequest,
+    Code,
+    ReadManyRequest,
+    ReadRequest,
+)
 from system_under_test.bookkeeper.entry import NOTHING
+from system_under_test.bookkeeper.ledger.bookies import REPLIES
 from system_under_test.bookkeeper.ledger.driver import LedgerClient, OpenLedger
-from system_under_test.bookkeeper.ledger.errors import LedgerError
+from system_under_test.bookkeeper.ledger.errors import EntryHarmed, LedgerError
+from system_under_test.bookkeeper.ledger.event import Reply
 from system_under_test.bookkeeper.ledger.metadata import LedgerMetadata, LedgerState, Quorums
 from system_under_test.bookkeeper.ledger.placement import bookies_of
 from system_under_test.bookkeeper.ledger.writer import Bounds
@@ -303,6 +313,47 @@ def test_what_one_bookie_has_is_read_there_and_what_it_does_not_give_at_the_othe
             await client.read(ledger.metadata, 7)
         with pytest.raises(LedgerError, match="there is no ledger 99"):
             await client.metadata(99)
+
+    on_stage(story)
+
+
+def test_a_reader_that_knows_old_bookies_looks_who_has_the_entry_now() -> None:
+    async def story(ledgers: Ledgers) -> None:
+        client = await ledgers.client()
+        ledger = await ledgers.create(client)
+        await append(ledger, b"a")
+        await ledger.close()
+        closed = await client.metadata(ledger.ledger)
+        fragment = replace(closed.fragments[0], ensemble=tuple(f"{number:016x}" for number in range(3)))
+        assert (await client.read(replace(closed, fragments=(fragment,)), 0)).payload == b"a"
+
+    on_stage(story)
+
+
+def test_entries_that_nobody_has_are_passed_over_and_harmed_ones_are_not() -> None:
+    async def story(ledgers: Ledgers) -> None:
+        client = await ledgers.client()
+        ledger = await ledgers.create(client)
+        for payload in (b"a", b"b", b"c"):
+            await append(ledger, payload)
+        await ledger.close()
+        lost: dict[int, Code] = {1: Code.NO_SUCH_ENTRY}
+        ask = client.bookies.ask
+
+        async def answered(bookie: str, request: BookieRequest) -> tuple[Reply, BookieAnswer]:
+            reply, answer = await ask(bookie, request)
+            if isinstance(request, ReadRequest) and request.entry in lost:
+                return REPLIES[lost[request.entry]], BookieAnswer(lost[request.entry])
+            if isinstance(request, ReadManyRequest):
+                answer = replace(answer, many=())
+            return reply, answer
+
+        client.bookies.ask = answered  # type: ignore[method-assign]
+        found = await client.read_all(ledger.metadata, 0, 2)
+        assert [None if entry is None else entry.payload for entry in found] == [b"a", None, b"c"]
+        lost[1] = Code.CORRUPT
+        with pytest.raises(EntryHarmed, match=f"entry 1 of ledger {ledger.ledger} is harmed"):
+            await client.read_all(ledger.metadata, 0, 2)
 
     on_stage(story)
 

@@ -123,7 +123,7 @@ def test_a_reader_takes_an_entry_for_absent_only_where_all_say_so() -> None:
     stage = written(LedgerParts())
     assert read(stage, 2) == (["b3", "b4", "b1"], ReadEnded(Presence.ABSENT))
     stage.bookies["b3"].entries[2] = b"harmed"
-    assert read(stage, 2)[1] == ReadEnded(Presence.UNDECIDED)
+    assert read(stage, 2)[1] == ReadEnded(Presence.UNDECIDED, is_harmed=True)
     assert read(stage, 2, silent=("b4",))[1] == ReadEnded(Presence.UNDECIDED)
 
 

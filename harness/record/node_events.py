@@ -8,7 +8,8 @@ are passed over, and so is a line that was torn:
   logs         logs                                                        after a start it has these logs alone
   log          log, unit                                                   it holds this log, counted in `entries`; the
                                                                            unit of any other is bytes
-  role         group, role, master_epoch, broker_id, start_offset          it took a part; a master writes from there
+  role         group, role, master_epoch, broker_id, start_offset          it took a part (empty: none any more); a
+                                                                           master writes from there
   elected      group, master, master_epoch, in_sync, unclean_allowed       it had this master elected; who was in sync
   leader       group, term, start                                          it leads those that elect, and writes from
                                                                            there, if these have a log

@@ -18,6 +18,7 @@ from system_under_test.bookkeeper.ledger.parts import LedgerParts
 from system_under_test.bookkeeper.partition.broker import Broker
 from system_under_test.bookkeeper.partition.config import BrokerConfig, MetadataServers
 from system_under_test.bookkeeper.partition.partition import Partition
+from system_under_test.bookkeeper.partition.reports import OwnerRole
 from system_under_test.bookkeeper.parts import BookieParts
 from system_under_test.bookkeeper.repair.assembly import repair_services
 from system_under_test.metadata.client import MetadataClient
@@ -53,8 +54,9 @@ async def broker(host: Host, config: Mapping[str, Any]) -> None:
         explicit_lac_s=settings.explicit_lac_s,
         parts=parts,
     )
+    role = OwnerRole(host)
     partitions = {
-        name: Partition(host, name, host.name, access, ledgers, settings.roll_entries) for name in settings.partitions
+        name: Partition(host, name, role, access, ledgers, settings.roll_entries) for name in settings.partitions
     }
     server = RemotingServer(host, Broker(host.name, partitions).handle)
     await node.run([access, ledgers, *partitions.values(), AtPort(server, settings.port)])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
 from checkers.api.verdict import Verdict
 from harness.record.scenario import Scenario, SettingValue
+from results.report.run_files import role_spans
 from stormproof.search.storm import StormOutcome, blown_and_judged
 from stormproof.session import registry
 from system_under_test.bookkeeper.bookie.store import Store
@@ -78,6 +80,16 @@ def test_an_entry_that_a_disk_put_in_the_place_of_another_is_never_taken_for_it(
     struck = ("3 for 9 misdirect writes of b1 one_in=3 [misdirected-writes 0]", "9 for 1 kill b1 [kill 0]")
     outcome = outcome_of(*struck, mutant=mutant)
     assert outcome.verdict is (Verdict.VALID if mutant is None else Verdict.INVALID), outcome.words()
+
+
+def test_each_declared_role_that_nodes_play_is_there_as_spans() -> None:
+    outcome = outcome_of("3 for 6 pause owner [pause 0]", session_timeout_s=2.0, partitions=2, queues=2)
+    events = {node: list(map(json.loads, lines)) for node, lines in outcome.blown.events.items()}
+    spans = [span for node in events for span in role_spans(node, events[node], (), 20.0)]
+    assert {"owner", "auditor", "leader"} <= {span.role for span in spans}
+    assert {span.node for span in spans if span.role == "owner"} == {"p1", "p2"}
+    paused = [span for span in spans if span.role == "owner" and span.stop_s < 20.0]
+    assert all(span.stop_s > 9.0 for span in paused), "who is paused still takes itself for the owner"
 
 
 def test_registers_in_the_metadata_store_are_linearizable() -> None:

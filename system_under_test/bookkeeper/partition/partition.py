@@ -25,7 +25,7 @@ from system_under_test.bookkeeper.partition.cache import ReadCache
 from system_under_test.bookkeeper.partition.ledger_list import LedgerList, append_ledger, owner_key_of, read_list
 from system_under_test.bookkeeper.partition.position import Position
 from system_under_test.bookkeeper.partition.reading import Found, Readable, read_log
-from system_under_test.bookkeeper.partition.reports import PartitionReports
+from system_under_test.bookkeeper.partition.reports import OwnerRole, PartitionReports
 from system_under_test.metadata.access import Conflict, MetadataAccess, MetadataError, Unavailable
 from system_under_test.metadata.tenure import take
 from system_under_test.runtime.host import Host
@@ -44,16 +44,16 @@ class Partition:
     """`Service`"""
 
     def __init__(
-        self, host: Host, name: str, broker: str, metadata: MetadataAccess, ledgers: LedgerClient, roll_entries: int
+        self, host: Host, name: str, role: OwnerRole, metadata: MetadataAccess, ledgers: LedgerClient, roll_entries: int
     ) -> None:
+        """`role`: one for all partitions of the broker."""
         self._host = host
         self._name = name
-        self._broker = broker
         self._metadata = metadata
         self._ledgers = ledgers
         self._entries = ReadCache(ledgers)
         self._roll_entries = roll_entries
-        self._reports = PartitionReports(host, name)
+        self._reports = PartitionReports(host, name, role)
         self._owns = False
         self._list = LedgerList()
         self._current: OpenLedger | None = None
@@ -129,7 +129,7 @@ class Partition:
     async def _own_again_and_again(self) -> None:
         while True:
             try:
-                tenure = await take(self._metadata, owner_key_of(self._name), self._broker)
+                tenure = await take(self._metadata, owner_key_of(self._name), self._host.name)
             except Unavailable:
                 continue
             self._owns = True

@@ -14,6 +14,7 @@ class RepairReports:
     def auditor(self, *, is_elected: bool) -> None:
         """Elected, or its session is known to be over."""
         self._host.log("auditor", elected=is_elected)
+        self._host.log("role", role="auditor" if is_elected else "")
         self._host.reached("auditor-elected" if is_elected else "auditor-over")
 
     def marked(self, ledger: int, mark: Mark) -> None:

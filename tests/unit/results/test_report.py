@@ -187,6 +187,12 @@ def test_a_role_reported_twice_is_one_span() -> None:
     assert span == RoleSpan(node="b1", role="slave", epoch=1, start_s=1.0, stop_s=9.0)
 
 
+def test_an_empty_role_ends_the_one_before() -> None:
+    events = [{"event": "role", "role": role, "time": t * 10**9} for t, role in enumerate(("owner", "", "auditor"))]
+    spans = [(span.role, span.start_s, span.stop_s) for span in role_spans("p1", iter(events), (), 9.0)]
+    assert spans == [("owner", 0.0, 1.0), ("auditor", 2.0, 9.0)]
+
+
 def test_the_killed_play_no_part() -> None:
     fault = {"kind": "kill+pause", "faults": [{"kind": "pause", "nodes": ["b2"]}, {"kind": "kill", "nodes": ["b3"]}]}
     window = FaultWindow(kind="kill+pause", nodes=("b2", "b3"), start_ns=10**9, stop_ns=2 * 10**9, fault=fault)

@@ -20,6 +20,7 @@ from tests.rocketmq.findings.page import PARTS, finding_files, page
 from tests.rocketmq.findings.storms import PACKAGES, SHARES, WORKLOADS, Storm, drawn
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "findings"
+OTHERS = Path(__file__).parents[3] / "docs" / "systems"
 ROUND = sum(SHARES.values())
 
 
@@ -174,7 +175,7 @@ def test_schedules_that_show_findings_are_read(path: Path) -> None:
     assert registry.resolve(replace(scenario, schedule=lines_of(path), time_limit_s=90.0)).packages
 
 
-def test_the_page_names_every_storm_that_shows_a_finding() -> None:
-    text = "".join(file.read_text("utf-8") for file in finding_files(PARTS))
+def test_pages_name_every_storm_that_shows_a_finding() -> None:
+    text = "".join(file.read_text("utf-8") for file in (*finding_files(PARTS), *OTHERS.glob("*.md")))
     for file in (*EXAMPLES.glob("*.toml"), *EXAMPLES.glob("*.txt")):
         assert f"examples/findings/{file.name}" in text, file.name

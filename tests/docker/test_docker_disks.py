@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from harness.environments.impairment import (
     FailingFsync,
     FullDisk,
     LostDisk,
+    MisdirectedWrites,
     NodeImpairment,
     OldDisk,
     ShortFiles,
@@ -118,6 +120,18 @@ def test_a_slow_disk_fsyncs_late(disks: Cluster) -> None:
     assert disks.ask("p1", "append", path="slow", text="x", fsync=True) == ""
     assert disks.ask("p1", "time")["monotonic_ns"] - before_ns >= 0.9e9
     disks.do(disks.environment.relieve(["p1"], slow))
+
+
+def test_a_misdirected_write_takes_the_place_of_the_one_before_it(disks: Cluster) -> None:
+    misdirected = MisdirectedWrites(one_in=1, draw=7)
+    disks.do(disks.environment.impair(["p1"], misdirected))
+    for node in NAMES:
+        for text in ("one!", "two!"):
+            assert disks.ask(node, "append", path="records", text=text, fsync=True) == ""
+    seen = [disks.ask(node, "content", path="records") for node in NAMES]
+    assert seen == ["two!\0\0\0\0", "one!two!"]
+    relieved = disks.do(disks.environment.relieve(["p1"], misdirected))
+    assert re.search(r"1 writes misdirected: write \S*records 4\+4 to 0", relieved.evidence), relieved.evidence
 
 
 def test_bits_are_flipped_in_just_the_files_that_a_pattern_names(disks: Cluster) -> None:

@@ -162,6 +162,17 @@ def test_no_shape_is_drawn_that_fits_no_node() -> None:
     }
 
 
+def test_writes_are_misdirected_only_in_storms_of_systems_that_would_notice() -> None:
+    ledgers = Space(system="bookkeeper", settings={})
+    served = {workload: Scenario(system="bookkeeper", workload=workload) for workload in ("log", "register")}
+    packages = {workload: faults_for(scenario, ledgers).packages for workload, scenario in served.items()}
+    assert {str(shape) for _, shape in packages["log"]["misdirected-writes"]} == {
+        "misdirect writes of auditor",
+        "misdirect writes of one of bookies",
+    }
+    assert "misdirected-writes" not in packages["register"].keys() | faults_for(storm(0), SPACE).packages.keys()
+
+
 def shapes(faults: Faults) -> set[str]:
     return {str(shape) for of_package in faults.packages.values() for _, shape in of_package}
 

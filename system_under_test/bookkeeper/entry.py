@@ -47,6 +47,13 @@ class Digest:
         """32 bits."""
         return crc32(payload, crc32(_COVERED.pack(ledger, entry, lac, length)))
 
+    def fits(self, data: bytes, ledger: int, entry: int) -> bool:
+        """Whether these bytes, as many as a head has at least, are this entry, unharmed: also by what they say of
+        themselves."""
+        own_ledger, own_entry, lac, length, checksum = _HEAD.unpack_from(data)
+        ids = {(ledger, entry), (own_ledger, own_entry)}
+        return all(self.of(*each, lac, length, data[HEAD_BYTES:]) == checksum for each in ids)
+
 
 def encode_entry(entry: Entry, digest: Digest) -> bytes:
     """Raises ValueError for a number that no entry can have, or a payload that is too long."""
@@ -60,13 +67,12 @@ def decode_entry(data: bytes, digest: Digest, ledger: int, entry: int) -> Entry:
     """The entry that was asked for. Raises EntryCorrupt unless these bytes are that one, unharmed."""
     if len(data) < HEAD_BYTES:
         raise EntryCorrupt(f"{len(data)} bytes are no entry")
-    own_ledger, own_entry, lac, length, checksum = _HEAD.unpack_from(data)
+    _, _, lac, length, _ = _HEAD.unpack_from(data)
     payload = data[HEAD_BYTES:]
     if not _is_sound(ledger, entry, lac, length, len(payload)):
         raise EntryCorrupt(f"entry {entry} of ledger {ledger} is harmed")
-    for ids in dict.fromkeys(((ledger, entry), (own_ledger, own_entry))):
-        if digest.of(*ids, lac, length, payload) != checksum:
-            raise EntryCorrupt(f"entry {entry} of ledger {ledger} is harmed, or another one stands in its place")
+    if not digest.fits(data, ledger, entry):
+        raise EntryCorrupt(f"entry {entry} of ledger {ledger} is harmed, or another one stands in its place")
     return Entry(ledger, entry, lac, length, payload)
 
 

@@ -65,6 +65,7 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "roll_entries": (5, 20),
     "readers": ("bookies",),
     "explicit_lac_s": (0.1, 1.0),
+    "check_entries_s": (2.0,),
 }
 """Settings that storms draw, beside the defaults."""
 PACES: Mapping[str, tuple[SettingValue, ...]] = {"session_timeout_s": (0.5, 1.0, 2.0), "time_scale": (0.25, 0.5, 1.0)}

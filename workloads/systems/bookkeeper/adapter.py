@@ -27,6 +27,7 @@ from workloads.systems.bookkeeper.entry_losses import CANNOT_WRITE, DAMAGE
 from workloads.systems.bookkeeper.invariants import INVARIANTS, BookkeeperInvariants
 from workloads.systems.bookkeeper.legal_loss import legal_loss
 from workloads.systems.bookkeeper.membership import Replacement
+from workloads.systems.bookkeeper.narrator import BookkeeperNarrator
 from workloads.systems.bookkeeper.nodes import PARTITION
 from workloads.systems.bookkeeper.original.reporting import OriginalReporting
 from workloads.systems.bookkeeper.original.trial import ORIGINAL, STARTS_WITHIN_S, UNSERVED
@@ -186,6 +187,9 @@ class Bookkeeper:
 
     def invariants(self, settings: BookkeeperSettings, breaches: Breaches) -> BookkeeperInvariants:
         return BookkeeperInvariants(settings, breaches)
+
+    def narrator(self, settings: BookkeeperSettings) -> BookkeeperNarrator:
+        return BookkeeperNarrator()
 
     def legal_loss(
         self, settings: BookkeeperSettings, struck: tuple[FaultWindow, ...], reports: NodeReports

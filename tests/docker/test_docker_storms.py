@@ -57,6 +57,37 @@ def test_a_group_that_elects_its_leader_is_valid_in_containers(tmp_path: Path) -
         assert (outcome.directory / "nodes" / node / "events.jsonl").stat().st_size
 
 
+LINKS_AND_PROCESSES = (
+    *("isolate owner every 9 for 3", "kill one of bookies every 8 for 1", "pause owner every 11 for 4"),
+    *("power off one of bookies every 10 for 1", "isolate metadata-leader every 12 for 2"),
+    "skew clocks of owner every 9 for 3",
+)
+DISKS = (
+    *("shrink one of bookies every 13 for 3", "slow disks of one of bookies every 9 for 3"),
+    *("fail fsyncs of one of bookies every 11 for 1", "fill disks of one of bookies every 12 for 2"),
+)
+
+
+@pytest.mark.parametrize("nemesis", [LINKS_AND_PROCESSES, DISKS], ids=["links and processes", "disks and members"])
+def test_ledgers_are_valid_in_containers(nemesis: tuple[str, ...], tmp_path: Path) -> None:
+    scenario = Scenario(
+        system="bookkeeper",
+        workload="log",
+        nemesis=nemesis,
+        environment="docker",
+        rate=40.0,
+        time_limit_s=26.0,
+        recovery_s=5.0,
+        seed=1,
+        settings={"session_timeout_s": 2.0, "roll_entries": 20},
+    )
+    outcome = run_scenario(scenario, runs=tmp_path, options=HERE)
+    assert outcome.verdict is Verdict.VALID, outcome.words()
+    assert all(count["with_effect"] for count in outcome.faults.values())
+    for node in ("b1", "b2", "b3", "m1", "p1"):
+        assert (outcome.directory / "nodes" / node / "events.jsonl").stat().st_size
+
+
 def test_brokers_above_a_group_of_dledger_are_valid_in_containers(tmp_path: Path) -> None:
     faults = _scenario(("isolate primary every 10 for 3", "power off one of brokers every 8 for 1"))
     scenario = replace(faults, settings={"deployment": "dledger", "ack_durable": True})

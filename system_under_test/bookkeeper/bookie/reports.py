@@ -43,7 +43,9 @@ class BookieReports:
 
     def started(self, store: Store) -> None:
         fenced = sorted(ledger for ledger, notes in store.ledgers.items() if notes.is_fenced)
-        self._host.log("remembers_fences", ledgers=fenced)
+        lasts = ((ledger, store.index.last(ledger)) for ledger in store.index.ledgers())
+        ends = [(ledger, last + 1) for ledger, last in lasts if last is not None]
+        self._host.log("remembers", fences=fenced, ends=ends)
         for ledger, notes in sorted(store.ledgers.items()):
             self.ledger(ledger)
             entries = runs(store.index.entries(ledger, 0, sys.maxsize))

@@ -62,7 +62,7 @@ INVARIANTS: Mapping[str, Meaning] = {
         usually="The ensemble was changed before the entries were copied.",
     ),
     "forgotten-entry": Meaning(
-        says="A bookie that does not sync its journal had taken an entry, and said to recovery that there is none.",
+        says="A bookie that does not sync its journal took an entry, lost it, and takes it for one that never was.",
         usually="It ended uncleanly, lost what was not synced, and takes what it has for all there was.",
     ),
     "reborn": Meaning(
@@ -121,6 +121,10 @@ class BookkeeperInvariants:
         """(Log of a ledger, entry) -> checksums by bookies."""
         self._taken: dict[tuple[str, int], set[str]] = defaultdict(set)
         """Which bookies have it from its writer; what recovery writes again may overtake a bookie's no to it."""
+        self._last_taken: dict[str, dict[str, int]] = defaultdict(dict)
+        """By bookie and log, the last of these."""
+        self._limbo: dict[str, set[str]] = {}
+        """By bookies that start, logs of which they say that they may have lost entries."""
         self._acknowledged: dict[str, int] = defaultdict(lambda: -1)
         """By logs of ledgers, the last entry that was acknowledged."""
         self._ends: dict[str, tuple[int, str]] = {}
@@ -167,16 +171,32 @@ class BookkeeperInvariants:
         copies[bookie] = checksum
         if not fields["is_recovery"]:
             self._taken[log, entry].add(bookie)
+            self._last_taken[bookie][log] = max(self._last_taken[bookie].get(log, entry), entry)
 
     def _fences(self, node: str, fields: Mapping[str, Any]) -> None:
         self._fenced.add((self._identities[node], _log_of(fields)))
 
-    def _remembers_fences(self, node: str, fields: Mapping[str, Any]) -> None:
-        bookie, remembered = self._identities[node], {_log_of({"ledger": ledger}) for ledger in fields["ledgers"]}
+    def _in_limbo(self, node: str, fields: Mapping[str, Any]) -> None:
+        self._limbo[self._identities[node]] = {_log_of({"ledger": ledger}) for ledger in fields["ledgers"]}
+
+    def _remembers(self, node: str, fields: Mapping[str, Any]) -> None:
+        bookie, remembered = self._identities[node], {_log_of({"ledger": ledger}) for ledger in fields["fences"]}
         forgotten = sorted(log for of, log in self._fenced if of == bookie and log not in remembered)
         if forgotten:
             self._says("forgotten-fence", (node,), f"{node} had answered the fence of {forgotten[0]}, and has none")
         self._fenced.update((bookie, log) for log in remembered)
+        self._require_known_losses(node, bookie, {_log_of({"ledger": ledger}): end for ledger, end in fields["ends"]})
+
+    def _require_known_losses(self, node: str, bookie: str, ends: Mapping[str, int]) -> None:
+        """Of a bookie that is back: what it lost of a ledger that counts on it, and has no end yet, it says it may have
+        lost."""
+        limbo = self._limbo.pop(bookie, set())
+        for log, last in self._last_taken[bookie].items() if not self._journal_sync else ():
+            ledger = self._ledgers[log]
+            is_needed = any(bookie in fragment.ensemble for fragment in ledger.fragments)
+            if ledger.state is not LedgerState.CLOSED and is_needed and log not in limbo and ends.get(log, 0) <= last:
+                because = f"{node} had taken entry {last} of {log}, is back without it, and does not say so"
+                self._says("forgotten-entry", (node,), because)
 
     def _refused(self, node: str, fields: Mapping[str, Any]) -> None:
         log, entry = _log_of(fields), int(fields["entry"])
@@ -322,7 +342,8 @@ _EVENTS: Mapping[str, Callable[[BookkeeperInvariants, str, Mapping[str, Any]], N
     "bookie": BookkeeperInvariants._is_bookie,
     "written": BookkeeperInvariants._written,
     "fenced": BookkeeperInvariants._fences,
-    "remembers_fences": BookkeeperInvariants._remembers_fences,
+    "limbo": BookkeeperInvariants._in_limbo,
+    "remembers": BookkeeperInvariants._remembers,
     "entry_refused": BookkeeperInvariants._refused,
     "confirmed": BookkeeperInvariants._confirmed,
     "entry_acknowledged": BookkeeperInvariants._acknowledges,

@@ -10,7 +10,7 @@ from harness.narrator import Phrase
 Fields = Mapping[str, Any]
 ROUTINE = frozenset(
     {
-        *("log", "logs", "written", "confirmed", "checkpoint", "remembers_fences", "role", "running"),
+        *("log", "logs", "written", "confirmed", "checkpoint", "remembers", "role", "running"),
         *("metadata_changed", "raft_committed", "term", "vote_persisted"),
     }
 )

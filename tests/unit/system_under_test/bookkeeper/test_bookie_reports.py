@@ -87,7 +87,7 @@ def test_a_fence_is_reported_again_by_the_process_that_finds_it_on_its_disk() ->
         assert (await stage.client.ask(f"b1:{PORT}", request, 5.0)).code is Code.OK
         await stage.again("power_off")
         events = map(json.loads, stage.environment.events()["b1"])
-        fences.extend(event["ledgers"] for event in events if event["event"] == "remembers_fences")
+        fences.extend(event["fences"] for event in events if event["event"] == "remembers")
 
     play(story, names=NAMES)
     assert fences == [[], [LEDGER]]

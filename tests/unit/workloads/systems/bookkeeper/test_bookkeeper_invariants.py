@@ -250,13 +250,13 @@ def ends_behind_a_no_that_comes_too_late(cluster: Cluster) -> None:
 def comes_back_without_its_fence(cluster: Cluster) -> None:
     cluster.fences("b1")
     cluster.is_now("b1", "i1", fresh=False)
-    cluster.invariants.saw("b1", "remembers_fences", {"ledgers": [6, 8]})
+    cluster.invariants.saw("b1", "remembers", {"fences": [6, 8], "ends": []})
 
 
 def comes_back_with_its_fence(cluster: Cluster) -> None:
     cluster.fences("b1")
     cluster.is_now("b1", "i1", fresh=False)
-    cluster.invariants.saw("b1", "remembers_fences", {"ledgers": [6, 7]})
+    cluster.invariants.saw("b1", "remembers", {"fences": [6, 7], "ends": []})
 
 
 def refuses_what_a_bookie_has(cluster: Cluster) -> None:
@@ -288,6 +288,32 @@ def says_no_while_recovery_writes_it_again(cluster: Cluster) -> None:
     recovers(cluster)
     cluster.writes("b3", 1, recovers=True)
     cluster.recovery_reads(1, i3=Reply.NO_SUCH_ENTRY)
+
+
+def comes_back_with_less(cluster: Cluster, *, limbo: tuple[int, ...] = (), end: int = 1) -> None:
+    cluster.is_now("b1", "i1", fresh=False)
+    cluster.invariants.saw("b1", "limbo", {"ledgers": limbo})
+    cluster.invariants.saw("b1", "remembers", {"fences": [], "ends": [(7, end)]})
+
+
+def comes_back_with_less_and_says_so(cluster: Cluster) -> None:
+    comes_back_with_less(cluster, limbo=(7,))
+
+
+def comes_back_with_all(cluster: Cluster) -> None:
+    comes_back_with_less(cluster, end=2)
+
+
+def comes_back_with_less_when_all_is_over(cluster: Cluster) -> None:
+    cluster.publishes(cluster.metadata.closed(1, 0))
+    comes_back_with_less(cluster)
+
+
+def comes_back_with_less_and_is_not_needed(cluster: Cluster) -> None:
+    cluster.writes("b4", 0)
+    cluster.writes("b4", 1)
+    cluster.publishes(replace(cluster.metadata, fragments=(Fragment(0, ("i4", "i2", "i3"), 0),)))
+    comes_back_with_less(cluster)
 
 
 def does_not_know(cluster: Cluster) -> None:
@@ -386,6 +412,11 @@ def test_what_is_broken_is_said_and_nothing_else(story: Callable[[Cluster], None
     ("story", "names"),
     [
         (forgets_an_unsynced_entry, ["forgotten-entry"]),
+        (comes_back_with_less, ["forgotten-entry"]),
+        (comes_back_with_less_and_says_so, []),
+        (comes_back_with_all, []),
+        (comes_back_with_less_when_all_is_over, []),
+        (comes_back_with_less_and_is_not_needed, []),
         (does_not_know, []),
         (says_no_of_a_closed_ledger, []),
         (says_no_while_recovery_writes_it_again, []),

@@ -131,7 +131,7 @@ OF_BOOKKEEPER: Mapping[str, Mapping[str, SettingValue]] = {
     "fragment-wide-check": {"ensemble": 4},
     "no-limbo": {"journal_sync": False},
     "recover-from-zero": {"ack_quorum": 3},
-    "write-set-kept": {"ensemble": 4},
+    "write-set-kept": {"ensemble": 4, "ack_quorum": 3},
 }
 """The same of BookKeeper's bugs. In an ensemble of four each change turns the write sets of three, and a bookie's own
 first and last entries are not the fragment's. With an ack quorum of three nothing is acknowledged without the bookie

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,22 +13,34 @@ from stormproof.search.storm import blown_and_judged
 from stormproof.search.storm_file import SUFFIX, load_storm
 from stormproof.session import registry
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "planted-bugs" / "dledger"
-STORMS = sorted(FOLDER.glob(f"*{SUFFIX}"))
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "planted-bugs"
+NOT_CAUGHT: Mapping[str, frozenset[str]] = {
+    "bookkeeper": frozenset({"corrupt-is-absent"}),
+    "dledger": frozenset(),
+}
+"""System -> bugs for which no search has found a storm; the pages say why."""
+STORMS = sorted(file for system in NOT_CAUGHT for file in (FOLDER / system).glob(f"*{SUFFIX}"))
 
 
-def test_each_planted_bug_of_dledger_has_its_storm() -> None:
-    assert {file.name.removesuffix(SUFFIX) for file in STORMS} == set(registry.system("dledger").mutants)
+def name_of(file: Path) -> str:
+    return file.name.removesuffix(SUFFIX)
+
+
+@pytest.mark.parametrize("system", NOT_CAUGHT)
+def test_each_planted_bug_has_its_storm(system: str) -> None:
+    kept = {name_of(file) for file in STORMS if file.parent.name == system}
+    assert kept.isdisjoint(NOT_CAUGHT[system])
+    assert kept | NOT_CAUGHT[system] == set(registry.system(system).mutants)
 
 
 @pytest.mark.parametrize(
     "file",
     [pytest.param(file, marks=pytest.mark.gate if place % 4 else []) for place, file in enumerate(STORMS)],
-    ids=lambda file: file.name.removesuffix(SUFFIX),
+    ids=lambda file: f"{file.parent.name}-{name_of(file)}",
 )
 def test_it_shows_its_bug_and_the_healthy_system_comes_through(file: Path) -> None:
     storm, _ = load_storm(file)
-    assert storm.scenario.mutant == file.name.removesuffix(SUFFIX)
+    assert (storm.scenario.system, storm.scenario.mutant) == (file.parent.name, name_of(file))
     outcome = blown_and_judged(storm.scenario, registry.resolve(storm.scenario))
     assert outcome.verdict is Verdict.INVALID and storm.anomaly in outcome.anomalies, outcome.words()
     healthy = replace(storm.scenario, mutant=None)

@@ -40,6 +40,10 @@ WHY_NOT: Mapping[str, str] = {
         "somebody has to acknowledge what was never sent; a slave whose log is longer is cut before it acknowledges "
         "anything"
     ),
+    "corrupt-is-absent": (
+        "a copy of one of the last entries has to be harmed before another owner takes over, and its bookie to answer "
+        "before the others"
+    ),
     "epochs-not-corrected": (
         "a log has to be cut below the beginning of its newest epoch, which needs an unclean election of a shorter "
         "log, or power lost right after a promotion"

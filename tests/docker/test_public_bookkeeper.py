@@ -88,5 +88,8 @@ def test_a_writer_goes_on_in_a_ledger_that_was_ended_when_its_bookies_were_repla
 
 
 def test_a_release_of_bookkeeper_that_maven_does_not_find_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"Maven finds no org.apache.bookkeeper:bookkeeper-server:jar:0\.0\.1.*leave"):
-        outcome_of(tmp_path, release="0.0.1")
+    for _ in range(2):  # Maven says it in other words once it knows.
+        with pytest.raises(
+            UsageError, match=r"Maven finds no org.apache.bookkeeper:bookkeeper-server:jar:0\.0\.1.*leave"
+        ):
+            outcome_of(tmp_path, release="0.0.1")

@@ -14,7 +14,7 @@ SPACE = Space(system="rocketmq", workload="register", settings={"snapshot_thresh
 
 def test_drawn_storms_stay_valid_where_the_log_of_the_controllers_is_hardly_longer_than_a_snapshot() -> None:
     taken = installed = 0
-    for number in (0, 2, 3, 5, 7):
+    for number in (0, 3, 4, 5, 6):
         scenario = drawn_storm(SPACE, 4242, number)
         judged = blown_and_judged(scenario, registry.resolve(scenario))
         assert judged.verdict is Verdict.VALID, judged.words()

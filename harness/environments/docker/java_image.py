@@ -45,7 +45,10 @@ DEPENDENCY = "<dependency><groupId>%s</groupId><artifactId>%s</artifactId><versi
 COMPILED_FOR = ("-Dmaven.compiler.source=11", "-Dmaven.compiler.target=11")
 """A Java that every Maven of today can compile for; the runtime of the image is newer."""
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
-NOT_FOUND = re.compile(r"(?:Could not find artifact|artifacts could not be resolved:) ([^\s,]+)")
+NOT_FOUND = re.compile(
+    r"(?:Could not find artifact|artifacts could not be resolved:) (?P<new>[^\s,]+)|(?P<again>\S+) was not found in"
+)
+"""What Maven says of an artifact that there is not; in other words where it asked for it before."""
 
 
 def java_image(client: Any, release: JavaRelease, base: str, say: Say) -> str:
@@ -111,7 +114,8 @@ def _fetched(wanted: MavenArtifacts, place: Path, say: Say) -> dict[str, bytes]:
         words = next(filter(None, (line.strip() for line in done.stdout.split("[ERROR]")[1:])), "it said nothing")
         words = words.partition("\n")[0].partition(" -> ")[0]
         if missing := NOT_FOUND.search(words):
-            raise UsageError(f"Maven finds no {missing[1]}: is there such a release? Otherwise {wanted.otherwise}")
+            named = missing["new"] or missing["again"]
+            raise UsageError(f"Maven finds no {named}: is there such a release? Otherwise {wanted.otherwise}")
         raise HarnessError(f"Maven could not fetch {_words(wanted)}: {words}; {wanted.otherwise}")
     found = {f"lib/{path.name}": path.read_bytes() for path in sorted(jars.glob("*.jar"))}
     say(f"{len(found)} jars, {sum(map(len, found.values())) / 2**20:.0f} MiB")

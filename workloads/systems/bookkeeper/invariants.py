@@ -17,6 +17,7 @@ from typing import Any
 from harness.invariants import Breaches
 from harness.record.meaning import Meaning
 from harness.watch import ENDED
+from system_under_test.bookkeeper.bookie.reports import log_of
 from system_under_test.bookkeeper.ledger.event import Reply
 from system_under_test.bookkeeper.ledger.metadata import LEDGERS, LedgerMetadata, LedgerState, decode_metadata
 from system_under_test.bookkeeper.ledger.placement import bookies_of, write_set
@@ -174,18 +175,18 @@ class BookkeeperInvariants:
             self._last_taken[bookie][log] = max(self._last_taken[bookie].get(log, entry), entry)
 
     def _fences(self, node: str, fields: Mapping[str, Any]) -> None:
-        self._fenced.add((self._identities[node], _log_of(fields)))
+        self._fenced.add((self._identities[node], log_of(fields["ledger"])))
 
     def _in_limbo(self, node: str, fields: Mapping[str, Any]) -> None:
-        self._limbo[self._identities[node]] = {_log_of({"ledger": ledger}) for ledger in fields["ledgers"]}
+        self._limbo[self._identities[node]] = {log_of(ledger) for ledger in fields["ledgers"]}
 
     def _remembers(self, node: str, fields: Mapping[str, Any]) -> None:
-        bookie, remembered = self._identities[node], {_log_of({"ledger": ledger}) for ledger in fields["fences"]}
+        bookie, remembered = self._identities[node], {log_of(ledger) for ledger in fields["fences"]}
         forgotten = sorted(log for of, log in self._fenced if of == bookie and log not in remembered)
         if forgotten:
             self._says("forgotten-fence", (node,), f"{node} had answered the fence of {forgotten[0]}, and has none")
         self._fenced.update((bookie, log) for log in remembered)
-        self._require_known_losses(node, bookie, {_log_of({"ledger": ledger}): end for ledger, end in fields["ends"]})
+        self._require_known_losses(node, bookie, {log_of(ledger): end for ledger, end in fields["ends"]})
 
     def _require_known_losses(self, node: str, bookie: str, ends: Mapping[str, int]) -> None:
         """Of a bookie that is back: what it lost of a ledger that counts on it, and has no end yet, it says it may have
@@ -199,7 +200,7 @@ class BookkeeperInvariants:
                 self._says("forgotten-entry", (node,), because)
 
     def _refused(self, node: str, fields: Mapping[str, Any]) -> None:
-        log, entry = _log_of(fields), int(fields["entry"])
+        log, entry = log_of(fields["ledger"]), int(fields["entry"])
         if copies := self._copies[log, entry]:
             because = f"{node} refused entry {entry} of {log} for certain, which bookie {min(copies)} has"
             self._says("refused-entry", (node,), because)
@@ -217,7 +218,7 @@ class BookkeeperInvariants:
         return sum(bookie in copies for bookie in bookies_of(self._ledgers[log], entry))
 
     def _acknowledges(self, node: str, fields: Mapping[str, Any]) -> None:
-        log, entry = _log_of(fields), int(fields["entry"])
+        log, entry = log_of(fields["ledger"]), int(fields["entry"])
         self._acknowledged[log] = max(self._acknowledged[log], entry)
         holders = self._holders(log, entry)
         if holders < self._ack_quorum:
@@ -249,7 +250,7 @@ class BookkeeperInvariants:
             self._ledger_changed(node, decode_metadata(arguments[1], version))
 
     def _ledger_changed(self, node: str, metadata: LedgerMetadata) -> None:
-        log = _log_of({"ledger": metadata.ledger})
+        log = log_of(metadata.ledger)
         before, self._ledgers[log] = self._ledgers.get(log, metadata), metadata
         if _ORDER.index(metadata.state) < _ORDER.index(before.state):
             self._says("reopened", (node,), f"{log} was {before.state.value}, and is {metadata.state.value}")
@@ -284,10 +285,10 @@ class BookkeeperInvariants:
                     return
 
     def _entry_lost(self, node: str, fields: Mapping[str, Any]) -> None:
-        self._lost.add((_log_of(fields), int(fields["entry"])))
+        self._lost.add((log_of(fields["ledger"]), int(fields["entry"])))
 
     def _recovery_ends(self, node: str, fields: Mapping[str, Any]) -> None:
-        log, last = _log_of(fields), int(fields["last"])
+        log, last = log_of(fields["ledger"]), int(fields["last"])
         metadata = self._ledgers[log]
         if metadata.state is not LedgerState.IN_RECOVERY:
             return
@@ -299,7 +300,12 @@ class BookkeeperInvariants:
             self._says("unproven-end", (node,), because)
 
     def _recovery_read(self, node: str, fields: Mapping[str, Any]) -> None:
-        log, entry, bookie, reply = _log_of(fields), int(fields["entry"]), fields["bookie"], Reply(fields["reply"])
+        log, entry, bookie, reply = (
+            log_of(fields["ledger"]),
+            int(fields["entry"]),
+            fields["bookie"],
+            Reply(fields["reply"]),
+        )
         if reply.is_no:
             self._answers[log, entry][bookie] = reply
             if (bookie, log) not in self._fenced:
@@ -327,10 +333,6 @@ _ORDER = (LedgerState.OPEN, LedgerState.IN_RECOVERY, LedgerState.CLOSED)
 """States only follow each other so."""
 _LOST = (Reply.GONE, Reply.UNKNOWN)
 """A bookie that answers so has lost the entry, or may have, and does not have it."""
-
-
-def _log_of(fields: Mapping[str, Any]) -> str:
-    return f"ledger-{fields['ledger']}"
 
 
 _EVENTS: Mapping[str, Callable[[BookkeeperInvariants, str, Mapping[str, Any]], None]] = {

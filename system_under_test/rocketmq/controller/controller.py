@@ -28,6 +28,7 @@ from system_under_test.remoting.server import Answer, Peer, RemotingServer
 from system_under_test.replicated.answers import Answers, Busy, not_leader, outcome_unknown
 from system_under_test.replicated.key_value import MalformedCommand
 from system_under_test.replicated.key_value_service import KeyValueService
+from system_under_test.replicated.members import NotTakenOver
 from system_under_test.replicated.shared_port import SharedPort
 from system_under_test.rocketmq.controller import events
 from system_under_test.rocketmq.controller.changed_settings import ChangedSettings, parse_changes
@@ -38,7 +39,6 @@ from system_under_test.rocketmq.controller.membership import (
     AddController,
     ControllerMembership,
     MemberRequest,
-    NotTakenOver,
     parse_member_request,
 )
 from system_under_test.rocketmq.controller.parts import ControllerParts

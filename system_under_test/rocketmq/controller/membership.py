@@ -7,15 +7,15 @@ codes and fields are the project's own.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass
 
-from system_under_test.raft.driver import LeadershipLost, NotLeader, RaftNode
-from system_under_test.raft.membership import AddLearner, Promote, Remove, UnfitChange
+from system_under_test.raft.driver import RaftNode
+from system_under_test.raft.membership import UnfitChange
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import RemotingCommand
+from system_under_test.replicated.members import MemberChanges
 from system_under_test.rocketmq.controller.config import ControllerConfig, peers_text
 from system_under_test.rocketmq.controller.protocol import (
     MAX_ADDRESS,
@@ -27,19 +27,11 @@ from system_under_test.rocketmq.controller.protocol import (
 )
 from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 
-MAX_MEMBERS = 16
-"""Each is sent all entries, and asked in each round."""
 NEVER_CHANGED = 0
 """Version of the membership of a log that holds no change of it, and no snapshot."""
-PROMOTION_PACE_S = 0.1
-"""How long it is between two looks at who has caught up."""
 NEWCOMER_TIMEOUT_S = 2.0
 """How long a controller that is to be added may take to answer."""
 _ID = re.compile(r"[A-Za-z0-9_.]{1,64}")
-
-
-class NotTakenOver(Exception):
-    """The leadership stays where it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,15 +84,13 @@ def _check_known(node: str) -> str:
 
 class ControllerMembership:
     def __init__(self, host: Host, raft: RaftNode, config: ControllerConfig, remoting: RemotingClient) -> None:
-        self._host = host
         self._remoting = remoting
         self._raft = raft
         self._config = config
-        self._promoting: asyncio.Task[None] | None = None
+        self._changes = MemberChanges(host, raft, config.self_id, self._check_newcomer, "controller", {})
 
     def stop(self) -> None:
-        if self._promoting is not None:
-            self._promoting.cancel()
+        self._changes.stop()
 
     def metadata(self) -> ControllerMetadata:
         members = self._raft.membership
@@ -131,47 +121,21 @@ class ControllerMembership:
 
     def promote_learners(self) -> None:
         """Have them vote once they have caught up, as long as this controller is active."""
-        if self._raft.membership.learners and (self._promoting is None or self._promoting.done()):
-            self._promoting = self._host.spawn(self._promote(), "promotion of learners")
+        self._changes.promote_learners()
 
     async def carry_out(self, request: MemberRequest) -> None:
         """Committed on return; of an addition that is when the new one votes. Raises UnfitChange, NotTakenOver and
         NotLeader: nothing was changed; LeadershipLost."""
         if isinstance(request, TransferLeadership):
-            await self._transfer(request.node)
+            await self._changes.transfer(request.node)
         elif isinstance(request, RemoveController):
-            await self._raft.change_membership(Remove(request.node))
-            self._host.log("controller_removed", node=request.node)
+            await self._changes.remove(request.node)
         else:
-            await self._add(request)
+            await self._changes.add(request.node, request.address)
 
-    async def _add(self, request: AddController) -> None:
-        """Asking again for one that is there already, or on its way, is waiting for it."""
-        members = self._raft.membership.addresses
-        known = members.get(request.node)
-        if known not in (None, request.address):
-            raise UnfitChange(f"{request.node} is a member already, at {known}")
-        if known is None:
-            holder = next((node for node, at in members.items() if at == request.address), None)
-            if holder is not None:
-                raise UnfitChange(f"{request.address} is the address of {holder}")
-            if len(members) >= MAX_MEMBERS:
-                raise UnfitChange(f"there are {MAX_MEMBERS} controllers already")
-            await self._check_newcomer(request)
-            await self._raft.change_membership(AddLearner(request.node, request.address))
-            self._host.log("controller_added", node=request.node, address=request.address)
-        self.promote_learners()
-        while request.node not in self._raft.membership.voters or self._raft.committed_membership_index is None:
-            if not self._raft.is_active:
-                raise LeadershipLost
-            if request.node not in self._raft.membership.addresses:
-                raise UnfitChange(f"{request.node} was removed meanwhile")
-            await self._host.clock.sleep(PROMOTION_PACE_S)
-
-    async def _check_newcomer(self, request: AddController) -> None:
-        """It has to be there, and to belong to nobody else: what another group has committed would be cut from its log.
-        Raises UnfitChange."""
-        at = self._config.request_address(request.address)
+    async def _check_newcomer(self, node: str, address: str) -> None:
+        """It has to be there, and to belong to nobody else. Raises UnfitChange."""
+        at = self._config.request_address(address)
         command = RemotingCommand.request(RequestCode.CONTROLLER_GET_METADATA_INFO)
         try:
             metadata = ControllerMetadata.from_fields(
@@ -183,23 +147,3 @@ class ControllerMembership:
             raise UnfitChange(f"the controller at {at} is one of group {metadata.group!r}, not {self._config.group!r}")
         if metadata.leader_address not in (None, self.request_address(self._config.self_id)):
             raise UnfitChange(f"the controller at {at} follows {metadata.leader_id}, at {metadata.leader_address}")
-
-    async def _transfer(self, node: str) -> None:
-        if not self._raft.is_active:
-            raise NotLeader(self._raft.leader)
-        if node not in self._raft.membership.voters:
-            raise UnfitChange(f"{node} is no controller that votes")
-        if node != self._config.self_id and not await self._raft.transfer_leadership(node):
-            raise NotTakenOver(f"{node} did not take over in time")
-
-    async def _promote(self) -> None:
-        while self._raft.is_active and self._raft.membership.learners:
-            for node in sorted(self._raft.membership.learners):
-                try:
-                    await self._raft.change_membership(Promote(node))
-                except UnfitChange:
-                    continue
-                except (NotLeader, LeadershipLost):
-                    return
-                self._host.log("controller_promoted", node=node)
-            await self._host.clock.sleep(PROMOTION_PACE_S)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,15 +35,11 @@ def test_what_was_pulled_is_read_as_it_was_written(messages: list[tuple[int, byt
 @given(st.binary(max_size=80))
 def test_other_bytes_are_refused_and_nothing_else_happens(body: bytes):
     for read in (wire.bodies_of, wire.numbers_of):
-        try:
+        with suppress(MalformedRequest):
             read(RemotingCommand.request(wire.Request.PRODUCE, body=body))
-        except MalformedRequest as error:
-            assert str(error)
     for decode in (wire.decode_produced, wire.decode_pulled, wire.decode_status):
-        try:
+        with suppress(MalformedAnswer):
             decode(body)
-        except MalformedAnswer as error:
-            assert str(error)
 
 
 @pytest.mark.parametrize("count", [0, 17])

@@ -19,6 +19,7 @@ from enum import Enum
 from typing import ClassVar
 
 from system_under_test.raft import membership as memberships
+from system_under_test.raft.bounds import USUAL, Bounds
 from system_under_test.raft.event import (
     ChangeMembership,
     Compact,
@@ -50,9 +51,6 @@ from system_under_test.raft.message import (
 )
 from system_under_test.raft.replication import Progress, Replication
 from system_under_test.raft.snapshot import Incoming, Snapshot
-
-PROMOTION_LAG_ENTRIES = 512
-"""A learner that is more behind than this does not become a voter: the group might have to wait for it."""
 
 
 class Role(Enum):
@@ -88,6 +86,7 @@ class Raft:
         entries: Sequence[Entry],
         now_ns: int,
         election_timeout_ns: int,
+        bounds: Bounds = USUAL,
     ) -> None:
         """`hard_state`, `snapshot` and the `entries` behind it are what the disk kept; the state is the snapshot.
         `membership` holds where these say nothing else; a node that is none of its members waits to be added."""
@@ -100,6 +99,7 @@ class Raft:
         self.commit = snapshot.index
         self.durable_index = self.log.last_index
         self._timing = timing
+        self._bounds = bounds
         self._kept = hard_state
         self._unsynced: deque[list[int]] = deque()
         self._timer_ns = now_ns
@@ -114,7 +114,7 @@ class Raft:
         """Term and index of the last entry that it had then."""
         """For this node, in the current term; empty if it does not stand, or not any more."""
         self._incoming = Incoming()
-        self._replication = Replication(node, self.term, self.log, self.chunk_bytes)
+        self._replication = Replication(node, self.term, self.log, bounds, self.chunk_bytes)
         self.transferee: str | None = None
         """To whom this leader hands over; it takes no proposals meanwhile, so that one can catch up."""
         self._transfer_until_ns = 0
@@ -146,6 +146,16 @@ class Raft:
     def is_active(self) -> bool:
         """Leader, and its own no-op is committed: what is committed before its term is known to it."""
         return self.role is Role.LEADER and self.commit >= self._own_term_index
+
+    @property
+    def applied(self) -> int:
+        """Up to this index entries, or a snapshot in their place, were handed out to be applied."""
+        return self.commit
+
+    @property
+    def files_in_use(self) -> frozenset[str]:
+        """Names of files that belong to older snapshots than the newest, and are still sent to followers."""
+        return self._replication.files_in_use() if self.role is Role.LEADER else frozenset()
 
     @property
     def deadline_ns(self) -> int:
@@ -202,6 +212,7 @@ class Raft:
                 self.transferee = None
             self._hand_over()
             self._call_round()
+            self._replication.renew_transfers(now_ns - self._timing.quorum_timeout_ns)
             self._replication.repeat_chunks()
 
     def _quorum_heard_ns(self, now_ns: int) -> int:
@@ -271,7 +282,7 @@ class Raft:
         self.elected_by = tuple(voter for voter in sorted(self.membership.voters) if voter in self._votes)
         self.elected_with = (self.log.last_term, self.last_index)
         self._votes.clear()
-        self._replication = Replication(self.node, self.term, self.log, self.chunk_bytes)
+        self._replication = Replication(self.node, self.term, self.log, self._bounds, self.chunk_bytes)
         self._replication.sent = self._effects.appends
         self._replication.commit = self.commit
         self._replication.follow_up(self.membership.addresses, now_ns)
@@ -444,7 +455,8 @@ class Raft:
         except UnfitChange as error:
             return str(error)
         learner = self._replication.followers.get(change.node)
-        if isinstance(change, Promote) and (learner is None or self.commit - learner.match > PROMOTION_LAG_ENTRIES):
+        lag = self.commit - (0 if learner is None else learner.match)
+        if isinstance(change, Promote) and (learner is None or lag > self._bounds.promotion_lag):
             return f"{change.node} has not caught up"
         return None
 
@@ -526,7 +538,7 @@ class Raft:
         assert event.index <= self.commit, "a snapshot of what is not committed"
         if event.index > self.log.snapshot.index:
             term, membership = self.log.term_at(event.index), self.log.membership_at(event.index)
-            self._begin_log_behind(Snapshot(event.index, term, event.data, membership))
+            self._begin_log_behind(Snapshot(event.index, term, event.data, membership, event.files))
 
     def _begin_log_behind(self, snapshot: Snapshot) -> None:
         self.log.begin_behind(snapshot)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from system_under_test.raft.bounds import USUAL, Bounds
 from system_under_test.raft.core import Raft, Role, Timing
 from system_under_test.raft.event import (
     ChangeMembership,
@@ -29,7 +30,7 @@ from system_under_test.raft.event import (
 from system_under_test.raft.membership import Change, Membership, UnfitChange
 from system_under_test.raft.message import Append, Entry, Kind, MalformedMessage, Message
 from system_under_test.raft.reports import RaftReports
-from system_under_test.raft.snapshot import Snapshot
+from system_under_test.raft.snapshot import Snapshot, SnapshotFile
 from system_under_test.raft.storage import RaftStorage
 from system_under_test.raft.transport import PeerTransport
 from system_under_test.runtime.host import Host
@@ -64,13 +65,45 @@ class RaftConfig:
     min_election_timeout_s: float = 1.0
     max_election_timeout_s: float = 2.0
     snapshot_threshold: int = 1_000
-    """So many entries are applied until a snapshot takes their place."""
+    """So many entries are applied until a snapshot takes their place, where snapshots are asked for."""
+    reports_entries: bool = True
+    """Whether a log that has a name is reported entry by entry, or only who leads it and what is decided."""
+    log_memory_bytes: int = USUAL.log_memory_bytes
+    """So much of the log's newest part is kept in memory."""
+    log_kept_bytes: int = 0
+    """So much of the log stays behind a snapshot at least: a follower that lags by less needs no snapshot."""
+    segment_bytes: int = 16 * 1024 * 1024
+    """A file of the log that has so many bytes is followed by the next one."""
+    window_entries: int = USUAL.window_entries
+    """How far a leader sends ahead of what a follower has acknowledged."""
+    batch_entries: int = USUAL.batch_entries
+    """The most entries of one append."""
+    batch_bytes: int = USUAL.batch_bytes
+    """The most data of one append, unless a single entry has more."""
+    gathered_entries: int = 0
+    """So many proposals at most are made durable together, and the next wait for that; 0: all that have gathered."""
+    promotion_lag: int = USUAL.promotion_lag
+    """A learner that is more entries behind than this does not become a voter."""
 
     def __post_init__(self) -> None:
         if not 0 < self.heartbeat_s < self.min_election_timeout_s <= self.max_election_timeout_s:
             raise ValueError("expected heartbeat < least election timeout <= greatest election timeout")
         if self.snapshot_threshold < 1:
             raise ValueError(f"expected at least one entry until a snapshot, got {self.snapshot_threshold}")
+        for name, least in (("log_kept_bytes", 0), ("segment_bytes", 1), ("gathered_entries", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        self.bounds()
+
+    def bounds(self) -> Bounds:
+        """Raises ValueError."""
+        return Bounds(
+            window_entries=self.window_entries,
+            batch_entries=self.batch_entries,
+            batch_bytes=self.batch_bytes,
+            promotion_lag=self.promotion_lag,
+            log_memory_bytes=self.log_memory_bytes,
+        )
 
 
 @dataclass(slots=True)
@@ -82,6 +115,14 @@ class _Proposal:
     decided on the state as it was then."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Compaction:
+    index: int
+    sequence: int
+    """The number of the write by which its snapshot becomes durable."""
+    future: asyncio.Future[bool]
+
+
 class RaftNode:
     """`check(data)` raises ValueError for an entry that `apply` would not understand: what peers send is held against
     it before anything else, so that no bytes from outside are ever applied that nobody can read.
@@ -89,6 +130,7 @@ class RaftNode:
     `apply(entry)` is called once for each committed entry with data, in order; its result is what the proposer gets.
     At a start, and whenever the leader has the next entries no more, `restore(snapshot)` comes first: the state becomes
     what `snapshot()` gave when all up to `snapshot.index` was applied. Without a snapshot it begins empty.
+    An application whose state is in files too makes its snapshots by itself (`compact`), and gives None for `snapshot`.
     `on_leadership(is_active)` is called when this node becomes active (leader, own no-op applied) and when it ceases
     to be."""
 
@@ -100,7 +142,7 @@ class RaftNode:
         transport: PeerTransport,
         check: Callable[[bytes], object],
         apply: Callable[[Entry], Any],
-        snapshot: Callable[[], bytes],
+        snapshot: Callable[[], bytes] | None,
         restore: Callable[[Snapshot], None],
         on_leadership: Callable[[bool], None] = lambda is_active: None,
         storage: RaftStorage | None = None,
@@ -115,7 +157,8 @@ class RaftNode:
         self._restore = restore
         self._on_leadership = on_leadership
         self._core = core
-        self._reports = RaftReports(host, config.log)
+        self._reports = RaftReports(host, config.log, entries=config.reports_entries)
+        self._of_group = {"group": config.group} if config.group else {}
         self._raft: Raft | None = None
         self._membership = Membership(voters=config.members)
         self._transport = transport.join(config.group, self._deliver)
@@ -130,6 +173,7 @@ class RaftNode:
         self._reads_waiting = 0
         self._token = 0
         self._transfer: asyncio.Future[bool] | None = None
+        self._compactions: deque[_Compaction] = deque()
         self._dirty = asyncio.Event()
         self._vote_is_dirty = self._log_is_dirty = self._snapshot_is_dirty = False
         self._was_leader = False
@@ -169,6 +213,26 @@ class RaftNode:
     def term(self) -> int:
         return 0 if self._raft is None else self._raft.term
 
+    @property
+    def applied(self) -> int:
+        """The index of the last entry that was applied, or that the state's snapshot stands for."""
+        return 0 if self._raft is None else self._raft.applied
+
+    @property
+    def place(self) -> str:
+        """The directory for the application's files, once this node has started; another one from the moment that
+        `restore` gets a snapshot of the leader's."""
+        return self._storage.place
+
+    def files_in_use(self) -> frozenset[str]:
+        """Names of files of older snapshots that are still on their way to followers, and must stay as they are."""
+        return frozenset() if self._raft is None else self._raft.files_in_use
+
+    @property
+    def log_bytes(self) -> int:
+        """So much the entries behind the newest snapshot take on the disk."""
+        return 0 if self._raft is None else self._storage.log_bytes_behind(self._raft.log.snapshot.index)
+
     async def start(self) -> None:
         """Recover and take part, as soon as the transport is started."""
         recovered = await self._storage.open()
@@ -188,6 +252,7 @@ class RaftNode:
             entries=recovered.entries,
             now_ns=self._host.clock.monotonic_ns(),
             election_timeout_ns=self._draw_election_timeout_ns(),
+            bounds=config.bounds(),
         )
         self._reports.recovered(self._raft.last_index)
         self._membership = self._raft.membership
@@ -261,6 +326,20 @@ class RaftNode:
         self._step(ChangeMembership(change))
         return future
 
+    def compact(self, index: int, data: bytes, files: Sequence[SnapshotFile] = ()) -> asyncio.Future[bool]:
+        """Let a snapshot take the place of all entries up to `index`, which are applied: the state as it was then is
+        `data` and these files, which are durable in `place` already. True once it is durable and the log may begin
+        behind it; False where a newer one took its place, or this node was stopped. Raises DiskFull, DiskError."""
+        raft = self._raft
+        assert raft is not None and index <= raft.applied, "a snapshot of what is not applied"
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        if self._stopped or index <= raft.log.snapshot.index:
+            future.set_result(False)
+            return future
+        self._step(Compact(index, data, tuple(files)))
+        self._compactions.append(_Compaction(index, self._written, future))
+        return future
+
     # -- tasks
 
     async def _keep_time(self) -> None:
@@ -282,13 +361,16 @@ class RaftNode:
             self._vote_is_dirty = self._log_is_dirty = self._snapshot_is_dirty = False
             await self._storage.sync()
             if vote:
-                self._host.reached("vote-persisted")
+                self._reached("vote-persisted")
             if log:
-                self._host.reached("appended-before-answer")
+                self._reached("appended-before-answer")
             if snapshot:
-                self._host.reached("snapshot-persisted")
+                self._reached("snapshot-persisted")
             self._synced = written
             self._step(Persisted(written))
+            self._end_compactions(written)
+            if self._proposals:
+                self._wake.set()
             now_ns = self._host.clock.monotonic_ns()
             while self._held and self._held[0][0] <= written:
                 for message in self._held.popleft()[1]:
@@ -306,7 +388,11 @@ class RaftNode:
     def _take_proposals(self) -> None:
         raft = self._raft
         assert raft is not None
-        proposals, self._proposals = self._proposals, []
+        gathered = self._config.gathered_entries
+        if gathered and self._written > self._synced:
+            return  # They are taken once all before them is durable.
+        taken = gathered or len(self._proposals)
+        proposals, self._proposals = self._proposals[:taken], self._proposals[taken:]
         accepted: list[bytes] = []
         for proposal in proposals:
             if raft.role is Role.LEADER and raft.term == proposal.term and raft.transferee is None:
@@ -351,11 +437,11 @@ class RaftNode:
         if (raft.role is Role.LEADER) is not self._was_leader:
             self._was_leader = not self._was_leader
             self._reports.role(raft)
-            self._host.reached("became-leader" if self._was_leader else "lost-leadership")
+            self._reached("became-leader" if self._was_leader else "lost-leadership")
         if effects.must_persist:
             self._note_write(effects, last_index)
             self._reports.persists(effects, last_index)
-            self._storage.write(effects.hard_state, effects.entries, effects.snapshot)
+            self._storage.write(effects.hard_state, effects.entries, self._placed(effects))
             self._written = effects.sequence
             self._dirty.set()
         if raft.membership is not self._membership:
@@ -375,30 +461,40 @@ class RaftNode:
             self._change_leadership(raft.is_active)
         if self._transfer is not None and raft.transferee is None:
             self._end_transfer(raft.role is not Role.LEADER)
-        if raft.commit - raft.log.snapshot.index >= self._config.snapshot_threshold and not self._snapshot_is_dirty:
-            self._step(Compact(raft.commit, self._snapshot()))
+        is_due = raft.applied - raft.log.snapshot.index >= self._config.snapshot_threshold
+        if self._snapshot is not None and is_due and not self._snapshot_is_dirty:
+            self._step(Compact(raft.applied, self._snapshot()))
+
+    def _placed(self, effects: Effects) -> Snapshot | None:
+        """A snapshot of the leader's lies where the own one does not."""
+        if effects.restored is None:
+            return effects.snapshot
+        return replace(effects.restored, place=self._storage.other_place)
+
+    def _reached(self, point: str, **values: int) -> None:
+        self._host.reached(point, **values, **self._of_group)
 
     def _note_write(self, effects: Effects, last_index: int) -> None:
-        host, hard_state = self._host, effects.hard_state
+        hard_state = effects.hard_state
         if hard_state is not None:
             self._vote_is_dirty = True
-            host.log("term", term=hard_state.term, vote=hard_state.vote)
-            host.reached("about-to-persist-vote")
+            self._host.log("term", term=hard_state.term, vote=hard_state.vote)
+            self._reached("about-to-persist-vote")
         if effects.snapshot is not None:
             self._snapshot_is_dirty = True
-            host.reached("about-to-write-snapshot")
+            self._reached("about-to-write-snapshot")
         elif effects.entries:
             self._log_is_dirty = True
-            host.reached("about-to-cut-entries" if effects.entries[0].index <= last_index else "about-to-append")
+            self._reached("about-to-cut-entries" if effects.entries[0].index <= last_index else "about-to-append")
 
     def _answer(self, effects: Effects) -> None:
         if effects.restored is not None:
-            self._host.reached("about-to-install-snapshot", index=effects.restored.index)
-            self._restore(effects.restored)
+            self._reached("about-to-install-snapshot", index=effects.restored.index)
+            self._restore(replace(effects.restored, place=self._storage.place))
         for entry in effects.committed:
             result = None
             if entry.data and entry.kind is Kind.COMMAND:
-                self._host.reached("about-to-apply", index=entry.index, term=entry.term)
+                self._reached("about-to-apply", index=entry.index, term=entry.term)
                 result = self._apply(entry)
             proposal = self._pending.pop(entry.index, None)
             if proposal is not None and not proposal.future.done():
@@ -422,13 +518,20 @@ class RaftNode:
         if is_active is not self._was_active:
             self._was_active = is_active
             if is_active:
-                self._host.reached("noop-committed")
+                self._reached("noop-committed")
             self._on_leadership(is_active)
 
     def _end_transfer(self, happened: bool) -> None:
         transfer, self._transfer = self._transfer, None
         if transfer is not None and not transfer.done():
             transfer.set_result(happened)
+
+    def _end_compactions(self, written: int) -> None:
+        """Those of which the snapshots were written until then."""
+        while self._compactions and self._compactions[0].sequence <= written:
+            compaction = self._compactions.popleft()
+            if not compaction.future.done():
+                compaction.future.set_result(compaction.index == self._storage.snapshot_index)
 
     def _lose_pending(self) -> None:
         pending, self._pending = self._pending, {}
@@ -438,6 +541,9 @@ class RaftNode:
     def _lose_requests(self) -> None:
         self._lose_pending()
         self._end_transfer(True)
+        for compaction in self._compactions:
+            if not compaction.future.done():
+                compaction.future.set_result(False)
         for proposal in self._proposals:
             _fail(proposal.future, NotLeader(None))
         for reads in [self._new_reads, *self._reads.values()]:

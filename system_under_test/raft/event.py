@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from system_under_test.raft.membership import Change
 from system_under_test.raft.message import Append, Entry, HardState, Message, SnapshotChunk, TimeoutNow
-from system_under_test.raft.snapshot import Snapshot
+from system_under_test.raft.snapshot import Snapshot, SnapshotFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class Compact:
 
     index: int
     data: bytes
+    files: tuple[SnapshotFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

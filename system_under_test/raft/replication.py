@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from system_under_test.raft.bounds import Bounds
 from system_under_test.raft.log import Log
 from system_under_test.raft.message import (
     Append,
@@ -21,11 +22,6 @@ from system_under_test.raft.message import (
     TimeoutNow,
 )
 from system_under_test.raft.snapshot import Outgoing
-
-MAX_ENTRIES_PER_APPEND = 512
-MAX_BYTES_PER_APPEND = 1024 * 1024
-WINDOW_ENTRIES = 4096
-"""How far the leader sends ahead of what a follower has acknowledged."""
 
 
 @dataclass(slots=True)
@@ -45,7 +41,7 @@ class Progress:
 
 
 class Replication:
-    def __init__(self, node: str, term: int, log: Log, chunk_bytes: int) -> None:
+    def __init__(self, node: str, term: int, log: Log, bounds: Bounds, chunk_bytes: int) -> None:
         """The log is the leader's; it changes outside of this."""
         self.followers: dict[str, Progress] = {}
         self.round = 0
@@ -56,6 +52,7 @@ class Replication:
         self._node = node
         self._term = term
         self._log = log
+        self._bounds = bounds
         self._chunk_bytes = chunk_bytes
 
     def follow_up(self, members: Iterable[str], now_ns: int) -> None:
@@ -87,6 +84,21 @@ class Replication:
         for peer, progress in self.followers.items():
             if progress.outgoing is not None:
                 self._send_chunk(peer, progress.outgoing)
+
+    def renew_transfers(self, heard_before_ns: int) -> None:
+        """Begin anew, with the newest snapshot, the transfer of an older one to a follower that was not heard since:
+        its files are kept only for the sake of this transfer."""
+        for progress in self.followers.values():
+            outgoing = progress.outgoing
+            is_old = outgoing is not None and outgoing.index != self._log.snapshot.index
+            if is_old and progress.heard_ns <= heard_before_ns:
+                progress.outgoing = Outgoing(self._log.snapshot)
+
+    def files_in_use(self) -> frozenset[str]:
+        """Names of files of older snapshots that are under way."""
+        under_way = [progress.outgoing for progress in self.followers.values() if progress.outgoing is not None]
+        older = [outgoing.snapshot for outgoing in under_way if outgoing.index != self._log.snapshot.index]
+        return frozenset(file.name for snapshot in older for file in snapshot.files)
 
     def tell_to_stand(self, follower: str) -> None:
         self.sent.append(TimeoutNow(self._node, follower, self._term))
@@ -138,7 +150,8 @@ class Replication:
             if not progress.is_waiting:
                 self._probe(peer, progress)
             return
-        while progress.next_index <= self._log.last_index and progress.next_index - progress.match <= WINDOW_ENTRIES:
+        window, last_index = self._bounds.window_entries, self._log.last_index
+        while progress.next_index <= last_index and progress.next_index - progress.match <= window:
             entries = self._batch(progress.next_index)
             self._send(peer, progress, entries)
             progress.next_index += len(entries)
@@ -149,10 +162,10 @@ class Replication:
 
     def _batch(self, first: int) -> tuple[Entry, ...]:
         size = 0
-        entries = self._log.behind(first - 1, MAX_ENTRIES_PER_APPEND)
+        entries = self._log.behind(first - 1, self._bounds.batch_entries)
         for count, entry in enumerate(entries):
             size += len(entry.data)
-            if size > MAX_BYTES_PER_APPEND and count:
+            if size > self._bounds.batch_bytes and count:
                 return tuple(entries[:count])
         return tuple(entries)
 

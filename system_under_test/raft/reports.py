@@ -18,17 +18,19 @@ _HEAD = struct.Struct(">QB")
 
 
 class RaftReports:
-    def __init__(self, host: Host, log: str) -> None:
-        """`log`: its name; empty: only elections and what a leader decides are reported, of no group by name."""
+    def __init__(self, host: Host, log: str, *, entries: bool) -> None:
+        """`log`: its name; empty: only elections and what a leader decides are reported, of no group by name.
+        `entries`: whether each entry of a log that has a name is reported."""
         self._host = host
         self._log = log
+        self._entries = entries and bool(log)
         self._group = {"group": log} if log else {}
         self._decided = 0
         """What was reported as the leader."""
         self._confirmed = 0
 
     def recovered(self, last_index: int) -> None:
-        if self._log:
+        if self._entries:
             self._host.log("log", log=self._log, unit="entries")
             self._host.log("recovered", log=self._log, end=last_index)
 
@@ -46,12 +48,14 @@ class RaftReports:
     def persists(self, effects: Effects, last_index: int) -> None:
         """Of a step before which the log ended at `last_index`."""
         host, log, entries, snapshot = self._host, self._log, effects.entries, effects.snapshot
-        if log and snapshot is not None:
+        if not self._entries:
+            return
+        if snapshot is not None:
             # What stays behind a snapshot was reported when it came.
             if effects.restored is not None and not entries:
                 host.log("truncated", log=log, to=0)
             host.log("deleted", log=log, to=snapshot.index, forced=False)
-        elif log and entries:
+        elif entries:
             if entries[0].index <= last_index:
                 host.log("truncated", log=log, to=entries[0].index - 1)
             for entry in entries:
@@ -61,7 +65,7 @@ class RaftReports:
         if raft.role is Role.LEADER and raft.commit > self._decided:
             self._decided = raft.commit
             self._host.log("raft_committed", **self._group, term=raft.log.term_at(raft.commit), index=raft.commit)
-        if self._log and raft.commit > self._confirmed:
+        if self._entries and raft.commit > self._confirmed:
             self._confirmed = raft.commit
             self._host.log("confirmed", log=self._log, offset=raft.commit, master_epoch=raft.term)
 

@@ -1,21 +1,46 @@
 """Snapshots: what a state machine became by all entries up to an index, in place of those entries.
 
-The same bytes lie on the disk and travel, in chunks, to a follower whose next entries are gone. A chunk that is
-lost, late or repeated harms nothing: a follower takes only the one that continues what it has, and a checksum over
-the whole decides whether it is used.
+A snapshot is a record, and files that the record names with their sizes and checksums. The same record lies on the
+disk and travels, in chunks, to a follower whose next entries are gone. A chunk that is lost, late or repeated harms
+nothing: a follower takes only the one that continues what it has, and a checksum over the whole decides whether it is
+used.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from system_under_test.raft import membership as memberships
 from system_under_test.raft.membership import Membership
 from system_under_test.raft.message import MalformedMessage, SnapshotChunk
 
-_HEAD = struct.Struct(">IQQI")
+_HEAD = struct.Struct(">IQQIII")
+_FILE = struct.Struct(">QIB")
+MAX_NAME_BYTES = 255
+"""The longest name of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFile:
+    """A file that belongs to a snapshot, as it was then: it may have grown since."""
+
+    name: str
+    """Within the place where the snapshot's files lie; one part of a path."""
+    size: int
+    """So many bytes of it belong to the snapshot, from the first on."""
+    crc: int
+    """The CRC-32 of these bytes."""
+
+    def __post_init__(self) -> None:
+        if self.name in ("", ".", "..") or "/" in self.name or "\0" in self.name:
+            raise ValueError(f"expected the name of a file without a directory, got {self.name!r}")
+        if len(self.name.encode()) > MAX_NAME_BYTES:
+            raise ValueError(f"expected a name of at most {MAX_NAME_BYTES} bytes, got {len(self.name.encode())}")
+        if self.size < 0 or not 0 <= self.crc < 1 << 32:
+            raise ValueError(f"expected a size and a CRC-32, got {self.size} and {self.crc}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +52,59 @@ class Snapshot:
     data: bytes
     membership: Membership | None = None
     """The membership as of that entry; None where none has changed what is configured."""
+    files: tuple[SnapshotFile, ...] = ()
+    """What belongs to it beside `data`; they travel in this order."""
+    place: str = field(default="", compare=False)
+    """The directory in which its files lie on this node; another node has them elsewhere."""
 
 
 NOTHING = Snapshot(0, 0, b"")
 
 
 def encode(snapshot: Snapshot) -> bytes:
+    """The record: all but the place, and of files what is said of them."""
     members = b"" if snapshot.membership is None else memberships.encode(snapshot.membership)
-    body = _HEAD.pack(0, snapshot.index, snapshot.term, len(members))[4:] + members + snapshot.data
+    named = b"".join(_encode_file(file) for file in snapshot.files)
+    lengths = len(members), len(named), len(snapshot.data)
+    body = _HEAD.pack(0, snapshot.index, snapshot.term, *lengths)[4:] + members + named + snapshot.data
     return zlib.crc32(body).to_bytes(4, "big") + body
 
 
 def decode(encoded: bytes) -> Snapshot:
-    """Raises MalformedMessage for bytes that are not one whole snapshot."""
+    """Raises MalformedMessage for bytes that are not one whole record."""
     if len(encoded) < _HEAD.size or zlib.crc32(encoded[4:]) != int.from_bytes(encoded[:4], "big"):
         raise MalformedMessage(f"{len(encoded)} bytes are no snapshot: the checksum does not fit")
-    _, index, term, length = _HEAD.unpack_from(encoded)
-    at = _HEAD.size + length
+    _, index, term, members_length, named_length, data_length = _HEAD.unpack_from(encoded)
+    named_at = _HEAD.size + members_length
+    data_at = named_at + named_length
+    if data_at + data_length != len(encoded):
+        raise MalformedMessage(f"a snapshot of {data_at + data_length} bytes in {len(encoded)}")
     try:
-        members = memberships.decode(encoded[_HEAD.size : at]) if length else None
-    except ValueError as error:
+        members = memberships.decode(encoded[_HEAD.size : named_at]) if members_length else None
+        files = tuple(_decode_files(encoded[named_at:data_at]))
+    except (ValueError, struct.error) as error:
         raise MalformedMessage(str(error)) from error
-    return Snapshot(index, term, encoded[at:], members)
+    if len({file.name for file in files}) != len(files):
+        raise MalformedMessage("a snapshot with two files of one name")
+    return Snapshot(index, term, encoded[data_at:], members, files)
+
+
+def _encode_file(file: SnapshotFile) -> bytes:
+    name = file.name.encode()
+    return _FILE.pack(file.size, file.crc, len(name)) + name
+
+
+def _decode_files(encoded: bytes) -> Iterator[SnapshotFile]:
+    """Raises ValueError, struct.error."""
+    at = 0
+    while at < len(encoded):
+        size, crc, length = _FILE.unpack_from(encoded, at)
+        at += _FILE.size
+        name = encoded[at : at + length].decode()
+        at += length
+        if at > len(encoded):
+            raise ValueError("the name of a file is cut short")
+        yield SnapshotFile(name, size, crc)
 
 
 class Outgoing:
@@ -59,6 +115,7 @@ class Outgoing:
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
         self.index = snapshot.index
         self.term = snapshot.term
         self._encoded = encode(snapshot)

@@ -5,6 +5,9 @@ exactly a prefix of what was written: it stops at the first record that does not
 of power is the torn or missing tail. The chain matters for the log, which is cut and overwritten: without
 it an old entry could be read behind a new one that never preceded it.
 
+The files of snapshots lie in one of two directories, their places, and the snapshot's record says in which. The other
+one is empty, or has what came of a snapshot that is still under way.
+
 A snapshot comes with a new log that begins behind it. Both are written beside the old ones, and `sync` gives them
 their names, the snapshot first: in between, the old log goes with the new snapshot, for it only begins too early.
 
@@ -17,7 +20,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from system_under_test.raft import snapshot as snapshots
 from system_under_test.raft.message import Entry, HardState, Kind, MalformedMessage
@@ -27,6 +30,8 @@ from system_under_test.runtime.rewrite import write_again
 
 _VOTE = struct.Struct(">IQH")
 _ENTRY = struct.Struct(">IIQQB")
+_KEPT = struct.Struct(">BI")
+"""What stands behind a snapshot's record on the disk: the number of its place, and a CRC-32 of all before."""
 _READ_BYTES = 1024 * 1024
 _VOTE_FILE_LIMIT_BYTES = 64 * 1024
 
@@ -45,6 +50,11 @@ class _Fresh:
 
     file: File
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _FreshSnapshot(_Fresh):
+    snapshot: Snapshot
 
 
 class RaftStorage:
@@ -66,7 +76,13 @@ class RaftStorage:
         self._crcs: list[int] = []
         self._vote_is_dirty = False
         self._log_is_dirty = False
-        self._fresh_snapshot: _Fresh | None = None
+        self._places = (f"{directory}/files-0", f"{directory}/files-1")
+        self.place = self._places[0]
+        """The directory of the newest snapshot's files, durable or not, and of those that are to belong to the next."""
+        self.snapshot_index = 0
+        """Of the newest snapshot that is durable."""
+        self._durable_place = self.place
+        self._fresh_snapshot: _FreshSnapshot | None = None
         self._fresh_log: _Fresh | None = None
         """The log that is written to, as long as it does not have its name yet."""
         self._retired: list[File] = []
@@ -79,6 +95,11 @@ class RaftStorage:
                 self._disk.remove(path)
         hard_state = await self._open_vote()
         snapshot = await self._open_snapshot()
+        self.snapshot_index = snapshot.index
+        self.place = self._durable_place = snapshot.place or self.place
+        for place in self._places:
+            if place != snapshot.place:
+                self._empty(place)
         entries = self._open_log()
         # A killed process leaves bytes that are readable but not yet durable; a process that reads them will
         # acknowledge them, and a later loss of power must not take them back.
@@ -94,7 +115,7 @@ class RaftStorage:
 
     def write(self, hard_state: HardState | None, entries: Sequence[Entry], snapshot: Snapshot | None = None) -> None:
         """All of it is visible at once and durable after the next `sync`. With a snapshot, `entries` are the whole log
-        behind it. Raises DiskFull, DiskError."""
+        behind it; its files lie in its place, where it names none in this one's. Raises DiskFull, DiskError."""
         if hard_state is not None:
             self._write_vote(hard_state)
         if snapshot is not None:
@@ -117,6 +138,10 @@ class RaftStorage:
             await snapshot.file.fsync()
             snapshot.file.close()
             await self._disk.replace(snapshot.path, self._snapshot_path)
+            self.snapshot_index = snapshot.snapshot.index
+            if snapshot.snapshot.place != self._durable_place:
+                self._empty(self._durable_place)
+                self._durable_place = snapshot.snapshot.place
         if is_dirty:
             await log_file.fsync()
         if log is not None:
@@ -179,22 +204,43 @@ class RaftStorage:
             return NOTHING
         file = self._disk.open(self._snapshot_path)
         try:
-            snapshot = snapshots.decode(file.read_at(0, file.size))
+            snapshot = self._decode_kept(file.read_at(0, file.size))
         except MalformedMessage as error:
-            raise DiskError(f"{self._snapshot_path}: {error}") from error
+            remedy = "remove this node from its group, empty its disk, and add it anew"
+            raise DiskError(f"{self._snapshot_path} is harmed: {error}; {remedy}") from error
         write_again(file, 0, file.size)
         await file.fsync()
         file.close()
         return snapshot
 
+    def _decode_kept(self, kept: bytes) -> Snapshot:
+        """Raises MalformedMessage."""
+        if len(kept) < _KEPT.size:
+            raise MalformedMessage(f"{len(kept)} bytes are no snapshot")
+        number, crc = _KEPT.unpack(kept[-_KEPT.size :])
+        if zlib.crc32(kept[:-4]) != crc or number >= len(self._places):
+            raise MalformedMessage(f"{len(kept)} bytes are no snapshot: the checksum does not fit")
+        return replace(snapshots.decode(kept[: -_KEPT.size]), place=self._places[number])
+
     def _write_snapshot(self, snapshot: Snapshot) -> None:
+        snapshot = replace(snapshot, place=snapshot.place or self.place)
+        self.place = snapshot.place
         path = f"{self._snapshot_path}.{snapshot.index}.new"
         file = self._disk.open(path)
-        file.append(snapshots.encode(snapshot))
+        file.append(kept_form(snapshot, self._places.index(snapshot.place)))
         if self._fresh_snapshot is not None:
             self._fresh_snapshot.file.close()
             self._disk.remove(self._fresh_snapshot.path)
-        self._fresh_snapshot = _Fresh(file, path)
+        self._fresh_snapshot = _FreshSnapshot(file, path, snapshot)
+
+    @property
+    def other_place(self) -> str:
+        """Where the files of a snapshot go that comes from a leader."""
+        return self._places[self.place == self._places[0]]
+
+    def _empty(self, place: str) -> None:
+        for path in self._disk.list(place):
+            self._disk.remove(path)
 
     def _begin_log(self, base: int, entries: Sequence[Entry]) -> None:
         """What was durable in the log until now stays so until `sync`."""
@@ -212,6 +258,11 @@ class RaftStorage:
             self._write_entries(entries)
 
     # -- the log
+
+    def log_bytes_behind(self, index: int) -> int:
+        """So much the records of the entries after this one take."""
+        at = index - self._base
+        return (self._ends[-1] if self._ends else 0) - (self._ends[at - 1] if at else 0)
 
     def _open_log(self) -> list[Entry]:
         file = self._log_file = self._disk.open(self._log_path)
@@ -275,6 +326,12 @@ def _behind(snapshot: Snapshot, base: int, entries: list[Entry]) -> list[Entry]:
     if at > len(entries) or entries[at - 1].term != snapshot.term:
         return []
     return entries[at:]
+
+
+def kept_form(snapshot: Snapshot, place: int) -> bytes:
+    """A snapshot as its file holds it: the record, the number of its place, and a CRC-32 of both."""
+    kept = snapshots.encode(snapshot) + bytes([place])
+    return kept + zlib.crc32(kept).to_bytes(4, "big")
 
 
 def _vote_record(hard_state: HardState, crc: int) -> tuple[bytes, int]:

@@ -18,8 +18,8 @@ from harness.environments.simulated.seam import seam_exceptions
 from harness.seed import Seed
 from harness.trace import Trace
 from system_under_test.raft.message import Entry, HardState
-from system_under_test.raft.snapshot import NOTHING, Snapshot, encode
-from system_under_test.raft.storage import RaftStorage
+from system_under_test.raft.snapshot import NOTHING, Snapshot
+from system_under_test.raft.storage import RaftStorage, kept_form
 from system_under_test.rocketmq.mutants.vote_not_durable import ForgetfulStorage
 
 
@@ -185,7 +185,7 @@ def test_a_crash_between_the_new_names_of_snapshot_and_log_leaves_the_new_snapsh
             "ahead": (20, 3, []),
         }.items():
             disk.open(f"{at}/log").append(disk.open("raft/log").read_at(0, 10_000))
-            disk.open(f"{at}/snapshot").append(encode(Snapshot(index, term, b"state")))
+            disk.open(f"{at}/snapshot").append(kept_form(Snapshot(index, term, b"state"), place=0))
             for _ in range(2):
                 kept = await RaftStorage(disk, at).open()
                 assert kept.snapshot == Snapshot(index, term, b"state")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+import zlib
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from harness.system import NodeSpec
 from harness.trace import Trace
 from system_under_test.raft.driver import RaftConfig, RaftNode
 from system_under_test.raft.message import Entry
-from system_under_test.raft.snapshot import Snapshot
+from system_under_test.raft.snapshot import Snapshot, SnapshotFile
 from system_under_test.raft.storage import RaftStorage
 from system_under_test.raft.transport import PeerTransport
 from tests.unit.harness.environments.simulated.lending import LENT
@@ -34,6 +35,7 @@ class Member:
         self.applied: list[bytes] = []
         self.restored = 0
         """So much of that came with a snapshot."""
+        self.host = host
         self.node = RaftNode(
             host,
             config,
@@ -41,10 +43,14 @@ class Member:
             transport=transport,
             check=lambda data: None,
             apply=self._apply,
-            snapshot=lambda: b"\0".join(self.applied),
+            snapshot=self.snapshot,
             restore=self._restore,
             on_leadership=lambda is_active: None,
         )
+
+    @property
+    def snapshot(self) -> Callable[[], bytes] | None:
+        return lambda: b"\0".join(self.applied)
 
     def _restore(self, snapshot: Snapshot) -> None:
         self.applied = snapshot.data.split(b"\0")
@@ -55,9 +61,39 @@ class Member:
         return entry.index
 
 
+class FilingMember(Member):
+    """One life of a node whose state is in a file, an entry a line; it makes its snapshots when it is asked to."""
+
+    snapshot = None
+
+    @property
+    def file(self) -> Any:
+        return self.host.disk.open(f"{self.node.place}/lines")
+
+    def _apply(self, entry: Entry) -> int:
+        self.file.append(entry.data + b"\n")
+        return super()._apply(entry)
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        assert snapshot.place == self.node.place
+        (kept,) = snapshot.files
+        self.file.truncate(kept.size)
+        assert zlib.crc32(self.file.read_at(0, kept.size)) == kept.crc, "the file is not the snapshot's"
+        self.applied = self.file.read_at(0, kept.size).splitlines()
+        self.restored = len(self.applied)
+
+    async def compact(self) -> bool:
+        """Whether it is this snapshot that is durable now."""
+        index, content = self.node.applied, self.file.read_at(0, self.file.size)
+        await self.file.fsync()
+        kept = SnapshotFile("lines", len(content), zlib.crc32(content))
+        return bool(await self.node.compact(index, b"", [kept]))
+
+
 class RaftCluster:
-    def __init__(self, env: SimulatedEnvironment, settings: dict[str, Any]) -> None:
+    def __init__(self, env: SimulatedEnvironment, settings: dict[str, Any], kind: type[Member] = Member) -> None:
         self.env = env
+        self.kind = kind
         self.settings = settings
         self.members: dict[str, Member] = {}
 
@@ -70,7 +106,8 @@ class RaftCluster:
 
     async def join(self, name: str, transport: PeerTransport, **settings: Any) -> Member:
         voters = {peer: f"{peer}:{PORT}" for peer in NAMES}
-        member = Member(LENT[name], RaftConfig(node=name, members=voters, **{**self.settings, **settings}), transport)
+        config = RaftConfig(**{"node": name, "members": voters, **self.settings, **settings})
+        member = self.kind(LENT[name], config, transport)
         await member.node.start()
         return member
 
@@ -92,7 +129,12 @@ class RaftCluster:
 
 
 def play(
-    story: Callable[[RaftCluster], Coroutine[Any, Any, None]], *, seed: int = 1, fsync_ms: float = 1.0, **settings: Any
+    story: Callable[[RaftCluster], Coroutine[Any, Any, None]],
+    *,
+    seed: int = 1,
+    fsync_ms: float = 1.0,
+    kind: type[Member] = Member,
+    **settings: Any,
 ) -> Trace:
     """Tell a story to hosts on a quiet network; the nodes of `story` begin when it starts them."""
     trace = Trace()
@@ -101,7 +143,7 @@ def play(
         program = PythonProgram(main="tests.unit.harness.environments.simulated.lending:lend")
         await env.start([NodeSpec(name=name, groups=("nodes",), program=program) for name in HOSTS], Path(directory))
         await env.timeline.sleep(0)
-        await story(RaftCluster(env, settings))
+        await story(RaftCluster(env, settings, kind))
         await env.stop()
 
     LENT.clear()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from checkers.api.plan import CheckRequest, RunUnderCheck
 from checkers.api.verdict import CheckerResult, Verdict
 from checkers.in_process.engine import InProcessEngine
@@ -91,3 +93,35 @@ def test_snapshots_that_take_the_place_of_entries_contradict_nothing() -> None:
     result = checked(events)
     assert result.verdict is Verdict.VALID, result
     assert result.statistics["events"]["deleted"] > 5
+
+
+@pytest.mark.parametrize("reports_entries", [True, False])
+def test_entries_are_left_out_of_reports_where_they_cost_too_much(reports_entries: bool) -> None:
+    events: list[dict[str, Any]] = []
+
+    async def story(cluster: RaftCluster) -> None:
+        leader = await cluster.start("a")
+        await cluster.until(lambda: leader.node.is_active)
+        await leader.node.propose(b"x")
+        events.extend(json.loads(line) for line in cluster.env.events()["a"])
+
+    play(story, members={"a": f"a:{PORT}"}, log="left", reports_entries=reports_entries)
+    names = {event["event"] for event in events}
+    assert {"leader", "voted_in", "raft_committed"} <= names
+    assert ({"log", "recovered", "written", "confirmed"} <= names) == reports_entries
+    assert names.isdisjoint({"log", "recovered", "written", "confirmed"}) != reports_entries
+    assert all(event["group"] == "left" for event in events if event["event"] in ("leader", "raft_committed"))
+
+
+@pytest.mark.parametrize("group", [0, 3])
+def test_points_of_a_numbered_group_say_which_one(group: int) -> None:
+    async def story(cluster: RaftCluster) -> None:
+        leader = await cluster.start("a")
+        leader.host.reached = lambda point, **values: reached.append((point, values.get("group", 0)))
+        await cluster.until(lambda: leader.node.is_active)
+        await leader.node.propose(b"x")
+
+    reached: list[tuple[str, int]] = []
+    play(story, members={"a": f"a:{PORT}"}, group=group)
+    assert {"about-to-persist-vote", "became-leader", "noop-committed", "about-to-apply"} <= {at for at, _ in reached}
+    assert {number for _, number in reached} == {group}

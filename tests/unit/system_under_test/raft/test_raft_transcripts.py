@@ -206,12 +206,12 @@ def test_a_follower_whose_next_entries_are_gone_gets_the_snapshot_and_what_is_be
     stage.between("s1", "s3")
     assert stage.transcript == [
         "s1→s3 after 4 (term 2): nothing",
-        "s1→s3 snapshot up to 4: bytes 0..40 of 97",
+        "s1→s3 snapshot up to 4: bytes 0..40 of 105",
         "s3→s1 does not fit at 4; try 0 (term 0)",
         "s3→s1 has 40 bytes of the snapshot up to 4",
-        "s1→s3 snapshot up to 4: bytes 40..80 of 97",
+        "s1→s3 snapshot up to 4: bytes 40..80 of 105",
         "s3→s1 has 80 bytes of the snapshot up to 4",
-        "s1→s3 snapshot up to 4: bytes 80..97 of 97",
+        "s1→s3 snapshot up to 4: bytes 80..105 of 105",
         "s3 keeps a snapshot up to 4: ",
         "s3→s1 equal up to 4",
         "s1→s3 after 4 (term 2): 2",

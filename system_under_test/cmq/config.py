@@ -102,6 +102,15 @@ class CmqConfig:
             heartbeat_s=self.heartbeat_s,
             min_election_timeout_s=self.min_election_timeout_s,
             max_election_timeout_s=self.max_election_timeout_s,
+            reports_entries=self.reports_entries,
+            log_memory_bytes=self.log_memory_bytes,
+            log_kept_bytes=self.log_kept_bytes,
+            segment_bytes=self.segment_bytes,
+            window_entries=self.window_entries,
+            batch_entries=self.batch_entries,
+            batch_bytes=self.batch_bytes,
+            gathered_entries=self.gathered_entries,
+            promotion_lag=self.promotion_lag,
         )
 
     @property

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from system_under_test.cmq.record import HEAD_BYTES, decode_record, record_bytes, record_ends
-from system_under_test.cmq.snapshot import SnapshotFile
 from system_under_test.cmq.snapshot import files as files_of
 from system_under_test.cmq.state_machine import CopiedState, FileState, Write, file_name
+from system_under_test.raft.snapshot import SnapshotFile
 from system_under_test.runtime.host import Disk, DiskError, File
 from system_under_test.storage.errors import RecordInvalid, StorageCorrupt, StorageFailed
 

@@ -13,25 +13,16 @@ messages takes less time than the flow of entries notices.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from itertools import pairwise
 
 from system_under_test.cmq.entry import checked_queue
 from system_under_test.cmq.record import HEAD_BYTES
 from system_under_test.cmq.state_machine import CopiedQueue, CopiedState, FileState, file_name
+from system_under_test.raft.snapshot import SnapshotFile
 
 _COUNT = struct.Struct(">I")
 _QUEUE = struct.Struct(">QII")
 _FILE = struct.Struct(">QQI")
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotFile:
-    name: str
-    """Its path within the directory that holds the files of a snapshot."""
-    size: int
-    crc: int
-    """CRC-32 of its first `size` bytes."""
 
 
 def encode(copied: CopiedState) -> bytes:

@@ -19,7 +19,7 @@ from enum import Enum
 from zlib import crc32
 
 from system_under_test.cmq.bitmap import Bitmap, normal_bits
-from system_under_test.cmq.entry import Ack, Create, Produce, decode
+from system_under_test.cmq.entry import Ack, Command, Create, Produce, decode
 from system_under_test.cmq.record import HEAD_BYTES, encode_record
 
 _DIGESTED = struct.Struct(">QQI")
@@ -132,6 +132,11 @@ class Queue:
         """CRC-32 over the heads of the records of all messages that it ever had; each has the CRC of its body."""
         self.bitmap = Bitmap(self.files[0].first if self.files else 0)
 
+    @property
+    def unacknowledged(self) -> int:
+        """How many of its messages are not acknowledged. Costs a pass over the bitmap."""
+        return self.next_number - self.bitmap.base - int.from_bytes(self.bitmap.bits, "big").bit_count()
+
     def append(self, name: str, bodies: tuple[bytes, ...], file_bytes: int) -> list[Write]:
         writes = []
         records: list[bytes] = []
@@ -189,7 +194,10 @@ class QueueGroupState:
 
     def apply(self, data: bytes) -> Applied:
         """Raises ValueError, with nothing changed, for bytes that are no command."""
-        match decode(data):
+        return self.carry_out(decode(data))
+
+    def carry_out(self, command: Command) -> Applied:
+        match command:
             case Create(name):
                 return Applied(self._create(name))
             case Produce(name, bodies):

@@ -469,6 +469,14 @@ class Raft:
         answering = sum(voter == self.node or self._answers(voter, now_ns) for voter in changed.voters)
         return None if answering >= changed.majority else "too few of those who would vote then answer"
 
+    def is_level(self, peer: str, now_ns: int) -> bool:
+        """Whether this leader knows of a follower that it has all that is committed, and answers."""
+        return (
+            peer in self._replication.followers
+            and self._replication.followers[peer].match >= self.commit
+            and self._answers(peer, now_ns)
+        )
+
     def _answers(self, peer: str, now_ns: int) -> bool:
         progress = self._replication.followers[peer]
         return progress.match > 0 and now_ns - progress.heard_ns < self._timing.min_election_timeout_ns

@@ -297,6 +297,11 @@ class RaftNode:
         self._wake.set()
         return future
 
+    def is_level(self, node: str) -> bool:
+        """Whether this node leads, and knows of another one that it has all that is committed, and answers."""
+        raft = self._raft
+        return raft is not None and self._was_active and raft.is_level(node, self._host.clock.monotonic_ns())
+
     def transfer_leadership(self, to: str) -> asyncio.Future[bool]:
         """Have another member lead. True once this node does not lead any more; False if `to` could not
         take over within an election timeout, is no member, or another transfer is under way. Proposals are refused

@@ -26,8 +26,8 @@ class NotTakenOver(Exception):
 
 
 class MemberChanges:
-    """`check_newcomer(node, address)` raises UnfitChange for a node that is not there, or belongs to another group: what
-    that group has committed would be cut from its log. `noun` is what a member is called in events, which have `fields`
+    """`check_newcomer(node, address)` raises UnfitChange for a node that is not there, or belongs to another group, of
+    which what is committed would be cut from its log. `noun` is what a member is called in events, which have `fields`
     beside what they are about."""
 
     def __init__(

@@ -792,6 +792,12 @@ OTHERS = (
         tests=("simulation/test_bookkeeper_in_storms.py",),
     ),
     Concern(
+        modules=tuple(
+            f"system_under_test/cmq/{name}.py" for name in ("group", "membership", "node", "parts", "routing", "spread")
+        ),
+        tests=("unit/system_under_test/cmq/test_cmq_nodes.py",),
+    ),
+    Concern(
         modules=("workloads/systems/bookkeeper/entry_losses.py", "workloads/systems/bookkeeper/legal_loss.py"),
         tests=(
             "unit/workloads/systems/bookkeeper/test_entry_losses.py",

@@ -1,0 +1,1 @@
+"""Planted bugs of CMQ: each module has a constant `MUTANT`."""

@@ -179,6 +179,8 @@ class RaftNode:
         self._was_leader = False
         self._written = 0
         self._synced = 0
+        self._syncing = 0
+        """The last index up to which the log will be durable by the fsync that is under way."""
         self._held: deque[tuple[int, list[Message]]] = deque()
         """Messages, and the sequence number of the last write before them: what they tell is durable with it."""
 
@@ -255,8 +257,7 @@ class RaftNode:
             bounds=config.bounds(),
         )
         self._reports.recovered(self._raft.last_index)
-        self._membership = self._raft.membership
-        self._transport.set_peers(self._membership.addresses)
+        self._go_by_membership(self._raft)
         spawn = self._host.spawn
         self._tasks = [
             spawn(self._keep_time(), "raft timer"),
@@ -358,19 +359,20 @@ class RaftNode:
             self._transport.drop_silent(clock.monotonic_ns())
 
     async def _keep_durable(self) -> None:
+        assert self._raft is not None
         while True:
             await self._dirty.wait()
             self._dirty.clear()
-            written = self._written
+            written, self._syncing = self._written, self._raft.last_index
             vote, log, snapshot = self._vote_is_dirty, self._log_is_dirty, self._snapshot_is_dirty
             self._vote_is_dirty = self._log_is_dirty = self._snapshot_is_dirty = False
             await self._storage.sync()
             if vote:
                 self._reached("vote-persisted")
             if log:
-                self._reached("appended-before-answer")
+                self._reached("appended-before-answer", durable=self._syncing)
             if snapshot:
-                self._reached("snapshot-persisted")
+                self._reached("snapshot-persisted", durable=self._syncing)
             self._synced = written
             self._step(Persisted(written))
             self._end_compactions(written)
@@ -450,8 +452,8 @@ class RaftNode:
             self._written = effects.sequence
             self._dirty.set()
         if raft.membership is not self._membership:
-            self._membership = raft.membership
-            self._transport.set_peers(self._membership.addresses)
+            self._go_by_membership(raft)
+        self._reports.asks(effects)
         for append in effects.appends:
             self._transport.send(append, now_ns)
         if effects.messages:
@@ -470,6 +472,11 @@ class RaftNode:
         if self._snapshot is not None and is_due and not self._snapshot_is_dirty:
             self._step(Compact(raft.applied, self._snapshot()))
 
+    def _go_by_membership(self, raft: Raft) -> None:
+        self._membership = raft.membership
+        self._reports.membership(raft.log.membership_index, raft.membership)
+        self._transport.set_peers(raft.membership.addresses)
+
     def _placed(self, effects: Effects) -> Snapshot | None:
         """A snapshot of the leader's lies where the own one does not."""
         if effects.restored is None:
@@ -483,8 +490,12 @@ class RaftNode:
         hard_state = effects.hard_state
         if hard_state is not None:
             self._vote_is_dirty = True
-            self._host.log("term", term=hard_state.term, vote=hard_state.vote)
+            self._reports.term(hard_state)
             self._reached("about-to-persist-vote")
+        if effects.restored is not None:
+            self._syncing = 0
+        elif effects.entries and effects.snapshot is None:
+            self._syncing = min(self._syncing, effects.entries[0].index - 1)
         if effects.snapshot is not None:
             self._snapshot_is_dirty = True
             self._reached("about-to-write-snapshot")

@@ -1,7 +1,8 @@
 """What a Raft node reports of itself, so that nodes can be held against each other.
 
 Who was elected by whom, and what is decided; of a log that has a name also each entry with its checksum, where it was
-cut, up to where it is committed, and who leads from which entry on. A process may hold the logs of several groups.
+cut, up to where it is committed, who leads from which entry on, by which membership a node goes, and to whom it said
+that it would vote for it. A process may hold the logs of several groups.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import zlib
 
 from system_under_test.raft.core import Raft, Role
 from system_under_test.raft.event import Effects
-from system_under_test.raft.message import Entry
+from system_under_test.raft.membership import Membership
+from system_under_test.raft.message import Entry, HardState, PreVoteReply, TimeoutNow
 from system_under_test.runtime.host import Host
 
 _HEAD = struct.Struct(">QB")
@@ -45,6 +47,26 @@ class RaftReports:
         elif self._log:
             self._host.log("follower", group=self._log, term=term)
 
+    def term(self, hard_state: HardState) -> None:
+        self._host.log("term", **self._group, term=hard_state.term, vote=hard_state.vote)
+
+    def membership(self, index: int, membership: Membership) -> None:
+        """By which it goes from now on: that of the entry at this index, or as of there."""
+        if self._log:
+            voters, learners = sorted(membership.voters), sorted(membership.learners)
+            self._host.log("membership", **self._group, index=index, voters=voters, learners=learners)
+
+    def asks(self, effects: Effects) -> None:
+        """Whom this step lets stand for election: by a promise to vote, or as the leader's successor."""
+        if not self._log:
+            return
+        for message in effects.messages:
+            if isinstance(message, PreVoteReply) and message.granted:
+                self._host.log("pre_vote", **self._group, term=message.term, candidate=message.recipient)
+        for sent in effects.appends:
+            if isinstance(sent, TimeoutNow):
+                self._host.log("hands_over", **self._group, term=sent.term, successor=sent.recipient)
+
     def persists(self, effects: Effects, last_index: int) -> None:
         """Of a step before which the log ended at `last_index`."""
         host, log, entries, snapshot = self._host, self._log, effects.entries, effects.snapshot
@@ -65,7 +87,7 @@ class RaftReports:
         if raft.role is Role.LEADER and raft.commit > self._decided:
             self._decided = raft.commit
             self._host.log("raft_committed", **self._group, term=raft.log.term_at(raft.commit), index=raft.commit)
-        if self._entries and raft.commit > self._confirmed:
+        if self._entries and raft.commit != self._confirmed:
             self._confirmed = raft.commit
             self._host.log("confirmed", log=self._log, offset=raft.commit, master_epoch=raft.term)
 

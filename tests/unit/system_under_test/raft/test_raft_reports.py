@@ -125,3 +125,43 @@ def test_points_of_a_numbered_group_say_which_one(group: int) -> None:
     play(story, members={"a": f"a:{PORT}"}, group=group)
     assert {"about-to-persist-vote", "became-leader", "noop-committed", "about-to-apply"} <= {at for at, _ in reached}
     assert {number for _, number in reached} == {group}
+
+
+def test_a_log_is_durable_as_far_as_it_was_there_when_the_fsync_began_and_was_not_cut_since() -> None:
+    durable: list[int] = []
+
+    async def story(cluster: RaftCluster) -> None:
+        leader = await cluster.start("a")
+        await cluster.until(lambda: leader.node.is_active)
+        noted = leader.host.reached
+        leader.host.reached = lambda point, **values: (
+            noted(point, **values),
+            durable.append(values["durable"]) if point == "appended-before-answer" else None,
+        )
+        first = leader.node.propose(b"x")
+        await cluster.env.timeline.sleep(0.005)
+        second = leader.node.propose(b"y")
+        await first
+        await second
+
+    play(story, members={"a": f"a:{PORT}"}, fsync_ms=10.0)
+    assert durable == [2, 3]
+
+
+def test_who_votes_and_who_was_promised_a_vote_is_reported() -> None:
+    events: dict[str, list[dict[str, Any]]] = {}
+
+    async def story(cluster: RaftCluster) -> None:
+        members = [await cluster.start(name) for name in NAMES]
+        leader = await cluster.leader()
+        other = next(member for member in members if member is not leader)
+        await leader.node.transfer_leadership(other.host.name)
+        await cluster.until(lambda: other.node.is_active)
+        events.update({node: [json.loads(line) for line in lines] for node, lines in cluster.env.events().items()})
+
+    play(story, log="left")
+    of = {node: {event["event"]: event for event in reported} for node, reported in events.items()}
+    assert all(of[node]["membership"]["voters"] == [*NAMES] for node in NAMES)
+    assert sum("pre_vote" in of[node] for node in NAMES) >= 1
+    (handed,) = (of[node]["hands_over"] for node in NAMES if "hands_over" in of[node])
+    assert of[handed["successor"]]["leader"]["term"] == handed["term"] + 1

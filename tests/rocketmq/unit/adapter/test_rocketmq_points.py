@@ -10,13 +10,14 @@ from workloads.systems.dledger.points import POINTS as OF_MEMBERS
 from workloads.systems.rocketmq.points import OF_DLEDGER, POINTS
 
 MOST_WORDS = 30
-OF_OTHERS = ("bookkeeper", "dledger", "metadata")
+OF_OTHERS = ("bookkeeper", "cmq", "dledger", "metadata")
 """Rooms whose points are not those of RocketMQ."""
 
 
 def test_constants_are_found_wherever_a_point_is_reached() -> None:
     code = 'host.reached("a")\nself._host.reached("b" if wet else "c")\nhost.reached(word)\nreached("d")\n'
-    assert list(named(code)) == ["a", "b", "c", "no constant in line 3"]
+    code += 'def _reached(self, point):\n    self._host.reached(point)\nself._reached("e")\n'
+    assert list(named(code)) == ["a", "b", "c", "no constant in line 3", "e"]
 
 
 def test_the_points_declared_are_those_of_the_code_each_in_one_place() -> None:

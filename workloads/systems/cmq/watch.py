@@ -1,0 +1,112 @@
+"""What nodes of CMQ are doing now, from what they say: roles for faults, an abstract state for searches.
+
+The state is the same for clusters that differ only in which node is which, or in how high terms and indices have come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.watch import BOOTED, CUT, ENDED, HEALED, PAUSED, RESUMED
+from system_under_test.cmq.config import group_name
+from workloads.systems.cmq.settings import CmqSettings, roles_in
+
+FARTHEST = 2
+"""Terms that are older by more than this count as by this."""
+LAGS = (0, 10, 100)
+"""Who is more entries than one of these behind is in the next class of laggards."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """A node's in one group."""
+
+    leads: bool = False
+    term: int = 0
+    end: int = 0
+    is_cutting: bool = False
+    """Its log was cut, and it has not written since."""
+
+
+@dataclass(slots=True)
+class _Node:
+    life: str = "down"
+    """`up`, `paused`, or how it ended."""
+    parts: dict[str, _Part] = field(default_factory=dict)
+
+
+class CmqWatch:
+    """`Watch` of the harness."""
+
+    def __init__(self, settings: CmqSettings) -> None:
+        self._settings = settings
+        self._groups = {group_name(number): number for number in range(1, settings.groups + 1)}
+        self._nodes = {name: _Node() for name in settings.names}
+        self._cuts: dict[tuple[str, str], None] = {}
+
+    def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
+        of = self._nodes.get(node)
+        if of is None:
+            return
+        if event in (BOOTED, RESUMED):
+            of.life = "up"
+        elif event == PAUSED:
+            of.life = "paused"
+        elif event == ENDED:
+            of.life = str(fields["how"])
+            for part in of.parts.values():
+                part.leads = False
+        elif event == CUT:
+            self._cuts[node, str(fields["to"])] = None
+        elif event == HEALED:
+            self._cuts.pop((node, str(fields["to"])), None)
+        elif (name := fields.get("group", fields.get("log"))) in self._groups:
+            self._saw_of_group(of.parts.setdefault(name, _Part()), event, fields)
+
+    def _saw_of_group(self, part: _Part, event: str, fields: Mapping[str, Any]) -> None:
+        if event in ("leader", "follower"):
+            part.leads, part.term = event == "leader", fields["term"]
+        elif event == "written":
+            part.end, part.is_cutting = fields["end"], False
+        elif event == "truncated":
+            part.end, part.is_cutting = fields["to"], True
+        elif event == "recovered":
+            part.leads, part.end, part.is_cutting = False, fields["end"], False
+
+    def roles(self) -> Mapping[str, tuple[str, ...]]:
+        """By the leader of each group's newest term."""
+        leaders: dict[int, tuple[int, str]] = {}
+        for name, node in self._nodes.items():
+            for group, part in node.parts.items():
+                if part.leads and node.life in ("up", "paused"):
+                    number = self._groups[group]
+                    leaders[number] = max(leaders.get(number, (0, "")), (part.term, name))
+        return roles_in(self._settings, {group: name for group, (_, name) in leaders.items()})
+
+    def state(self) -> tuple[str, ...]:
+        groups = sorted(" + ".join(self._words(group)) for group in self._groups)
+        lives = sorted(node.life for node in self._nodes.values() if node.life != "up")
+        cuts = {f"cut {self._kind(source)}>{self._kind(target)}" for source, target in self._cuts}
+        return (*groups, *lives, *sorted(cuts))
+
+    def _words(self, group: str) -> list[str]:
+        """Of each node's part in it."""
+        parts = [(node, node.parts.get(group, _Part())) for node in self._nodes.values()]
+        newest = max(part.term for _, part in parts)
+        end = max(part.end for _, part in parts)
+        return sorted(_word(node, part, newest, end) for node, part in parts)
+
+    def _kind(self, node: str) -> str:
+        """How many groups it leads, as far as that makes a difference."""
+        if node not in self._nodes:
+            return "client"
+        return "leader" if any(part.leads for part in self._nodes[node].parts.values()) else "follower"
+
+
+def _word(node: _Node, part: _Part, newest: int, end: int) -> str:
+    role = "leads" if part.leads else "follows"
+    life = "" if node.life == "up" else f"({node.life})"
+    lag = sum(end - part.end > least for least in LAGS)
+    return f"{role}{life}-{min(newest - part.term, FARTHEST)} lag {lag}{' cut' if part.is_cutting else ''}"

@@ -110,10 +110,7 @@ def leaders_of(statuses: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[int,
     """Group -> who says that it leads it, of several the one of the newest term. `statuses`: what each node that
     answered knows of each group."""
     found = sorted(
-        (group["term"], group["group"], node)
-        for node, groups in statuses.items()
-        for group in groups
-        if group["leader"] == node
+        (group["term"], group["group"], node) for node, groups in statuses.items() for group in groups if group["leads"]
     )
     return {number: node for _, number, node in found}
 

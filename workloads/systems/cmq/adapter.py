@@ -13,7 +13,8 @@ from harness.errors import OperationError
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
 from harness.system import Declaration, LegalLoss, NodeSpec
-from system_under_test.cmq import wire
+from system_under_test.cmq import mutants, wire
+from system_under_test.node.mutant import find_mutant, mutant_names
 from workloads.systems.cmq import nodes
 from workloads.systems.cmq.access import GroupsClient, leaders_of
 from workloads.systems.cmq.points import POINTS
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
 RECOVERS_WITHIN_S, ELECTIONS = 15.0, 10
-"""To start, and to elect a leader of each group that all follow; the second is in election time-outs."""
+"""A cluster needs so long to start, and so many election time-outs until all follow a leader of each group."""
 STATUS_PATIENCE_S = 1.0
 AGAIN_S = 0.1
 DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
@@ -56,7 +57,7 @@ class Cmq:
     """`System`."""
 
     name, settings_type, workloads = "cmq", CmqSettings, ("queue",)
-    mutants: Mapping[str, str] = {}
+    mutants: Mapping[str, str] = {name: find_mutant(mutants, name).breaks for name in mutant_names(mutants)}
 
     def nodes(self, settings: CmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
         return nodes.nodes(settings, mutant)

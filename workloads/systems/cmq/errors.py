@@ -21,7 +21,9 @@ PULL_UNANSWERED = ErrorCode("pull-unanswered", definite=True)
 ACKNOWLEDGED_BY_ANOTHER = ErrorCode("acknowledged-by-another", definite=True)
 """The message came again while it was held here, and somebody else took it."""
 MESSAGES_LEFT = ErrorCode("messages-left", definite=True)
-"""Consumers hold some, or some came and went meanwhile."""
+"""Nothing came, for consumers hold what is there."""
+CUT_SHORT = ErrorCode("cut-short", definite=False)
+"""Some messages were taken, and are shown, and others may still be there."""
 
 REFUSALS: Mapping[int, ErrorCode] = {
     ResponseCode.SYSTEM_BUSY: SERVICE_NOT_AVAILABLE,

@@ -4,14 +4,15 @@ It is ok only if this very request acknowledged the message, so that each comes 
 for it had come again meanwhile, nothing was taken here. Of an acknowledgement without an answer it is not known: what
 it was for is shown, so that it is not missed.
 
-A drain pulls and acknowledges nothing, so that one which fails took nothing: it has all that was left once it was given
-as many messages as the queue says that are not acknowledged, those that consumers hold among them.
+A drain does so with all messages. It is ok once it was given as many as the queue says that are not acknowledged, those
+that consumers hold among them, and each of these acknowledgements was answered.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from harness.operation import Operation
 from system_under_test.cmq import wire
 from system_under_test.cmq.wire import MOST_MESSAGES, Pulled
 from workloads.systems.cmq.access import GroupsClient
-from workloads.systems.cmq.errors import ACKNOWLEDGED_BY_ANOTHER, MESSAGES_LEFT, PULL_UNANSWERED
+from workloads.systems.cmq.errors import ACKNOWLEDGED_BY_ANOTHER, CUT_SHORT, MESSAGES_LEFT, PULL_UNANSWERED
 from workloads.systems.cmq.settings import CmqSettings, queue_name
 
 PATIENCE_S = 4.0
@@ -32,7 +33,7 @@ WAIT_MS, WAIT_SHARE = 200, 0.2
 DRAINS_WITHIN_S = 2.5
 """A drain that lacks messages after so long begins no pull any more, and fails."""
 PULLS_AT_ONCE = 8
-"""Of a drain: where links are long, hundreds of messages come in time."""
+"""So many a drain makes, so that hundreds of messages come in time where links are long."""
 AGAIN_S = 0.1
 
 
@@ -53,6 +54,14 @@ async def pulled(access: GroupsClient, queue: str, *, most: int, wait_ms: int = 
         if error.error.definite:
             raise
         raise OperationError(PULL_UNANSWERED, str(error), node=error.node) from error
+
+
+async def acknowledged(
+    access: GroupsClient, queue: str, numbers: Sequence[int], patience_s: float
+) -> tuple[str, tuple[bool, ...]]:
+    """Who answered, and of each message whether this request acknowledged it. Raises OperationError."""
+    decode = partial(wire.decode_acknowledged, count=len(numbers))
+    return await access.ask(queue, wire.ack(queue, numbers), decode, patience_s)
 
 
 class QueueClient:
@@ -87,9 +96,8 @@ class QueueClient:
         ((number, body),) = found.messages
         completion = operation._replace(value=_came(operation, value=int(body)))
         left_s = PATIENCE_S - (self._host.clock.monotonic_ns() - began_ns) / 1e9
-        decode = partial(wire.decode_acknowledged, count=1)
         try:
-            node, (newly,) = await self._access.ask(queue, wire.ack(queue, [number]), decode, left_s)
+            node, (newly,) = await acknowledged(self._access, queue, [number], left_s)
         except OperationError as error:
             if error.error.definite:
                 raise
@@ -100,32 +108,78 @@ class QueueClient:
 
     async def _drain(self, operation: Operation, queue: str) -> Operation:
         clock = self._host.clock
-        until_ns = clock.monotonic_ns() + int(DRAINS_WITHIN_S * 1e9)
-        messages: dict[int, bytes] = {}
-        total: int | None = None
-        pulls = 1
-        while True:
-            if clock.monotonic_ns() > until_ns:
-                raise OperationError(MESSAGES_LEFT, f"{len(messages)} of {total} came of {queue}")
-            pull = partial(pulled, self._access, queue, most=MOST_MESSAGES)
-            # All have ended when one has failed, and so ends the drain.
-            answers = await asyncio.gather(*(pull() for _ in range(pulls)), return_exceptions=True)
-            before = len(messages)
-            for answer in answers:
-                if isinstance(answer, BaseException):
-                    raise answer
-                node, found = answer
-                messages.update(found.messages)
-                if total is not None and found.left != total:
-                    raise OperationError(MESSAGES_LEFT, f"{queue} had {total}, and now {found.left}", node=node)
-                total = found.left
-            assert total is not None
-            if len(messages) == total:
-                values = [int(body) for _, body in sorted(messages.items())]
-                return operation._replace(type="ok", value=_came(operation, values=values), node=node)
-            if len(messages) == before:
+        began_ns = clock.monotonic_ns()
+        taken: list[int] = []
+        failure = OperationError(MESSAGES_LEFT, f"consumers hold some of {queue}")
+        while (lasts_s := (clock.monotonic_ns() - began_ns) / 1e9) < DRAINS_WITHIN_S:
+            try:
+                node, messages, is_all = await self._all_pulled(queue)
+            except OperationError as error:
+                failure = error
+                break
+            lasts_s = (clock.monotonic_ns() - began_ns) / 1e9
+            acks = await self._all_acknowledged(queue, messages, PATIENCE_S - lasts_s)
+            taken += acks.taken
+            if acks.is_in_doubt:
+                failure = OperationError(CUT_SHORT, f"acknowledgements for {queue} were not answered", node=node)
+                break
+            if is_all and acks.are_answered:
+                return operation._replace(type="ok", value=_came(operation, values=sorted(taken)), node=node)
+            if not messages:
                 await clock.sleep(AGAIN_S)
-            pulls = min(PULLS_AT_ONCE, max(1, -(-(total - len(messages)) // MOST_MESSAGES)))
+        if not taken:
+            raise failure
+        value = _came(operation, values=sorted(taken))
+        return operation._replace(type="info", value=value, error=CUT_SHORT.code, node=failure.node)
+
+    async def _all_pulled(self, queue: str) -> tuple[str, dict[int, bytes], bool]:
+        """Who answered, the messages by their numbers, and whether they are all that are not acknowledged. Raises
+        OperationError."""
+        node, first = await pulled(self._access, queue, most=MOST_MESSAGES)
+        messages, is_all = dict(first.messages), True
+        more = min(PULLS_AT_ONCE, -(-(first.left - len(messages)) // MOST_MESSAGES)) if messages else 0
+        pulls = (pulled(self._access, queue, most=MOST_MESSAGES) for _ in range(more))
+        for answer in await asyncio.gather(*pulls, return_exceptions=True):
+            if isinstance(answer, OperationError):
+                is_all = False
+                continue
+            if isinstance(answer, BaseException):
+                raise answer
+            _, found = answer
+            messages.update(found.messages)
+            is_all &= found.left == first.left
+        return node, messages, is_all and len(messages) == first.left
+
+    async def _all_acknowledged(self, queue: str, messages: Mapping[int, bytes], patience_s: float) -> _Acks:
+        numbers = sorted(messages)
+        parts = [numbers[at : at + MOST_MESSAGES] for at in range(0, len(numbers), MOST_MESSAGES)]
+        answers = await asyncio.gather(
+            *(acknowledged(self._access, queue, part, patience_s) for part in parts), return_exceptions=True
+        )
+        acks = _Acks()
+        for part, answer in zip(parts, answers, strict=True):
+            if isinstance(answer, OperationError):
+                acks.are_answered = False
+                if not answer.error.definite:
+                    acks.is_in_doubt = True
+                    acks.taken += [int(messages[number]) for number in part]
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                _, newly = answer
+                acks.taken += [int(messages[number]) for number, is_new in zip(part, newly, strict=True) if is_new]
+        return acks
+
+
+@dataclass(slots=True)
+class _Acks:
+    """What came of acknowledgements."""
+
+    taken: list[int] = field(default_factory=list)
+    """Values of messages that were acknowledged by these and no other requests, and those of which that is not
+    known."""
+    are_answered: bool = True
+    is_in_doubt: bool = False
 
 
 def _came(operation: Operation, *, value: int | None = None, values: list[int] | None = None) -> Mapping[str, Any]:

@@ -48,7 +48,7 @@ class CmqSettings:
     batch_entries: Annotated[int, Bounds(1, 65_536)] = 16
     """Entries that one message to a follower carries at most."""
     batch_kib: Annotated[int, Bounds(1, 16_384)] = 16
-    """Of these so much at most."""
+    """Such a message carries so much of entries at most."""
     gathered_entries: Annotated[int, Bounds(0, 65_536)] = 0
     """Entries that a leader makes durable by one fsync at most; 0: as many as have gathered."""
     promotion_lag: Annotated[int, Bounds(0, 65_536)] = 16

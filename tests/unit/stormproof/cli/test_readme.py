@@ -26,7 +26,7 @@ from stormproof.session.suite_file import parse_suite, shipped
 from tests.pages import ALL, FENCED, GUIDE, README, TEXTS, code, commands_of, lines_of_blocks, rows
 
 ROOT = Path(__file__).resolve().parents[4]
-OWN_SYSTEMS = {"rocketmq", "dledger", "bookkeeper"}
+OWN_SYSTEMS = {"rocketmq", "dledger", "bookkeeper", "cmq"}
 DOCUMENTS = [*TEXTS, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "systems").glob("*.md"))]
 WITHOUT_MORE = ("list", "doctor", "cleanup")
 """Commands that are whole without an argument; others are also named without any."""

@@ -55,7 +55,8 @@ class Cluster:
         request = Request(command.code)
         self.asked.append((node, request))
         if request is Request.STATUS:
-            groups = [{"group": 1 + number, "term": 1, "leader": self.leader} for number in range(SETTINGS.groups)]
+            of_each = {"term": 1, "leader": self.leader, "leads": node == self.leader}
+            groups = [{"group": 1 + number, **of_each} for number in range(SETTINGS.groups)]
             return RemotingCommand.response(Code.SUCCESS, body=wire.encode_status(groups))
         if node != self.leader:
             return RemotingCommand.response(Code.NOT_LEADER, {"leader": self.leader})

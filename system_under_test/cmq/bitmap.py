@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Self
 
-_NOT_ALL_SET = re.compile(rb"[^\xff]", re.DOTALL)
+_NOT_ALL_SET = re.compile(rb"[^\xff]")
+_LONG_RUN = b"\xff" * 512
 
 
 class Bitmap:
@@ -57,7 +58,10 @@ class Bitmap:
         rest = ~(self.bits[at] >> bit) & (0xFF >> bit)
         if rest:
             return number + _lowest(rest)
-        found = _NOT_ALL_SET.search(self.bits, at + 1)
+        at += 1
+        while self.bits.startswith(_LONG_RUN, at):
+            at += len(_LONG_RUN)
+        found = _NOT_ALL_SET.search(self.bits, at)
         if found is None:
             return self.base + 8 * len(self.bits)
         at = found.start()

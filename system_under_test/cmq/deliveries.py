@@ -20,7 +20,7 @@ class Deliveries:
         self._held: OrderedDict[int, int] = OrderedDict()
         """Number -> when it may be given out again, in the order of these times."""
         self._cursor = 0
-        """No message from here on was given out."""
+        """No message from here on was given out; before it, none is left that is neither held nor acknowledged."""
 
     def take(self, bitmap: Bitmap, end: int, most: int, now_ns: int) -> list[int]:
         """Give out up to `most` messages that nobody holds and that are not acknowledged: first those whose time is up,
@@ -31,11 +31,11 @@ class Deliveries:
             if not bitmap.is_set(number):
                 taken.append(number)
         while len(taken) < most:
-            number = bitmap.next_unset(self._cursor)
+            number = self._cursor = bitmap.next_unset(self._cursor)
             if number >= end:
                 break
             taken.append(number)
-            self._cursor = number + 1
+            self._cursor += 1
         self._held.update(dict.fromkeys(taken, now_ns + self._visibility_ns))
         return taken
 

@@ -29,8 +29,8 @@ from system_under_test.raft.snapshot import SnapshotFile
 from system_under_test.runtime.host import Disk, DiskError, File
 from system_under_test.storage.errors import RecordInvalid, StorageCorrupt, StorageFailed
 
-MAX_OPEN = 64
-"""So many files are open at once, those used last."""
+MAX_OPEN = 32
+"""So many files of a group are open at once, those used last."""
 _PIECE_BYTES = 1 << 20
 _WHAT_TO_DO = "remove this node from its group, and add it anew with an empty disk"
 
@@ -45,6 +45,15 @@ class _MessageFile:
     @property
     def size(self) -> int:
         return self.ends[-1] if self.ends else 0
+
+    @property
+    def next_number(self) -> int:
+        return self.first + len(self.ends)
+
+    def extend(self, ends: Iterable[int]) -> None:
+        """By records that end so many bytes behind the last one."""
+        size = self.size
+        self.ends.extend([size + end for end in ends])
 
 
 class MessageFiles:
@@ -98,17 +107,12 @@ class MessageFiles:
         if not self._disk.exists(self.path(name)):
             raise StorageCorrupt(f"{self.path(name)} is gone: {_WHAT_TO_DO}")
         loaded = _MessageFile(state.first)
-        number, crc = state.first, 0
-        for data, records in pieces(self._opened(name), state.size):
-            at = loaded.size
-            for own_number, record_end in records:
-                if own_number != number:
-                    raise self._harmed(name, number)
-                loaded.ends.append(at + record_end)
-                number += 1
+        crc = 0
+        for data, ends in pieces(self._opened(name), state.size, state.first):
+            loaded.extend(ends)
             crc = crc32(data, crc)
-        if number != end or loaded.size != state.size or crc != state.crc:
-            raise self._harmed(name, number)
+        if loaded.next_number != end or loaded.size != state.size or crc != state.crc:
+            raise self._harmed(name, loaded.next_number)
         loaded.durable_size = state.size
         self._files[name] = loaded
         self._firsts.setdefault(queue, []).append(state.first)
@@ -122,13 +126,12 @@ class MessageFiles:
         written = self._files.get(name)
         if written is None:
             written = _MessageFile(write.file)
-        start = written.size
         with self._device(name):
-            self._opened(name).write_at(start, write.data)
-        if not start:
+            self._opened(name).write_at(written.size, write.data)
+        if not written.ends:
             self._files[name] = written
             self._firsts.setdefault(write.queue, []).append(write.file)
-        written.ends.extend(start + end for _, end in record_ends(write.data))
+        written.extend(record_ends(write.data, written.next_number))
 
     def read(self, queue: str, number: int) -> bytes:
         """The body of a message that the state has. Raises StorageCorrupt where it is harmed."""
@@ -211,18 +214,18 @@ class MessageFiles:
         return StorageCorrupt(f"{self.path(name)} is harmed at message {number} or before: {_WHAT_TO_DO}")
 
 
-def pieces(file: File, size: int) -> Iterator[tuple[bytes, list[tuple[int, int]]]]:
-    """The first `size` bytes, as far as whole records follow each other: some records each time, with the number
-    of each and where in these bytes it ends."""
+def pieces(file: File, size: int, first: int) -> Iterator[tuple[bytes, list[int]]]:
+    """The first `size` bytes, as far as whole records of message `first` and those after it follow each other: some
+    records each time, and where in these bytes each one ends."""
     at = 0
     while at + HEAD_BYTES <= size:
         data = file.read_at(at, min(_PIECE_BYTES, size - at))
         needed = record_bytes(data)
         if len(data) < needed <= size - at:
             data = file.read_at(at, needed)
-        records = list(record_ends(data))
-        if not records:
+        ends = record_ends(data, first)
+        if not ends:
             return
-        end = records[-1][1]
-        yield data[:end], records
-        at += end
+        yield data[: ends[-1]], ends
+        at += ends[-1]
+        first += len(ends)

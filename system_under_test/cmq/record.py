@@ -9,7 +9,6 @@ that is harmed is.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from zlib import crc32
 
 from system_under_test.storage.errors import RecordInvalid
@@ -39,13 +38,15 @@ def record_bytes(data: bytes) -> int:
     return HEAD_BYTES + _HEAD.unpack_from(data)[0] if len(data) >= HEAD_BYTES else 0
 
 
-def record_ends(data: bytes) -> Iterator[tuple[int, int]]:
-    """(number, where its record ends) of all messages whose records are whole in `data`, which begins with one; whether
-    they are unharmed is not looked at."""
-    at = 0
-    while at + HEAD_BYTES <= len(data):
+def record_ends(data: bytes, first: int) -> list[int]:
+    """Where in `data` the records of message `first` and those after it end, as far as they are whole; whether they are
+    unharmed is not looked at."""
+    ends: list[int] = []
+    at, last_head = 0, len(data) - HEAD_BYTES
+    while at <= last_head:
         size, _, number = _HEAD.unpack_from(data, at)
         at += HEAD_BYTES + size
-        if at > len(data):
-            return
-        yield number, at
+        if number != first + len(ends) or at > len(data):
+            break
+        ends.append(at)
+    return ends

@@ -71,10 +71,13 @@ def test_the_records_of_a_command_are_one_write_a_file() -> None:
     first = apply(state, Produce("q", bodies(3))).writes
     assert first == (Write("q", 0, b"".join(encode_record(n, b"%04d" % n) for n in range(3))),)
     second = apply(state, Produce("q", bodies(9, 3))).writes
-    assert [(write.file, [number for number, _ in record_ends(write.data)]) for write in second] == [
-        (0, [3, 4]),
-        (5, [5, 6, 7, 8, 9]),
-        (10, [10, 11]),
+    assert [
+        (write.file, number, len(record_ends(write.data, number)))
+        for write, number in zip(second, (3, 5, 10), strict=True)
+    ] == [
+        (0, 3, 2),
+        (5, 5, 5),
+        (10, 10, 2),
     ]
     assert [(file.first, file.size) for file in state.queues["q"].files] == [(0, 100), (5, 100), (10, 40)]
 

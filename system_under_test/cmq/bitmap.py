@@ -16,12 +16,14 @@ _LONG_RUN = b"\xff" * 512
 class Bitmap:
     """Of the messages from number `base` on; those before it are acknowledged."""
 
-    __slots__ = ("_first_unset", "base", "bits")
+    __slots__ = ("_first_unset", "base", "bits", "count")
 
     def __init__(self, base: int = 0, bits: bytes = b"") -> None:
         self.base = base
         self.bits = bytearray(bits)
         """Message `base` has the lowest bit of the first byte. It grows when a bit is set; bits behind it are not."""
+        self.count = int.from_bytes(self.bits, "little").bit_count()
+        """So many of its bits are set."""
         self._first_unset = base
         self._first_unset = self.next_unset(base)
 
@@ -35,6 +37,7 @@ class Bitmap:
         if self.bits[at] & mask:
             return False
         self.bits[at] |= mask
+        self.count += 1
         if number == self._first_unset:
             self._first_unset = self.next_unset(number + 1)
         return True
@@ -70,6 +73,7 @@ class Bitmap:
     def drop_before(self, number: int) -> None:
         """Let it begin with this number, up to which all are set."""
         assert self.base <= number <= self._first_unset, "what is not acknowledged is not forgotten"
+        self.count -= number - self.base
         at, rest = divmod(number - self.base, 8)
         del self.bits[:at]
         if rest:

@@ -134,8 +134,8 @@ class Queue:
 
     @property
     def unacknowledged(self) -> int:
-        """How many of its messages are not acknowledged. Costs a pass over the bitmap."""
-        return self.next_number - self.bitmap.base - int.from_bytes(self.bitmap.bits, "big").bit_count()
+        """How many of its messages are not acknowledged."""
+        return self.next_number - self.bitmap.base - self.bitmap.count
 
     def append(self, name: str, bodies: tuple[bytes, ...], file_bytes: int) -> list[Write]:
         writes = []
@@ -197,6 +197,7 @@ class QueueGroupState:
         return self.carry_out(decode(data))
 
     def carry_out(self, command: Command) -> Applied:
+        """The same, of a command that was decoded."""
         match command:
             case Create(name):
                 return Applied(self._create(name))

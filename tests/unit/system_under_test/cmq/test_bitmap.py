@@ -74,3 +74,4 @@ def test_a_bitmap_is_like_a_set(seed: int) -> None:
         start = draw.randrange(bitmap.base + span)
         assert bitmap.next_unset(start) == next(n for n in range(start, 1 << 20) if n not in numbers)
         assert bitmap.first_unset == bitmap.next_unset(0)
+        assert bitmap.count == sum(each >= bitmap.base for each in numbers)

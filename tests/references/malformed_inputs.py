@@ -32,6 +32,9 @@ from system_under_test.bookkeeper.partition import wire as partition_wire
 from system_under_test.bookkeeper.partition.ledger_list import MalformedList, decode_list, encode_list
 from system_under_test.bookkeeper.partition.payload import MalformedPayload, decode_messages, encode_messages
 from system_under_test.bookkeeper.repair.marks import MalformedMark, Mark, decode_mark, encode_mark
+from system_under_test.cmq import entry as queue_entry
+from system_under_test.cmq import snapshot as queue_snapshot
+from system_under_test.cmq.state_machine import QueueGroupState
 from system_under_test.dledger import client_message as dledger_client
 from system_under_test.dledger import entry as dledger_entry
 from system_under_test.dledger import json_fields as dledger_fields
@@ -402,6 +405,32 @@ def _ledger_entry(data: bytes) -> None:
     entry = ledger_entry.decode_entry(data, DIGEST, ledger, number)
     if ledger_entry.encode_entry(entry, DIGEST) != data:
         raise Undocumented("an entry is not the same after it was read and written again")
+
+
+QUEUE_COMMANDS = (
+    queue_entry.Create("q"),
+    queue_entry.Produce("orders", (b"body", b"", b"x" * 40)),
+    queue_entry.Ack("orders", (0, 2)),
+)
+
+
+def _queue_command(data: bytes) -> None:
+    if queue_entry.encode(queue_entry.decode(data)) != data:
+        raise Undocumented("a command is not the same after it was read and written again")
+
+
+def _queue_record() -> bytes:
+    state = QueueGroupState(100, 4)
+    for command in (queue_entry.Create("orders"), *QUEUE_COMMANDS):
+        state.carry_out(command)
+    return queue_snapshot.encode(state.copy())
+
+
+def _queue_state(data: bytes) -> None:
+    copied = queue_snapshot.decode(data)
+    QueueGroupState(100, 4, copied).digest()
+    if queue_snapshot.encode(copied) != data:
+        raise Undocumented("a state is not the same after it was read and written again")
 
 
 def _journal_record(data: bytes) -> None:
@@ -913,6 +942,8 @@ CODECS: tuple[Codec, ...] = (
             for request, answer in zip(BOOKIE_REQUESTS, BOOKIE_ANSWERS, strict=True)
         ),
     ),
+    _plain("command of a queue", _queue_command, ValueError, *map(queue_entry.encode, QUEUE_COMMANDS)),
+    _plain("state of a group of queues", _queue_state, ValueError, _queue_record()),
     _plain("entry of a ledger", _ledger_entry, ledger_entry.EntryCorrupt, _ENCODED),
     _plain(
         "record of a bookie's journal",

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.cmq import snapshot
-from system_under_test.cmq.entry import Ack, Create, Produce
+from system_under_test.cmq.entry import Ack, Command, Create, Produce, encode
 from system_under_test.cmq.message_files import MAX_OPEN, MessageFiles
-from system_under_test.cmq.state_machine import NO_QUEUES, CopiedState, Write
+from system_under_test.cmq.state_machine import NO_QUEUES, CopiedState, QueueGroupState
 from system_under_test.runtime.host import DiskFull
+from system_under_test.runtime.real_disk import RealDisk
 from system_under_test.storage.errors import StorageCorrupt, StorageFailed
-from tests.unit.system_under_test.cmq.message_machine import PLACE, MessageMachine, QueueProcess, simulate
+from tests.unit.system_under_test.cmq.message_machine import (
+    FILE_BYTES,
+    MAX_QUEUES,
+    PLACE,
+    MessageMachine,
+    QueueProcess,
+    simulate,
+)
 
 
 def bodies(count: int, first: int = 0) -> tuple[bytes, ...]:
@@ -155,12 +165,10 @@ def test_a_write_that_finds_no_room_writes_nothing_and_may_be_tried_again() -> N
     async def body(loop: VirtualTimeLoop) -> None:
         machine = MessageMachine(loop)
         process = machine.boot()
-        write = Write("q", 0, b"")
         process.apply(Create("q"))
         process.apply(Produce("q", (b"",)))
         before = contents(process)
-        applied = process.state.apply(bytes.fromhex("01017110") + 16 * bytes.fromhex("0000000178"))
-        first, *others = applied.writes
+        first, *others = process.state.apply(encode(Produce("q", (b"x",) * 16))).writes
         machine.room(len(first.data) - 1)
         with pytest.raises(DiskFull):
             process.files.write(first)
@@ -179,7 +187,7 @@ def test_a_file_that_finds_no_room_for_its_first_message_may_be_tried_again() ->
         machine = MessageMachine(loop)
         process = machine.boot()
         process.apply(Create("q"))
-        (write,) = process.state.apply(bytes.fromhex("010171010000000178")).writes
+        (write,) = process.state.apply(encode(Produce("q", (b"x",)))).writes
         machine.room(3)
         with pytest.raises(DiskFull):
             process.files.write(write)
@@ -293,3 +301,76 @@ def test_files_that_stay_at_a_restart_are_in_the_queue_again() -> None:
 
     left = NO_QUEUES
     simulate(body)
+
+
+def harm(process: QueueProcess, copied: CopiedState, draw: random.Random) -> None:
+    """Something happens to a file, or to all that is behind the snapshot's lengths."""
+    sizes = {each.name: each.size for each in snapshot.files(copied)}
+    path = draw.choice(process.disk.list(PLACE))
+    file = process.disk.open(path)
+    kind = draw.random()
+    if kind < 0.5:
+        start = draw.randrange(file.size + 1)
+        file.write_at(start, draw.choice((b"\0", b"\xff", draw.randbytes(1), draw.randbytes(5))))
+    elif kind < 0.6:
+        file.truncate(draw.randrange(file.size + 20))
+    elif kind < 0.7:
+        process.disk.remove(path)
+    elif kind < 0.8:
+        process.disk.open(f"{PLACE}/{draw.choice(('stranger', 'q.00000000000000000001', 'q.x.1'))}").append(b"x")
+    else:
+        at = sizes.get(path.removeprefix(f"{PLACE}/"), 0)
+        file.truncate(at)
+        file.append(draw.randbytes(draw.randrange(80)))
+
+
+def test_harmed_files_are_found_or_harmed_where_nothing_is_said_of_them() -> None:
+    async def body(loop: VirtualTimeLoop) -> bool:
+        machine = MessageMachine(loop)
+        process = machine.boot()
+        process.apply(Create("q"))
+        process.apply(Produce("q", bodies(8)))
+        copied, expected = await published(process), process.messages()
+        process.apply(Produce("q", bodies(8, 8)))
+        for _ in range(draw.randrange(1, 3)):
+            harm(process, copied, draw)
+        try:
+            again = machine.boot(copied)
+        except StorageCorrupt:
+            return True
+        assert again.messages() == expected
+        assert list(contents(again)) == [each.name for each in snapshot.files(copied)]
+        return False
+
+    draw = random.Random(11)
+    found = sum(simulate(body) for _ in range(1500))
+    assert 300 < found < 1200
+
+
+def test_on_a_real_disk_files_are_synced_and_read_while_others_are_in_use(tmp_path: Path) -> None:
+    async def body() -> None:
+        files = MessageFiles(RealDisk(tmp_path))
+        state = QueueGroupState(FILE_BYTES, MAX_QUEUES, files.restore(PLACE, NO_QUEUES))
+
+        def apply(command: Command) -> None:
+            for write in state.apply(encode(command)).writes:
+                files.write(write)
+
+        apply(Create("q"))
+        for first in range(0, 480, 16):
+            apply(Produce("q", bodies(16, first)))
+        assert len(state.queues["q"].files) > 2 * MAX_OPEN
+        copied = state.copy()
+        sync = asyncio.ensure_future(files.sync(snapshot.files(copied)))
+        while not sync.done():
+            await asyncio.sleep(0)
+            apply(Produce("q", bodies(1)))
+            assert files.read("q", 7) == b"0007"
+        await sync
+        again = MessageFiles(RealDisk(tmp_path))
+        again.restore(PLACE, copied)
+        assert [again.read("q", number) for number in range(480)] == [*bodies(480)]
+        files.close()
+        again.close()
+
+    asyncio.run(body())

@@ -7,7 +7,7 @@ Operations, with the queue as key and a value {value, values}:
   withdraw {value}         (as a workload may call it) unless it certainly failed: it need not come out
   drain {} -> {values}     ok: delivered all that was left when it began
 What an indefinite dequeue or drain still shows (a drain that was cut off, and reports what it took) came out, and so is
-not lost. Nothing else is concluded from it.
+not lost; the dequeue took nothing else. Nothing more is concluded from it.
 
 Elements are counted as multisets, by queue. The promises, and what breaks them:
   lost                  acked when it was enqueued, delivered less often than that, although a drain that began after
@@ -23,10 +23,10 @@ What the mode allows is in the statistics: `lost` where at most once, `duplicate
 `recovered`, elements of indefinite enqueues that were delivered.
 
 Where a drain is missing, absence proves nothing: UNKNOWN. Of a queue in which nothing is acked an indefinite dequeue
-may have taken an element that no operation saw, an indefinite drain any number: exactly-once then counts as broken only
-by more losses of that queue, and the order of at-least-once only by more elements that came late than all such dequeues
-may have delivered in their turn before. What it took comes again at least once, and is lost if it does not: nobody has
-acknowledged it.
+that shows nothing may have taken an element that no operation saw, an indefinite drain any number: exactly-once then
+counts as broken only by more losses of that queue, and the order of at-least-once only by more elements that came late
+than all indefinite dequeues may have delivered in their turn before. What one took comes again at least once, and is
+lost if it does not: nobody has acknowledged it.
 
 Where elements come out only by what the system does once they are in, what is missing is lost only if it served again.
 
@@ -82,8 +82,12 @@ COUNTED = ("attempted", "acked", "delivered", "recovered")
 MAY_BE_TAKEN, DEQUEUES, DRAINS = TAKEN = ("may be taken", "indefinite dequeues", "indefinite drains")
 """Tallies of queues in which nothing is acked."""
 QUEUE_COUNTS = pa.schema(
-    [("queue", pa.string()), *((name, pa.int64()) for name in ("lost", "acks", "dequeues", "drains"))]
+    [
+        ("queue", pa.string()),
+        *((name, pa.int64()) for name in ("lost", "acks", "dequeues", "silent dequeues", "drains")),
+    ]
 )
+"""All dequeues here are indefinite; one that is silent shows no element that it may have taken."""
 UNDRAINED = "undrained"
 """The tally of elements that are missing, and for which no drain ended later."""
 
@@ -203,6 +207,7 @@ def queue_counts(table: pa.Table, *, excuses: Excuses) -> pa.Table:
             "lost": by_queue(groups.key[groups.first[np.concatenate([*unexcused, np.empty(0, dtype=np.int64)])]]),
             "acks": by_queue(groups.key[is_ok(groups, ACK) & named]),
             "dequeues": by_queue(groups.key[indefinite & (groups.f == DEQUEUE)]),
+            "silent dequeues": by_queue(groups.key[indefinite & (groups.f == DEQUEUE) & ~named]),
             "drains": by_queue(groups.key[indefinite & (groups.f == DRAIN)]),
         },
         schema=QUEUE_COUNTS,
@@ -211,10 +216,10 @@ def queue_counts(table: pa.Table, *, excuses: Excuses) -> pa.Table:
 
 def taken_tallies(counts: pa.Table) -> pa.Table:
     """Kernel over all counts of one queue."""
-    lost, acks, dequeues, drains = (int(np.sum(counts[name].to_numpy())) for name in QUEUE_COUNTS.names[1:])
+    lost, acks, dequeues, silent, drains = (int(np.sum(counts[name].to_numpy())) for name in QUEUE_COUNTS.names[1:])
     findings = Findings()
     if not acks:
-        findings.tally(MAY_BE_TAKEN, lost if drains or lost <= dequeues else 0)
+        findings.tally(MAY_BE_TAKEN, lost if drains or lost <= silent else 0)
         findings.tally(DEQUEUES, dequeues)
         findings.tally(DRAINS, drains)
     return findings.table()

@@ -159,13 +159,14 @@ class Storm:
     def update(self, context: Context, event: Operation) -> Generator:
         if event.type == "invoke" or event.process < 0:
             return self
-        intended = tuple(intent for one in _deliveries(event) for intent in self._intents(one))
+        intended = tuple(intent for one in _deliveries(event) for intent in self._intents(one, event.time))
         held = _after(self.held, event, intended)
         return self if held is self.held else replace(self, held=held)
 
-    def _intents(self, delivery: Mapping[str, Any]) -> tuple[Intent, ...]:
-        message: int = delivery["message"]
-        draw = Draw.at(~self.base, 1_000 * message + delivery["times"])
+    def _intents(self, delivery: Mapping[str, Any], came_ns: int) -> tuple[Intent, ...]:
+        """Other ones each time that a message comes, also where nobody counts how often it came before."""
+        message, times = delivery["message"], delivery["times"]
+        draw = Draw.at(~self.base, 1_000 * message + (came_ns if times is None else times))
         if draw.uniform() < self.settings.omitted_share:
             return ()
         ack = _acknowledging(delivery)

@@ -4,7 +4,8 @@ One topic and one group of consumers a history; every message is a number that i
 Operations, with values {message, invisible_ms, deliveries}:
   send {message}               ok: the topic has it
   pop {invisible_ms, in_order} ok with `deliveries`, each {message, times}: given to this process alone, for so long;
-                               `times`: how often the message came before, without having been acknowledged
+                               `times`: how often the message came before, without having been acknowledged; null
+                               where nobody counts that
   ack {message}                of the last delivery of the message to this process; ok: it does not come again
   change {message, invisible_ms}   of the same delivery; ok: it is invisible from now on, for so long
   drain {invisible_ms}         a pop, when nothing has come for longer than any message may be invisible; ok without
@@ -372,7 +373,7 @@ class _Messages:
     def _add_pairs(
         self, findings: Findings, excuses: Excuses, name: str, earlier: Int64, later: Int64, sentence: str
     ) -> None:
-        for excuse, some in excuses.split(name, self.start[earlier], self.start[later]):
+        for excuse, some in excuses.split(name, self.start[earlier], self.end[later]):
             order = np.lexsort((self.name[later[some]], self.start[later[some]], self.start[earlier[some]]))
             examples = []
             for i in some[order[:EXAMPLES]].tolist():

@@ -7,6 +7,7 @@ has certainly not appended it, so the same call goes on to the next one; after a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from harness.errors import CLIENT_TIMEOUT, CONNECT_FAILED, CONNECTION_LOST, OUTCOME_UNKNOWN, OperationError
@@ -21,6 +22,9 @@ from workloads.systems.cmq.nodes import address
 CONNECT_TIMEOUT_S = 1.0
 AVOID_HOME_CALLS = 8
 """A home node that did not answer in time is not asked first for so many calls."""
+STATUS_PATIENCE_S = 1.0
+Status = dict[str, Any]
+"""What a node says of one group: `group`, `term`, `leads`, `leader`, `members`, `learners`, `membershipIndex`."""
 T = TypeVar("T")
 
 
@@ -73,12 +77,24 @@ class GroupsClient:
             wanted = (hint, self._leaders.get(group))
             node = next((name for name in wanted if name in untried), None) or untried[0]
 
-    async def status(self, node: str, patience_s: float) -> list[dict[str, Any]]:
-        """Of each group what the node knows of it. Raises OperationError."""
-        answer = await self._ask(node, wire.status(), patience_s)
+    async def ask_node(self, node: str, command: RemotingCommand, patience_s: float) -> RemotingCommand:
+        """Its answer, which is a success. Raises OperationError."""
+        answer = await self._ask(node, command, patience_s)
         if answer.code != wire.Code.SUCCESS:
             raise _refusal(answer, node)
-        return _decoded(answer, wire.decode_status, node)
+        return answer
+
+    async def status(self, node: str) -> list[Status]:
+        """Raises OperationError."""
+        return _decoded(await self.ask_node(node, wire.status(), STATUS_PATIENCE_S), wire.decode_status, node)
+
+    async def statuses(self, nodes: Sequence[str]) -> dict[str, list[Status]]:
+        """Of those of the nodes that answer."""
+        statuses = {}
+        for node in nodes:
+            with suppress(OperationError):
+                statuses[node] = await self.status(node)
+        return statuses
 
     async def _ask(self, node: str, command: RemotingCommand, patience_s: float) -> RemotingCommand:
         try:
@@ -106,13 +122,22 @@ class GroupsClient:
         self._leaders[group] = self._nodes[(self._nodes.index(node) + 1) % len(self._nodes)]
 
 
-def leaders_of(statuses: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[int, str]:
-    """Group -> who says that it leads it, of several the one of the newest term. `statuses`: what each node that
-    answered knows of each group."""
+def leaders_of(statuses: Mapping[str, Sequence[Status]]) -> dict[int, str]:
+    """Group -> who says that it leads it, of several the one of the newest term."""
     found = sorted(
         (group["term"], group["group"], node) for node, groups in statuses.items() for group in groups if group["leads"]
     )
     return {number: node for _, number, node in found}
+
+
+def all_follow(statuses: Mapping[str, Sequence[Status]], nodes: Sequence[str], groups: int) -> bool:
+    """Whether each of these nodes has answered, and takes for the leader of each group who leads it."""
+    leaders = leaders_of(statuses)
+    return (
+        len(leaders) == groups
+        and statuses.keys() >= set(nodes)
+        and all(group["leader"] == leaders[group["group"]] for node in nodes for group in statuses[node])
+    )
 
 
 def _decoded(answer: RemotingCommand, decode: Callable[[bytes], T], node: str) -> T:

@@ -8,17 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from checkers.elements.order import Order
 from harness.client import Client
-from harness.errors import OperationError
+from harness.errors import OperationError, UsageError
+from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
+from harness.record.steady_spans import SteadySpan
 from harness.system import Declaration, LegalLoss, NodeSpec
 from system_under_test.cmq import mutants, wire
 from system_under_test.node.mutant import find_mutant, mutant_names
+from workloads.pop import PopSettings
+from workloads.queue import QueueSettings
 from workloads.systems.cmq import nodes
-from workloads.systems.cmq.access import GroupsClient, leaders_of
+from workloads.systems.cmq.access import GroupsClient, all_follow, leaders_of
+from workloads.systems.cmq.legal_loss import DAMAGE, legal_loss
+from workloads.systems.cmq.membership import let_go, let_in
 from workloads.systems.cmq.points import POINTS
+from workloads.systems.cmq.pop_client import PopClient
 from workloads.systems.cmq.queue_client import PATIENCE_S, QueueClient
+from workloads.systems.cmq.quorum import elects, serves_within_s
 from workloads.systems.cmq.settings import NODES, CmqSettings, leader_role, roles_in
 from workloads.systems.cmq.watch import CmqWatch
 
@@ -27,10 +36,7 @@ if TYPE_CHECKING:
 
 RECOVERS_WITHIN_S, ELECTIONS = 15.0, 10
 """A cluster needs so long to start, and so many election time-outs until all follow a leader of each group."""
-STATUS_PATIENCE_S = 1.0
 AGAIN_S = 0.1
-DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
-"""Faults by which a disk loses what was synced."""
 CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
 """Faults under which a node ends itself rather than go on."""
 DEPLOYMENTS: tuple[Mapping[str, SettingValue], ...] = (
@@ -56,7 +62,7 @@ PACES: Mapping[str, tuple[SettingValue, ...]] = {"election_s": (0.3, 0.5, 1.0)}
 class Cmq:
     """`System`."""
 
-    name, settings_type, workloads = "cmq", CmqSettings, ("queue",)
+    name, settings_type, workloads = "cmq", CmqSettings, ("queue", "pop")
     mutants: Mapping[str, str] = {name: find_mutant(mutants, name).breaks for name in mutant_names(mutants)}
 
     def nodes(self, settings: CmqSettings, mutant: str | None) -> tuple[NodeSpec, ...]:
@@ -68,6 +74,7 @@ class Cmq:
             groups=(NODES,),
             data=(NODES,),
             voters=(NODES,),
+            elastic=(NODES,),
             roles={leader_role(group): NODES for group in range(1, settings.groups + 1)},
             points=POINTS,
             deployments=DEPLOYMENTS,
@@ -75,21 +82,33 @@ class Cmq:
             paces=PACES,
             recovers_within_s=within_s,
             progresses_within_s=within_s,
+            serves_within_s=serves_within_s(settings),
             may_panic=(*DAMAGE, *CANNOT_WRITE),
             lasting_damage=DAMAGE,
         )
 
     def require_fitting(self, settings: CmqSettings, workload_settings: Any) -> None:
-        """`Particular`: queues are created before the storm."""
+        """`Particular`: queues are created before the storm, keep no order, and nobody's invisible time is changed."""
         for workload in self.workloads:
             settings.queue_names(workload)
+        if isinstance(workload_settings, QueueSettings) and workload_settings.order is not Order.NONE:
+            order = workload_settings.order.value
+            raise UsageError(f"setting order of queue takes none on cmq, whose messages come again later, got {order}")
+        if isinstance(workload_settings, PopSettings):
+            if workload_settings.changed_share > 0:
+                share = workload_settings.changed_share
+                raise UsageError(
+                    f"setting changed_share of pop takes 0 on cmq, where no invisible time is changed, got {share:g}"
+                )
+            if workload_settings.orderly:
+                raise UsageError("setting orderly of pop takes false on cmq, whose messages come again later, got true")
 
     def advised(self, settings: CmqSettings, workload: str) -> Mapping[str, SettingValue]:
-        """`Advising`."""
-        return {"delivery": "exactly-once"} if workload == "queue" else {}
+        """`Advising`: a message that is acknowledged comes no more, and a dequeue is ok only if it acknowledged one."""
+        return {"delivery": "exactly-once"} if workload == "queue" else {"changed_share": 0.0}
 
     def client(self, workload: str, settings: CmqSettings, host: Any, process: int) -> Client:
-        return QueueClient(host, settings, process)
+        return (QueueClient if workload == "queue" else PopClient)(host, settings, process)
 
     async def ready(self, settings: CmqSettings, host: Any, workload: str) -> None:
         """Each queue is there, and each group has a leader."""
@@ -98,7 +117,7 @@ class Cmq:
             for queue in settings.queue_names(workload):
                 while not await _created(access, queue):
                     await host.clock.sleep(AGAIN_S)
-            while len(leaders_of(await _statuses(access, settings))) < settings.groups:
+            while len(leaders_of(await access.statuses(settings.names))) < settings.groups:
                 await host.clock.sleep(AGAIN_S)
         finally:
             access.close()
@@ -107,23 +126,56 @@ class Cmq:
         """`Resuming`: every node follows the leader of each group."""
         access = GroupsClient(host, settings.names, settings.groups)
         try:
-            while not _all_follow(settings, await _statuses(access, settings)):
+            while not all_follow(await access.statuses(settings.names), settings.names, settings.groups):
                 await host.clock.sleep(AGAIN_S)
         finally:
             access.close()
 
+    async def serves_without(self, settings: CmqSettings, host: Any, workload: str, damaged: frozenset[str]) -> bool:
+        """`Separable`: the others are enough where they are a majority, and lead each group."""
+        others = tuple(name for name in settings.names if name not in damaged)
+        if 2 * len(others) <= settings.nodes:
+            return False
+        access = GroupsClient(host, settings.names, settings.groups)
+        try:
+            while True:
+                statuses = await access.statuses(settings.names)
+                if not damaged.isdisjoint(leaders_of(statuses).values()):
+                    return False
+                if all_follow(statuses, others, settings.groups):
+                    return True
+                await host.clock.sleep(AGAIN_S)
+        finally:
+            access.close()
+
+    def must_serve(self, settings: CmqSettings, workload: str, span: SteadySpan, reports: NodeReports) -> bool:
+        """`Quorate`: any majority of nodes, whatever they reported."""
+        return elects(settings.names, span)
+
     async def roles(self, settings: CmqSettings, host: Any) -> Mapping[str, tuple[str, ...]]:
         access = GroupsClient(host, settings.names, settings.groups)
         try:
-            return roles_in(settings, leaders_of(await _statuses(access, settings)))
+            return roles_in(settings, leaders_of(await access.statuses(settings.names)))
         finally:
             access.close()
+
+    async def shrink(self, settings: CmqSettings, host: Any, node: str) -> str:
+        """`Elastic`."""
+        return await let_go(settings, host, node)
+
+    async def grow(self, settings: CmqSettings, host: Any, node: NodeSpec, start: Start) -> str:
+        """`Elastic`."""
+        return await let_in(settings, host, node, start)
+
+    def shared(self, settings: CmqSettings, workloads: tuple[str, ...]) -> CmqSettings:
+        """`Shared`: queues are named by their workload."""
+        return settings
 
     def watch(self, settings: CmqSettings) -> CmqWatch:
         return CmqWatch(settings)
 
     def legal_loss(self, settings: CmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
-        return LegalLoss()
+        return LegalLoss() if settings.strict else legal_loss(settings, struck, reports)
 
 
 async def _created(access: GroupsClient, queue: str) -> bool:
@@ -132,27 +184,6 @@ async def _created(access: GroupsClient, queue: str) -> bool:
     except OperationError:
         return False
     return True
-
-
-async def _statuses(access: GroupsClient, settings: CmqSettings) -> dict[str, list[dict[str, Any]]]:
-    """Of the nodes that answer."""
-    statuses = {}
-    for node in settings.names:
-        try:
-            statuses[node] = await access.status(node, STATUS_PATIENCE_S)
-        except OperationError:
-            continue
-    return statuses
-
-
-def _all_follow(settings: CmqSettings, statuses: Mapping[str, list[dict[str, Any]]]) -> bool:
-    """Whether every node takes for the leader of each group who leads it."""
-    leaders = leaders_of(statuses)
-    return (
-        len(statuses) == settings.nodes
-        and len(leaders) == settings.groups
-        and all(group["leader"] == leaders[group["group"]] for groups in statuses.values() for group in groups)
-    )
 
 
 SYSTEM = Cmq()

@@ -1,0 +1,59 @@
+"""What CMQ may legally do under the faults that struck: it loses nothing, and gives some messages out too early.
+
+Nothing is lost with processes, power, links, clocks, or disks that are full or fail, on however many nodes at once. A
+disk that loses what was synced forgets votes and what it had acknowledged: nothing is promised any more from that
+moment on, unless its node is let go for it, and joins anew.
+
+Who holds a message is known to the leader alone. A new one gives out at once what is not acknowledged:
+
+    n1 leads · m is given out at 3.1 s for 1 s · n2 leads from 3.2 s on · m is given out again at 3.3 s
+
+That is legal of messages of this group, if they came once before the new leader was elected and again after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.record.excuse import Excuse
+from harness.record.fault_log import FaultWindow
+from harness.system import LegalLoss
+from workloads.systems.cmq.settings import CmqSettings
+
+if TYPE_CHECKING:
+    from harness.record.node_reports import NodeReports
+
+DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
+"""Faults by which a disk loses what was synced."""
+EARLY = ("redelivered-early",)
+
+
+def legal_loss(settings: CmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
+    damaged = sorted(
+        (fault.start_ns, f"{kind} at {fault.start_ns / 1e9:.1f} s took what {node} had synced")
+        for fault in struck
+        for kind in fault.kinds
+        if kind in DAMAGE
+        for node in fault.nodes_of(kind)
+        if node in settings.names
+    )
+    from_ns, anything = damaged[0] if damaged else (0, "")
+    excuses = tuple(_of_new_leaders(settings, reports))
+    return LegalLoss(anything=anything, anything_from_ns=from_ns, excuses=excuses)
+
+
+def _of_new_leaders(settings: CmqSettings, reports: NodeReports) -> Iterator[Excuse]:
+    elected = sorted(
+        (event["time"], event["group"], node)
+        for node, events in reports.of("leader").items()
+        if node in settings.names
+        for event in events
+    )
+    for at_ns, group, node in elected:
+        yield Excuse(
+            anomalies=EARLY,
+            reason=f"{node} led group {group} from {at_ns / 1e9:.1f} s on, and did not know who held what",
+            from_ns=at_ns,
+            until_ns=at_ns,
+        )

@@ -1,7 +1,7 @@
 """The workload `pop`: a pop pulls some messages of one queue after the other, and who was given one acknowledges it.
 
-Nodes count no deliveries, know no message that came too often, and change nobody's invisible time. A message is
-acknowledged for good by whoever acknowledges it, also late.
+Nodes count no deliveries, know no message that came too often, and change nobody's invisible time. An acknowledgement
+is good also when it comes late.
 """
 
 from __future__ import annotations

@@ -6,10 +6,11 @@ import dataclasses
 import json
 import tempfile
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from harness.environments.environment import Link
+from harness.environments.environment import Effect, Link
 from harness.environments.simulated.environment import SimulatedEnvironment, run_simulation
 from harness.environments.simulated.regime import Regime
 from harness.program import PythonProgram
@@ -86,6 +87,24 @@ class Cluster:
         """What a node has said of these kinds, in order."""
         events = map(json.loads, self.environment.events()[node])
         return [event for event in events if event["event"] in kinds]
+
+    def strike(self, node: str, point: str, verb: Callable[[list[str]], Coroutine[Any, Any, Effect]]) -> list[str]:
+        """Do this to the node in the very step in which it reaches the point the next time; who was struck is in the
+        list that is returned then."""
+        struck: list[str] = []
+
+        def reached(at: str, what: str) -> None:
+            if (at, what) == (node, point) and not struck:
+                struck.append(at)
+                with suppress(StopIteration):
+                    verb([at]).send(None)
+
+        self.environment.moments.on_point(reached)
+        return struck
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            await self.sleep(0.01)
 
     async def isolate(self, node: str) -> None:
         """From the other nodes; clients still reach it."""

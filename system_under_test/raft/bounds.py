@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 _MEBIBYTE = 1024 * 1024
 
@@ -19,13 +19,16 @@ class Bounds:
     """A learner that is more entries behind than this does not become a voter: the group might have to wait for it."""
     log_memory_bytes: int = 64 * _MEBIBYTE
     """So much of the log's newest part is kept in memory."""
+    applied_entries: int = 1024
+    """The most committed entries that one step hands out to be applied, so that messages are answered in between."""
+    applied_bytes: int = 4 * _MEBIBYTE
+    """The most data of these, unless a single entry has more."""
 
     def __post_init__(self) -> None:
-        for name in ("window_entries", "batch_entries", "batch_bytes", "log_memory_bytes"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        if self.promotion_lag < 0:
-            raise ValueError(f"promotion_lag: expected at least 0, got {self.promotion_lag}")
+        for bound in fields(self):
+            least, value = int(bound.name != "promotion_lag"), getattr(self, bound.name)
+            if value < least:
+                raise ValueError(f"{bound.name}: expected at least {least}, got {value}")
 
 
 USUAL = Bounds()

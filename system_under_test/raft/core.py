@@ -13,7 +13,7 @@ Source: Ongaro, Consensus: Bridging Theory and Practice (2014), chapters 3, 4, 5
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
@@ -21,6 +21,7 @@ from typing import ClassVar
 from system_under_test.raft import membership as memberships
 from system_under_test.raft.bounds import USUAL, Bounds
 from system_under_test.raft.event import (
+    Apply,
     ChangeMembership,
     Compact,
     Effects,
@@ -31,7 +32,7 @@ from system_under_test.raft.event import (
     Tick,
     Transfer,
 )
-from system_under_test.raft.log import Log
+from system_under_test.raft.log import Log, ReadEntries, nothing_to_read
 from system_under_test.raft.membership import Change, Membership, Promote, UnfitChange
 from system_under_test.raft.message import (
     Append,
@@ -49,7 +50,7 @@ from system_under_test.raft.message import (
     VoteReply,
     VoteRequest,
 )
-from system_under_test.raft.replication import Progress, Replication
+from system_under_test.raft.replication import Progress, Replication, fitting
 from system_under_test.raft.snapshot import Incoming, Snapshot
 
 
@@ -83,20 +84,26 @@ class Raft:
         timing: Timing,
         hard_state: HardState,
         snapshot: Snapshot,
-        entries: Sequence[Entry],
+        entries: Iterable[Entry],
         now_ns: int,
         election_timeout_ns: int,
         bounds: Bounds = USUAL,
+        base: tuple[int, int] | None = None,
+        read: ReadEntries = nothing_to_read,
     ) -> None:
-        """`hard_state`, `snapshot` and the `entries` behind it are what the disk kept; the state is the snapshot.
+        """`hard_state`, `snapshot` and `entries` are what the disk kept; the state is the snapshot. The entries begin
+        behind the `base`, the index and term of an entry, or None for the snapshot's last one; `read` reads those that
+        effects of earlier steps asked to be written, and may raise DiskError.
         `membership` holds where these say nothing else; a node that is none of its members waits to be added."""
         self.node = node
         self.term = hard_state.term
         self.vote = hard_state.vote
         self.role = Role.FOLLOWER
         self.leader: str | None = None
-        self.log = Log(snapshot, entries, membership)
+        self.log = Log(snapshot, entries, membership, base=base, memory_bytes=bounds.log_memory_bytes, read=read)
         self.commit = snapshot.index
+        self.applied = snapshot.index
+        """Up to this index entries, or a snapshot in their place, were handed out to be applied."""
         self.durable_index = self.log.last_index
         self._timing = timing
         self._bounds = bounds
@@ -120,7 +127,8 @@ class Raft:
         self._transfer_until_ns = 0
         self._next_heartbeat_ns = 0
         self._own_term_index = 0
-        self._reads: deque[tuple[int, int]] = deque()
+        self._reads: deque[tuple[int, int, int]] = deque()
+        """Of each: the round that has to be confirmed, the index that has to be applied, its token."""
         self._early_reads: list[int] = []
         self._effects = Effects(0)
 
@@ -144,13 +152,8 @@ class Raft:
 
     @property
     def is_active(self) -> bool:
-        """Leader, and its own no-op is committed: what is committed before its term is known to it."""
-        return self.role is Role.LEADER and self.commit >= self._own_term_index
-
-    @property
-    def applied(self) -> int:
-        """Up to this index entries, or a snapshot in their place, were handed out to be applied."""
-        return self.commit
+        """Leader, and its own no-op is applied, and with it all that is committed before its term."""
+        return self.role is Role.LEADER and self.applied >= self._own_term_index
 
     @property
     def files_in_use(self) -> frozenset[str]:
@@ -167,6 +170,7 @@ class Raft:
     def step(self, event: Event, now_ns: int) -> Effects:
         effects = self._effects = Effects(self._effects.sequence + 1)
         self._replication.sent = effects.appends
+        self.log.shrink()
         if isinstance(event, Receive):
             self._receive(event.message, now_ns)
         elif isinstance(event, Persisted):
@@ -177,6 +181,8 @@ class Raft:
             self._propose(event.data)
         elif isinstance(event, Compact):
             self._compact(event)
+        elif isinstance(event, Apply):
+            self._hand_out()
         elif isinstance(event, Transfer):
             self._begin_transfer(event.to, now_ns)
         elif isinstance(event, ChangeMembership):
@@ -231,7 +237,7 @@ class Raft:
     def _become_follower(self, term: int, now_ns: int) -> None:
         if self.role is Role.LEADER:
             self._effects.lost_reads += self._early_reads
-            self._effects.lost_reads += (token for _, token in self._reads)
+            self._effects.lost_reads += (token for _, _, token in self._reads)
             self._early_reads.clear()
             self._reads.clear()
             self.transferee = None
@@ -409,11 +415,14 @@ class Raft:
         )
 
     def _install(self, snapshot: Snapshot) -> None:
-        if not self.log.has(snapshot.index, snapshot.term):
+        if self.log.has(snapshot.index, snapshot.term):
+            self.log.compact(snapshot, snapshot.index)
+            self._effects.log_base = snapshot.index
+        else:
             self._forget_durable(self.commit)
-        self._begin_log_behind(snapshot)
-        self.commit = snapshot.index
-        self._effects.restored = snapshot
+            self.log.begin_anew(snapshot)
+        self._effects.snapshot = self._effects.restored = snapshot
+        self.commit = self.applied = snapshot.index
 
     # -- the leader
 
@@ -515,15 +524,15 @@ class Raft:
 
     def _register_reads(self, tokens: Sequence[int]) -> None:
         """What is committed now may be read once a majority has confirmed a round that begins now."""
-        self._reads.extend((self._replication.round + 1, token) for token in tokens)
+        self._reads.extend((self._replication.round + 1, self.commit, token) for token in tokens)
         self._call_round()
 
     def _serve_reads(self) -> None:
         if not self._reads:
             return
         confirmed = self._reached_by_majority(self._replication.round, lambda progress: progress.round)
-        while self._reads and self._reads[0][0] <= confirmed:
-            self._effects.reads.append(self._reads.popleft()[1])
+        while self._reads and self._reads[0][0] <= confirmed and self._reads[0][1] <= self.applied:
+            self._effects.reads.append(self._reads.popleft()[2])
 
     # -- the log
 
@@ -543,15 +552,13 @@ class Raft:
             unsynced[1] = min(unsynced[1], index)
 
     def _compact(self, event: Compact) -> None:
-        assert event.index <= self.commit, "a snapshot of what is not committed"
+        assert event.index <= self.applied, "a snapshot of what is not applied"
         if event.index > self.log.snapshot.index:
             term, membership = self.log.term_at(event.index), self.log.membership_at(event.index)
-            self._begin_log_behind(Snapshot(event.index, term, event.data, membership, event.files))
-
-    def _begin_log_behind(self, snapshot: Snapshot) -> None:
-        self.log.begin_behind(snapshot)
-        self._effects.snapshot = snapshot
-        self._effects.entries = list(self.log.entries)
+            snapshot = Snapshot(event.index, term, event.data, membership, event.files)
+            self.log.compact(snapshot, event.index if event.base_index is None else event.base_index)
+            self._effects.snapshot = snapshot
+            self._effects.log_base = self.log.base_index
 
     def _persisted(self, sequence: int) -> None:
         while self._unsynced and self._unsynced[0][0] <= sequence:
@@ -560,11 +567,20 @@ class Raft:
             self._advance_commit()
 
     def _commit_to(self, index: int) -> None:
-        if index <= self.commit:
+        if index > self.commit:
+            self.commit = self._replication.commit = index
+            self._hand_out()
+
+    def _hand_out(self) -> None:
+        """So much of what is committed as one step may."""
+        if self.applied == self.commit:
             return
         was_active = self.is_active
-        self._effects.committed += self.log.behind(self.commit, index - self.commit)
-        self.commit = self._replication.commit = index
+        entries = self.log.behind(self.applied, min(self.commit - self.applied, self._bounds.applied_entries))
+        entries = entries[: fitting(entries, self._bounds.applied_bytes)]
+        self._effects.committed += entries
+        self.applied += len(entries)
+        self._serve_reads()
         if not was_active and self.is_active and self._early_reads:
             tokens, self._early_reads = self._early_reads, []
             self._register_reads(tokens)

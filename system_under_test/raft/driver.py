@@ -16,6 +16,7 @@ from typing import Any
 from system_under_test.raft.bounds import USUAL, Bounds
 from system_under_test.raft.core import Raft, Role, Timing
 from system_under_test.raft.event import (
+    Apply,
     ChangeMembership,
     Compact,
     Effects,
@@ -175,6 +176,7 @@ class RaftNode:
         self._transfer: asyncio.Future[bool] | None = None
         self._compactions: deque[_Compaction] = deque()
         self._dirty = asyncio.Event()
+        self._unapplied = asyncio.Event()
         self._vote_is_dirty = self._log_is_dirty = self._snapshot_is_dirty = False
         self._was_leader = False
         self._written = 0
@@ -237,8 +239,8 @@ class RaftNode:
 
     async def start(self) -> None:
         """Recover and take part, as soon as the transport is started."""
-        recovered = await self._storage.open()
         config = self._config
+        recovered = await self._storage.open(segment_bytes=config.segment_bytes, kept_bytes=config.log_kept_bytes)
         if recovered.snapshot.index:
             self._restore(recovered.snapshot)
         self._raft = self._core(
@@ -255,6 +257,8 @@ class RaftNode:
             now_ns=self._host.clock.monotonic_ns(),
             election_timeout_ns=self._draw_election_timeout_ns(),
             bounds=config.bounds(),
+            base=recovered.base,
+            read=self._storage.read,
         )
         self._reports.recovered(self._raft.last_index)
         self._go_by_membership(self._raft)
@@ -263,6 +267,7 @@ class RaftNode:
             spawn(self._keep_time(), "raft timer"),
             spawn(self._keep_durable(), "raft fsync"),
             spawn(self._take_requests(), "raft requests"),
+            spawn(self._apply_the_rest(), "raft entries"),
         ]
 
     async def stop(self) -> None:
@@ -342,7 +347,7 @@ class RaftNode:
         if self._stopped or index <= raft.log.snapshot.index:
             future.set_result(False)
             return future
-        self._step(Compact(index, data, tuple(files)))
+        self._step(self._compaction(index, data, tuple(files)))
         self._compactions.append(_Compaction(index, self._written, future))
         return future
 
@@ -391,6 +396,14 @@ class RaftNode:
                 self._take_proposals()
             if self._new_reads:
                 self._take_reads()
+
+    async def _apply_the_rest(self) -> None:
+        """Of what is committed, where that is too much for one step."""
+        while True:
+            await self._unapplied.wait()
+            self._unapplied.clear()
+            await self._host.clock.sleep(0)
+            self._step(Apply())
 
     def _take_proposals(self) -> None:
         raft = self._raft
@@ -448,7 +461,8 @@ class RaftNode:
         if effects.must_persist:
             self._note_write(effects, last_index)
             self._reports.persists(effects, last_index)
-            self._storage.write(effects.hard_state, effects.entries, self._placed(effects))
+            self._storage.write(effects.hard_state, effects.entries)
+            self._write_snapshot(effects)
             self._written = effects.sequence
             self._dirty.set()
         if raft.membership is not self._membership:
@@ -470,18 +484,29 @@ class RaftNode:
             self._end_transfer(raft.role is not Role.LEADER)
         is_due = raft.applied - raft.log.snapshot.index >= self._config.snapshot_threshold
         if self._snapshot is not None and is_due and not self._snapshot_is_dirty:
-            self._step(Compact(raft.applied, self._snapshot()))
+            self._step(self._compaction(raft.applied, self._snapshot()))
+        if raft.applied < raft.commit:
+            self._unapplied.set()
 
     def _go_by_membership(self, raft: Raft) -> None:
         self._membership = raft.membership
         self._reports.membership(raft.log.membership_index, raft.membership)
         self._transport.set_peers(raft.membership.addresses)
 
-    def _placed(self, effects: Effects) -> Snapshot | None:
-        """A snapshot of the leader's lies where the own one does not."""
-        if effects.restored is None:
-            return effects.snapshot
-        return replace(effects.restored, place=self._storage.other_place)
+    def _compaction(self, index: int, data: bytes, files: tuple[SnapshotFile, ...] = ()) -> Compact:
+        return Compact(index, data, files, self._storage.base_behind_which(self._config.log_kept_bytes, index))
+
+    def _write_snapshot(self, effects: Effects) -> None:
+        snapshot = effects.snapshot
+        if snapshot is None:
+            return
+        if effects.restored is not None:
+            # One of the leader's lies where the own one does not.
+            snapshot = replace(snapshot, place=self._storage.other_place)
+        if effects.log_base is None:
+            self._storage.begin_anew(snapshot)
+        else:
+            self._storage.compact(snapshot, effects.log_base)
 
     def _reached(self, point: str, **values: int) -> None:
         self._host.reached(point, **values, **self._of_group)

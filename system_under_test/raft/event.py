@@ -50,6 +50,14 @@ class Compact:
     index: int
     data: bytes
     files: tuple[SnapshotFile, ...] = ()
+    base_index: int | None = None
+    """The log is to begin behind this entry, if it does not yet; None: behind all that are applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """More of what is committed may be handed out to be applied. To be stepped soon while `applied` is less than
+    `commit`, but not at once: messages come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ class ChangeMembership:
     change: Change
 
 
-Event = Tick | Receive | Propose | Read | Persisted | Compact | Transfer | ChangeMembership
+Event = Tick | Receive | Propose | Read | Persisted | Compact | Apply | Transfer | ChangeMembership
 
 
 @dataclass(slots=True)
@@ -78,8 +86,10 @@ class Effects:
     hard_state: HardState | None = None
     """Must be made durable."""
     snapshot: Snapshot | None = None
-    """Must be made durable, in place of the one before and of the log: that is then `entries` alone. What was durable
-    before stays so until this is."""
+    """Must be made durable, in place of the one before. What was durable before stays so until this is."""
+    log_base: int | None = None
+    """With a snapshot: up to this entry the log is not needed any more once the snapshot is durable. None: it does not
+    lead to the snapshot, and is empty behind it from now on; there are no entries in the same step."""
     entries: list[Entry] = field(default_factory=list)
     """Must be written to the log and made durable. The log ends before the first of them: what is there from its index
     on is cut, in the same write."""
@@ -91,7 +101,8 @@ class Effects:
     restored: Snapshot | None = None
     """Becomes the state, before `committed` is applied; no need to wait for the own disk."""
     committed: list[Entry] = field(default_factory=list)
-    """Are applied, in order; no need to wait for the own disk, as a majority has them."""
+    """Are applied, in order; no need to wait for the own disk, as a majority has them. Those of one step are so many
+    as can be applied in one go; `Apply` asks for more."""
     reads: list[int] = field(default_factory=list)
     """Tokens whose reads may be served after `committed` of this step is applied."""
     lost_reads: list[int] = field(default_factory=list)

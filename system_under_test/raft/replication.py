@@ -7,7 +7,7 @@ one leadership, and decides nothing of terms, commits and members.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from system_under_test.raft.bounds import Bounds
@@ -69,7 +69,7 @@ class Replication:
         """Ask everyone to confirm this leadership; finds lost appends on the way, as it checks the log too."""
         self.round += 1
         for peer, progress in self.followers.items():
-            if progress.outgoing is None and progress.next_index <= self._log.snapshot.index:
+            if progress.outgoing is None and progress.next_index <= self._log.base_index:
                 self._send_entries(peer, progress)
             if progress.outgoing is not None:
                 # It fits once the snapshot is there.
@@ -142,7 +142,7 @@ class Replication:
         """Send what the follower lacks: a snapshot, or entries ahead within the window, or one append while probing."""
         if progress.outgoing is not None:
             return
-        if progress.next_index <= self._log.snapshot.index:
+        if progress.next_index <= self._log.base_index:
             progress.outgoing = Outgoing(self._log.snapshot)
             self._send_chunk(peer, progress.outgoing)
             return
@@ -161,13 +161,8 @@ class Replication:
         self._send(peer, progress, self._batch(progress.next_index))
 
     def _batch(self, first: int) -> tuple[Entry, ...]:
-        size = 0
         entries = self._log.behind(first - 1, self._bounds.batch_entries)
-        for count, entry in enumerate(entries):
-            size += len(entry.data)
-            if size > self._bounds.batch_bytes and count:
-                return tuple(entries[:count])
-        return tuple(entries)
+        return tuple(entries[: fitting(entries, self._bounds.batch_bytes)])
 
     def _send(self, peer: str, progress: Progress, entries: tuple[Entry, ...]) -> None:
         previous = progress.next_index - 1
@@ -181,3 +176,12 @@ class Replication:
     def _send_chunk(self, peer: str, outgoing: Outgoing) -> None:
         size, offset, data = outgoing.chunk(self._chunk_bytes)
         self.sent.append(SnapshotChunk(self._node, peer, self._term, self.round, outgoing.index, size, offset, data))
+
+
+def fitting(entries: Sequence[Entry], size: int) -> int:
+    """How many of them, from the first on, have no more data than that; one at least, if there is any."""
+    for count, entry in enumerate(entries):
+        size -= len(entry.data)
+        if size < 0 and count:
+            return count
+    return len(entries)

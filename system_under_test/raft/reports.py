@@ -74,7 +74,7 @@ class RaftReports:
             return
         if snapshot is not None:
             # What stays behind a snapshot was reported when it came.
-            if effects.restored is not None and not entries:
+            if effects.log_base is None:
                 host.log("truncated", log=log, to=0)
             host.log("deleted", log=log, to=snapshot.index, forced=False)
         elif entries:

@@ -47,6 +47,29 @@ def run(seed: int, life: Any) -> None:
         loop.close()
 
 
+SMALL = 200
+"""Bytes of a segment, so that a log has many."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    hard_state: HardState
+    snapshot: Snapshot
+    entries: tuple[Entry, ...]
+    """Those behind the snapshot."""
+
+
+async def recover(storage: RaftStorage) -> Kept:
+    """What is there, held against itself: all that is read follows the base without a gap and leads to the snapshot."""
+    found = await storage.open(segment_bytes=SMALL, kept_bytes=1 << 40)
+    entries = tuple(found.entries)
+    base, index = found.base[0], found.snapshot.index
+    assert [entry.index for entry in entries] == [*range(base + 1, base + 1 + len(entries))]
+    assert base <= index <= base + len(entries)
+    assert found.snapshot.term == (found.base[1] if index == base else entries[index - base - 1].term)
+    return Kept(found.hard_state, found.snapshot, entries[index - base :])
+
+
 def test_a_loss_of_power_leaves_all_that_was_synced_and_a_log_that_once_was():
     lost = 0
     for seed in range(100):
@@ -57,7 +80,7 @@ def test_a_loss_of_power_leaves_all_that_was_synced_and_a_log_that_once_was():
             term = 0
             for _ in range(12):
                 storage = RaftStorage(machine.disk(), "raft")
-                recovered = await storage.open()
+                recovered = await recover(storage)
                 # What was read is durable from now on; the versions since the last sync are what may be found.
                 states, logs = [recovered.hard_state], [recovered.entries]
                 for _ in range(draw.randint(1, 8)):
@@ -74,7 +97,7 @@ def test_a_loss_of_power_leaves_all_that_was_synced_and_a_log_that_once_was():
                         await storage.sync()
                         states, logs = states[-1:], logs[-1:]
                 machine.lose_power()
-                kept = await RaftStorage(machine.disk(), "raft").open()
+                kept = await recover(RaftStorage(machine.disk(), "raft"))
                 assert kept.hard_state in states, "a vote is neither the last durable one nor one after it"
                 assert kept.entries[: len(logs[0])] == logs[0], "what was synced is gone"
                 assert any(kept.entries == log[: len(kept.entries)] for log in logs), "such a log there never was"
@@ -111,17 +134,17 @@ class Life:
         if luck < 0.6 or len(log) == last.snapshot.index:
             self.storage.write(None, fresh)
             self.versions.append(Version(log, last.snapshot, keep))
-            return
-        if luck < 0.8:
-            # An own snapshot: the log goes on behind it.
-            log, keep = last.log, len(last.log)
-            index = draw.randint(last.snapshot.index, len(log))
+        elif luck < 0.8:
+            # An own snapshot: the log goes on behind it, and may begin some entries before.
+            index = draw.randint(last.snapshot.index, len(last.log))
+            if index > last.snapshot.index:
+                snapshot = Snapshot(index, last.log[index - 1].term, draw.randbytes(draw.randint(0, 3000)))
+                self.storage.compact(snapshot, self.storage.base_behind_which(draw.choice((0, 300)), index))
+                self.versions.append(Version(last.log, snapshot, len(last.log)))
         else:
-            # One of the leader's, of entries that were never here.
-            index = len(log)
-        if index > last.snapshot.index:
-            snapshot = Snapshot(index, log[index - 1].term, draw.randbytes(draw.randint(0, 3000)))
-            self.storage.write(None, log[index:], snapshot)
+            # One of the leader's, of entries that were never here; its files are where those of the other are not.
+            snapshot = Snapshot(len(log), log[-1].term, draw.randbytes(100), place=self.storage.other_place)
+            self.storage.begin_anew(snapshot)
             self.versions.append(Version(log, snapshot, keep))
 
     @property
@@ -136,16 +159,16 @@ class Life:
 
 
 def test_a_loss_of_power_at_any_moment_leaves_an_old_or_a_new_snapshot_and_the_log_behind_it():
-    lost = torn = snapshots = 0
+    lost = torn = snapshots = segments = 0
     for seed in range(150):
         draw = random.Random(seed)
 
         async def life(machine: Machine, draw: random.Random = draw) -> None:
-            nonlocal lost, torn, snapshots
+            nonlocal lost, torn, snapshots, segments
             found = Version((), NOTHING)
             for number in range(12):
                 storage = RaftStorage(machine.disk(), "raft")
-                await storage.open()
+                await recover(storage)
                 life = Life(storage, found, draw, number * 100)
                 syncing = asyncio.create_task(life.sync())
                 for _ in range(draw.randint(1, 12)):
@@ -156,7 +179,10 @@ def test_a_loss_of_power_at_any_moment_leaves_an_old_or_a_new_snapshot_and_the_l
                 torn += not syncing.done()
                 syncing.cancel()
                 machine.lose_power()
-                kept = await RaftStorage(machine.disk(), "raft").open()
+                again = RaftStorage(machine.disk(), "raft")
+                kept = await recover(again)
+                assert again.place == (kept.snapshot.place or "raft/files-0")
+                segments += len(machine.disk().list("raft/log")) > 3
                 index, synced = kept.snapshot.index, life.versions[0].log[: life.durable]
                 end = index + len(kept.entries)
                 whole = [v for v in life.versions if len(v.log) >= end and v.log[index:end] == kept.entries]
@@ -169,27 +195,50 @@ def test_a_loss_of_power_at_any_moment_leaves_an_old_or_a_new_snapshot_and_the_l
                 found = Version((*whole[0].log[:index], *kept.entries), kept.snapshot)
 
         run(seed, life)
-    assert min(lost, torn, snapshots) > 50, "the losses of power took nothing"
+    assert min(lost, torn, snapshots, segments) > 50, "the losses of power took nothing"
 
 
-def test_a_crash_between_the_new_names_of_snapshot_and_log_leaves_the_new_snapshot_with_the_old_log():
+def test_a_snapshot_with_the_log_from_before_it_is_followed_by_what_leads_on_from_it():
     async def life(machine: Machine) -> None:
         storage = RaftStorage(machine.disk(), "raft")
-        await storage.open()
+        await recover(storage)
         storage.write(HardState(2, "c2"), [Entry(n, 1 + n // 4, b"data") for n in range(1, 9)])
         await storage.sync()
         disk = machine.disk()
+        (path,) = disk.list("raft/log")
         for at, (index, term, behind) in {
             "own": (5, 2, [6, 7, 8]),
             "conflict": (5, 7, []),
             "ahead": (20, 3, []),
         }.items():
-            disk.open(f"{at}/log").append(disk.open("raft/log").read_at(0, 10_000))
+            disk.open(f"{at}/{path.removeprefix('raft/')}").append(disk.open(path).read_at(0, 10_000))
             disk.open(f"{at}/snapshot").append(kept_form(Snapshot(index, term, b"state"), place=0))
             for _ in range(2):
-                kept = await RaftStorage(disk, at).open()
+                kept = await recover(RaftStorage(disk, at))
                 assert kept.snapshot == Snapshot(index, term, b"state")
                 assert [entry.index for entry in kept.entries] == behind
+
+    run(1, life)
+
+
+def test_a_log_begun_anew_is_of_no_use_before_its_snapshot_is_durable_and_the_old_one_of_none_after():
+    async def life(machine: Machine) -> None:
+        storage = RaftStorage(machine.disk(), "raft")
+        await recover(storage)
+        for first in range(1, 60, 6):
+            storage.write(None, [Entry(n, 1, b"old") for n in range(first, first + 6)])
+        await storage.sync()
+        old = machine.store.image()
+        storage.begin_anew(Snapshot(30, 2, b"state", place=storage.other_place))
+        storage.write(None, [Entry(31, 2, b"new")])
+        written = {path: data for path, data in machine.store.image().items() if not path.endswith(".new")}
+        assert len(written) == len(old) + 1
+        await storage.sync()
+        new = machine.store.image()
+        for image, entries in ((written, [b"old"] * 60), ({**old, **new}, [b"new"]), (new, [b"new"])):
+            machine.store.put_back(image)
+            kept = await recover(RaftStorage(machine.disk(), "raft"))
+            assert [entry.data for entry in kept.entries] == entries
 
     run(1, life)
 
@@ -198,10 +247,10 @@ def test_a_snapshot_that_rots_is_not_taken_for_no_snapshot():
     async def life(machine: Machine) -> None:
         storage = RaftStorage(machine.disk(), "raft")
         await storage.open()
-        storage.write(None, [], Snapshot(5, 2, b"state"))
+        storage.begin_anew(Snapshot(5, 2, b"state"))
         await storage.sync()
         machine.store.rot("raft/snapshot", 22)
-        with pytest.raises(OSError, match="checksum"):
+        with pytest.raises(OSError, match=r"raft/snapshot is harmed: .*checksum.* empty its disk, and add it anew"):
             await RaftStorage(machine.disk(), "raft").open()
 
     run(1, life)
@@ -213,10 +262,10 @@ def test_what_was_read_after_a_kill_survives_a_later_loss_of_power():
         await storage.open()
         storage.write(HardState(3, "c2"), [Entry(1, 3, b"written, not synced")])
         machine.process.alive = False
-        read = await RaftStorage(machine.disk(), "raft").open()
+        read = await recover(RaftStorage(machine.disk(), "raft"))
         assert read.entries
         machine.lose_power()
-        again = await RaftStorage(machine.disk(), "raft").open()
+        again = await recover(RaftStorage(machine.disk(), "raft"))
         assert again == read
 
     for seed in range(10):
@@ -231,9 +280,10 @@ def test_an_old_entry_is_not_read_behind_a_new_one_that_it_never_followed():
             await storage.open()
             storage.write(None, [Entry(index, term, b"x") for index, term in enumerate(log, 1)])
         # The cut of the old tail was lost with the power, what was written over it was not.
-        new, old = (disk.open(f"{directory}/log") for directory in ("new", "old"))
-        disk.open("torn/log").append(new.read_at(0, new.size) + old.read_at(new.size, old.size))
-        assert [entry.term for entry in (await RaftStorage(disk, "torn").open()).entries] == [1, 2]
+        new, old = (disk.open(*disk.list(f"{directory}/log")) for directory in ("new", "old"))
+        torn = disk.list("new/log")[0].replace("new", "torn")
+        disk.open(torn).append(new.read_at(0, new.size) + old.read_at(new.size, old.size))
+        assert [entry.term for entry in (await recover(RaftStorage(disk, "torn"))).entries] == [1, 2]
 
     run(1, life)
 
@@ -244,10 +294,97 @@ def test_a_bit_that_rots_ends_the_log_before_it():
         await storage.open()
         storage.write(HardState(1, "c1"), [Entry(n, 1, b"data") for n in range(1, 10)])
         await storage.sync()
-        machine.store.rot("raft/log", 4 * 29 + 13)
-        assert [entry.index for entry in (await RaftStorage(machine.disk(), "raft").open()).entries] == [1, 2, 3, 4]
+        machine.store.rot(machine.disk().list("raft/log")[0], 24 + 4 * 29 + 13)
+        assert [entry.index for entry in (await recover(RaftStorage(machine.disk(), "raft"))).entries] == [1, 2, 3, 4]
 
     run(1, life)
+
+
+def test_a_bit_that_rots_while_the_node_runs_is_an_error_and_no_entry():
+    async def life(machine: Machine) -> None:
+        storage = RaftStorage(machine.disk(), "raft")
+        await storage.open()
+        storage.write(None, [Entry(n, 1, b"data") for n in range(1, 10)])
+        await storage.sync()
+        machine.store.rot(machine.disk().list("raft/log")[0], 24 + 4 * 29 + 13)
+        assert [entry.index for entry in storage.read(1, 4)] == [1, 2, 3, 4]
+        with pytest.raises(OSError, match="is harmed at entry 5"):
+            storage.read(1, 5)
+
+    run(1, life)
+
+
+def test_a_segment_whose_header_is_torn_or_of_another_file_is_removed():
+    async def life(machine: Machine) -> None:
+        storage = RaftStorage(machine.disk(), "raft")
+        await recover(storage)
+        for n in range(1, 30):
+            storage.write(None, [Entry(n, 1, b"some data")])
+        await storage.sync()
+        disk = machine.disk()
+        first, second, third, *_ = disk.list("raft/log")
+        disk.open(third).write_at(0, disk.open(second).read_at(0, 1000))
+        ends = len((await recover(RaftStorage(machine.disk(), "raft"))).entries)
+        assert 0 < ends < 29
+        assert machine.disk().list("raft/log") == [first, second]
+        machine.disk().open(second).truncate(23)
+        assert len((await recover(RaftStorage(machine.disk(), "raft"))).entries) == ends // 2
+        assert machine.disk().list("raft/log") == [first]
+
+    run(1, life)
+
+
+def test_segments_hold_what_a_list_does_whatever_is_written_cut_and_compacted():
+    read = dropped = 0
+    for seed in range(60):
+        draw = random.Random(seed)
+
+        async def life(machine: Machine, draw: random.Random = draw) -> None:
+            nonlocal read, dropped
+            storage = RaftStorage(machine.disk(), "raft")
+            await recover(storage)
+            log: list[Entry] = []
+            base = compacted = term = 0
+            for _ in range(120):
+                term += draw.random() < 0.3
+                index = draw.choice((len(log), len(log), draw.randint(compacted, len(log))))
+                log[index:] = [
+                    Entry(index + 1 + n, max(term, 1), draw.randbytes(draw.randint(0, 90)))
+                    for n in range(draw.randint(1, 4))
+                ]
+                storage.write(None, log[index:])
+                if draw.random() < 0.2:
+                    await storage.sync()
+                if draw.random() < 0.1:
+                    kept_bytes = draw.choice((0, 0, 300, 900))
+                    index = draw.randint(compacted, len(log))
+                    behind = storage.base_behind_which(kept_bytes, index)
+                    assert _bytes(log[behind:index]) >= kept_bytes or behind <= base
+                    if index > compacted:
+                        compacted, base = index, max(base, behind)
+                        storage.compact(Snapshot(compacted, log[compacted - 1].term, b""), base)
+                        dropped += base > 0
+                assert storage.log_bytes_behind(compacted) == _bytes(log[compacted:])
+                if base < len(log):
+                    first = draw.randint(base + 1, len(log))
+                    last = draw.randint(first, len(log))
+                    found = storage.read(first, last)
+                    assert found
+                    assert found == log[first - 1 : first - 1 + len(found)]
+                    read += len(found)
+            await storage.sync()
+            found = await RaftStorage(machine.disk(), "raft").open(segment_bytes=SMALL, kept_bytes=1 << 40)
+            assert found.base[0] <= base
+            assert list(found.entries) == log[found.base[0] :]
+            assert len(machine.disk().list("raft/log")) < len(log) // 2 + 2
+
+        run(seed, life)
+    assert min(read, dropped) > 100
+
+
+def _bytes(entries: list[Entry]) -> int:
+    """What the records of these take."""
+    return sum(25 + len(entry.data) for entry in entries)
 
 
 def test_a_vote_file_that_grew_long_is_written_anew_and_says_the_same():
@@ -259,7 +396,7 @@ def test_a_vote_file_that_grew_long_is_written_anew_and_says_the_same():
         await storage.sync()
         disk = machine.disk()
         before = disk.open("raft/vote").size
-        assert (await RaftStorage(disk, "raft").open()).hard_state == HardState(5999, "c1")
+        assert (await recover(RaftStorage(disk, "raft"))).hard_state == HardState(5999, "c1")
         assert disk.open("raft/vote").size < before / 100
 
     run(1, life)
@@ -272,7 +409,7 @@ def test_the_mutant_forgets_its_vote_with_the_power():
         storage.write(HardState(7, "c2"), [Entry(1, 7, b"x")])
         await storage.sync()
         machine.lose_power()
-        kept = await RaftStorage(machine.disk(), "raft").open()
+        kept = await recover(RaftStorage(machine.disk(), "raft"))
         assert kept.entries
         forgotten.append(kept.hard_state != HardState(7, "c2"))
 
@@ -292,9 +429,9 @@ def test_what_a_failed_fsync_left_in_the_page_cache_alone_is_durable_once_it_was
             await storage.sync()
         machine.store.faults.fsync_error_probability = 0.0
         machine.process.alive = False
-        read = await RaftStorage(machine.disk(), "raft").open()
+        read = await recover(RaftStorage(machine.disk(), "raft"))
         assert (read.hard_state, len(read.entries)) == (HardState(3, "c2"), 2)
         machine.lose_power()
-        assert await RaftStorage(machine.disk(), "raft").open() == read
+        assert await recover(RaftStorage(machine.disk(), "raft")) == read
 
     run(1, life)

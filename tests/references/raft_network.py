@@ -7,8 +7,10 @@ import hashlib
 import random
 from collections.abc import Sequence
 
+from system_under_test.raft.bounds import Bounds
 from system_under_test.raft.core import Raft, Role, Timing
 from system_under_test.raft.event import (
+    Apply,
     ChangeMembership,
     Compact,
     Effects,
@@ -20,6 +22,7 @@ from system_under_test.raft.event import (
     Tick,
     Transfer,
 )
+from system_under_test.raft.log import Log
 from system_under_test.raft.membership import AddLearner, Change, Membership, Promote, Remove
 from system_under_test.raft.message import Entry, HardState, Message
 from system_under_test.raft.snapshot import NOTHING, Snapshot
@@ -34,6 +37,12 @@ TIMING = Timing(
 
 OUTSIDERS = 2
 """Nodes that run and are no members at first."""
+
+
+BOUNDS = Bounds(applied_entries=2, log_memory_bytes=600)
+"""A step hands out two entries at most, and three or so are in memory."""
+KEPT = 2
+"""So many entries stay behind a snapshot of a node's own."""
 
 
 class Broken(AssertionError):
@@ -61,7 +70,9 @@ class Node:
         self.membership = Membership(voters=dict.fromkeys(voters, ""))
         self.hard_state = HardState()
         self.snapshot = NOTHING
+        self.base = (0, 0)
         self.entries: list[Entry] = []
+        """Those behind the base."""
         self.unsynced: list[Effects] = []
         self.held: list[tuple[int, Message]] = []
         self.applied = 0
@@ -76,19 +87,38 @@ class Node:
             timing=TIMING,
             hard_state=self.hard_state,
             snapshot=self.snapshot,
-            entries=self.entries,
+            entries=list(self.entries),
             now_ns=now_ns,
             election_timeout_ns=election_timeout_ns,
+            bounds=BOUNDS,
+            base=self.base,
+            read=self.read,
         )
 
     def keep(self, effects: Effects) -> None:
         if effects.hard_state is not None:
             self.hard_state = effects.hard_state
-        if effects.snapshot is not None:
-            self.snapshot, self.entries = effects.snapshot, effects.entries
-        elif effects.entries:
-            cut = effects.entries[0].index - 1 - self.snapshot.index
-            self.entries = self.entries[:cut] + effects.entries
+        self.snapshot = effects.snapshot or self.snapshot
+        self.base, self.entries = self._written(effects, self.base, self.entries)
+
+    def read(self, first: int, last: int) -> list[Entry]:
+        """Of what is written, durable or not: two at most."""
+        base, entries = self.base, self.entries
+        for effects in self.unsynced:
+            base, entries = self._written(effects, base, entries)
+        assert base[0] < first <= last <= base[0] + len(entries), "what was never written is read"
+        return entries[first - 1 - base[0] : last - base[0]][:2]
+
+    @staticmethod
+    def _written(effects: Effects, base: tuple[int, int], entries: list[Entry]) -> tuple[tuple[int, int], list[Entry]]:
+        if effects.snapshot is not None and effects.log_base is None:
+            return (effects.snapshot.index, effects.snapshot.term), []
+        if effects.log_base is not None:
+            passed = effects.log_base - base[0]
+            return (effects.log_base, entries[passed - 1].term) if passed else base, entries[passed:]
+        if effects.entries:
+            entries = entries[: effects.entries[0].index - 1 - base[0]] + effects.entries
+        return base, entries
 
 
 class ForgetfulNode(Node):
@@ -98,6 +128,14 @@ class ForgetfulNode(Node):
         hard_state = self.hard_state
         super().keep(effects)
         self.hard_state = hard_state
+
+
+def behind(log: Log, index: int, count: int) -> list[Entry]:
+    """So many entries after this one, if there are so many, by as many reads as that takes."""
+    found: list[Entry] = []
+    while len(found) < count and index + len(found) < log.last_index:
+        found += log.behind(index + len(found), count - len(found))
+    return found
 
 
 def of(core: type[Raft]) -> type[Node]:
@@ -145,8 +183,8 @@ class Network:
             self._check_committed(node, entry)
         for token in effects.reads:
             self.served_reads += 1
-            if raft.commit < self.reads[token]:
-                raise Broken(f"{node.name} reads at {raft.commit}, but {self.reads[token]} was committed before")
+            if node.applied < self.reads[token]:
+                raise Broken(f"{node.name} reads at {node.applied}, but {self.reads[token]} was committed before")
 
     def _release(self, node: Node, sequence: int) -> None:
         self.wire += [message for number, message in node.held if number <= sequence]
@@ -158,7 +196,7 @@ class Network:
             raise Broken(f"election safety: {known} and {raft.node} lead term {raft.term}")
         for entry in self.committed:
             # What its snapshot stands for was checked when it was taken or came.
-            is_there = entry.index <= raft.log.snapshot.index or entry in raft.log.behind(entry.index - 1, 1)
+            is_there = entry.index <= raft.log.snapshot.index or entry in behind(raft.log, entry.index - 1, 1)
             if entry.term < raft.term and not is_there:
                 raise Broken(f"leader completeness: {raft.node} in term {raft.term} lacks {entry}")
 
@@ -186,11 +224,11 @@ class Network:
         logs = [node.raft.log for node in self.nodes.values() if node.raft is not None]
         for left in logs:
             for right in logs:
-                begin = max(left.snapshot.index, right.snapshot.index)
+                begin = max(left.base_index, right.base_index)
                 shared = min(left.last_index, right.last_index)
                 while shared > begin and left.term_at(shared) != right.term_at(shared):
                     shared -= 1
-                if shared > begin and left.behind(begin, shared - begin) != right.behind(begin, shared - begin):
+                if shared > begin and behind(left, begin, shared - begin) != behind(right, begin, shared - begin):
                     raise Broken(f"log matching: two logs differ between {begin} and {shared}")
 
     # -- what may happen
@@ -204,6 +242,8 @@ class Network:
             node.unsynced = []
             self._release(node, sequence)
             self.step(node, Persisted(sequence))
+        if node.raft is not None:
+            self.step(node, Apply())
 
     def crash(self, node: Node) -> None:
         """Of what is not durable any part of the front may survive."""
@@ -224,6 +264,7 @@ class Network:
         self.now_ns += milliseconds * MILLISECOND
         for node in self.nodes.values():
             if node.raft is not None:
+                self.step(node, Apply())
                 self.step(node, Tick(self._timeout_ns()))
 
     def propose(self, node: Node) -> None:
@@ -236,7 +277,8 @@ class Network:
         assert node.raft is not None
         if node.applied > node.raft.log.snapshot.index:
             self.compactions += 1
-            self.step(node, Compact(node.applied, node.state))
+            base_index = max(node.raft.log.base_index, node.applied - KEPT)
+            self.step(node, Compact(node.applied, node.state, base_index=base_index))
 
     def fit_changes(self, node: Node) -> list[Change]:
         """What this node would change of the membership, if it were asked to."""

@@ -53,6 +53,11 @@ class Excuses:
         before[counted["bound"].to_numpy()] = counted["rows"].to_numpy()
         return cls(of=tuple(of), first=before[::3], last=before[1::3] - 1, seen_from=before[2::3])
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All that any of them names, in their order."""
+        return tuple(sorted({key for one in self.of for key in one.keys}))
+
     def about(self, *anomalies: str) -> bool:
         """Whether any excuse is for one of these anomalies."""
         return any(name in one.anomalies for one in self.of for name in anomalies)
@@ -64,10 +69,12 @@ class Excuses:
         ended: Int64,
         at: Sequence[Collection[str]] | None = None,
         seen: Int64 | None = None,
+        keys: Sequence[str | None] | None = None,
     ) -> Iterator[tuple[int | None, Int64]]:
         """(number of an excuse, positions of findings for which it is the first that holds); None for findings without
         one. Each finding is about something that began and ended at these times. `at`: the nodes at which each shows,
-        if they are known. `seen`: when each has shown, if that is later than its end."""
+        if they are known. `seen`: when each has shown, if that is later than its end. `keys`: of what each is about,
+        None where that is not known."""
         left = np.arange(len(begun))
         seen = ended if seen is None else seen
         for number, one in enumerate(self.of):
@@ -76,6 +83,8 @@ class Excuses:
                 meets &= seen[left] >= self.seen_from[number]
                 if one.nodes and at is not None:
                     meets &= np.array([not set(one.nodes).isdisjoint(at[place]) for place in left.tolist()], dtype=bool)
+                if one.keys and keys is not None:
+                    meets &= np.array([keys[place] in (None, *one.keys) for place in left.tolist()], dtype=bool)
                 if meets.any():
                     yield number, left[meets]
                     left = left[~meets]

@@ -1,6 +1,7 @@
 """The POP checker: a message comes until it is acknowledged, never too soon, and never after that.
 
-One topic and one group of consumers a history; every message is a number that is sent at most once. Keys mean nothing.
+One topic and one group of consumers a history; every message is a number that is sent at most once. Keys mean nothing,
+but that an excuse may be for messages that were sent with some key.
 Operations, with values {message, invisible_ms, deliveries}:
   send {message}               ok: the topic has it
   pop {invisible_ms, in_order} ok with `deliveries`, each {message, times}: given to this process alone, for so long;
@@ -92,23 +93,26 @@ in deliveries and in acknowledgements."""
 
 FUNCTIONS = ("send", "pop", "ack", "change", "drain", "dead-letters")
 SEND, POP, ACK, CHANGE, DRAIN, DEAD = range(len(FUNCTIONS))
-COLUMNS = ("index", "time", "process", "type", "f", "value")
+COLUMNS = ("index", "time", "process", "type", "f", "key", "value")
 
 ROWS = pa.schema(
     [pa.field("bucket", pa.int32()), pa.field("f", pa.int8()), pa.field("type", pa.int8())]
-    + [pa.field("process", pa.int32())]
+    + [pa.field("process", pa.int32()), pa.field("key", pa.int32())]
     + [pa.field(name, pa.int64()) for name in ("message", "times", "invisible_ms", "index", "time")]
 )
-"""One row a delivery; an operation without deliveries has one row, with NONE where it names no message."""
+"""One row a delivery; an operation without deliveries has one row, with NONE where it names no message. `key`: of a
+send, which one it is of those that excuses name, or OTHER_KEY; NO_KEY of all else."""
 
 SPANS = pa.schema(
     [pa.field("bucket", pa.int32()), pa.field("f", pa.int8()), pa.field("type", pa.int8())]
-    + [pa.field("process", pa.int32())]
+    + [pa.field("process", pa.int32()), pa.field("key", pa.int32())]
     + [pa.field(name, pa.int64()) for name in ("message", "times", "invisible_ms")]
     + [pa.field(name, pa.int64()) for name in ("start", "end", "start_ns", "end_ns")]
 )
 """The same with both ends of the operation; `type` is how it ended, INFO if there is no completion; then the `end` is
 NEVER. A row with NONE is a drain that found nothing left; each bucket has all of these."""
+
+NO_KEY, OTHER_KEY = -2, -1
 
 MS = 1_000_000
 LONGEST_MS = NEVER // MS
@@ -161,8 +165,9 @@ class PopChecker:
     final_on_a_prefix: ClassVar[Finals] = by_their_names("redelivered-after-ack", "times-not-risen", "unexpected")
 
     def check(self, request: CheckRequest, engine: Engine) -> CheckerResult:
-        spans = in_buckets(request, engine, COLUMNS, (process_rows, ROWS), (message_spans, SPANS))
         excuses = Excuses.by_operation(request.excuses, engine, request.history)
+        rows = partial(process_rows, keys=excuses.keys), ROWS
+        spans = in_buckets(request, engine, COLUMNS, rows, (message_spans, SPANS))
         tolerance_ns = max(-LONGEST_MS, min(self.tolerance_ms, LONGEST_MS)) * MS
         kernel = partial(pop_findings, tolerance_ns=tolerance_ns, excuses=excuses)
         found = found_in_buckets(request, engine, spans, kernel)
@@ -181,7 +186,7 @@ class PopChecker:
         return judge(found.anomalies, legal=request.legal, undecided=undecided, statistics=statistics)
 
 
-def process_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
+def process_rows(batch: pa.Table, *, keys: tuple[str, ...], buckets: int) -> pa.Table:
     """Kernel: the rows of a batch, in buckets of processes."""
     f = codes(batch["f"], FUNCTIONS)
     used = np.flatnonzero(f >= 0)
@@ -199,12 +204,14 @@ def process_rows(batch: pa.Table, *, buckets: int) -> pa.Table:
     message = np.concatenate((integers(member(value, "message"))[singles], integers(member(found, "message"))))
     times = np.concatenate((np.full(len(singles), NONE), integers(member(found, "times"))))
     process = batch["process"].to_numpy().astype(np.int32)
+    key = np.where((f == SEND) & batch["key"].is_valid().to_numpy(), codes(batch["key"], keys), NO_KEY).astype(np.int32)
     return pa.table(
         {
             "bucket": bucket_of(mixed(process), buckets)[row],
             "f": f[row].astype(np.int8),
             "type": codes(batch["type"], TYPES)[row].astype(np.int8),
             "process": process[row],
+            "key": key[row],
             "message": message,
             "times": times,
             "invisible_ms": integers(member(value, "invisible_ms"))[row],
@@ -235,6 +242,7 @@ def message_spans(rows: pa.Table, *, buckets: int) -> pa.Table:
             "f": column["f"][position],
             "type": ended.astype(np.int8),
             "process": column["process"][position],
+            "key": column["key"][position],
             "message": message[chosen],
             "times": column["times"][position],
             "invisible_ms": _stated(column["invisible_ms"], position, started),
@@ -270,9 +278,9 @@ class _Messages:
         self.drained = int(column["start"][~is_named].max(initial=-1))
         order = np.flatnonzero(is_named)
         order = order[np.lexsort((column["start"][order], column["message"][order]))]
-        self.f, self.type, self.process, self.name, self.times, invisible_ms = (
+        self.f, self.type, self.process, self.key, self.name, self.times, invisible_ms = (
             column[name][order].astype(np.int64)
-            for name in ("f", "type", "process", "message", "times", "invisible_ms")
+            for name in ("f", "type", "process", "key", "message", "times", "invisible_ms")
         )
         self.start, self.end, self.start_ns, self.end_ns = (
             column[name][order] for name in ("start", "end", "start_ns", "end_ns")
@@ -294,6 +302,16 @@ class _Messages:
         np.minimum.at(result, self.message[rows], values[rows])
         return result
 
+    def keys_of(self, messages: Int64, names: tuple[str, ...]) -> list[str | None] | None:
+        """With which of these keys each was sent: empty if with another one, None where that is not known. None of all
+        where there are no names."""
+        if not names:
+            return None
+        sent = np.full(self.count, NO_KEY, dtype=np.int64)
+        np.maximum.at(sent, self.message, self.key)
+        named = {NO_KEY: None, OTHER_KEY: "", **dict(enumerate(names))}
+        return [named[code] for code in sent[messages].tolist()]
+
     def report(self, findings: Findings, tolerance_ns: int, excuses: Excuses) -> None:
         sends, acks = self.f == SEND, self.f == ACK
         acked_send = sends & (self.type == OK)
@@ -312,7 +330,8 @@ class _Messages:
         decided = self.smallest(acked_send, self.end) < self.drained
         lost = np.flatnonzero(is_left & decided)
         begun = self.smallest(acked_send, self.start)[lost]
-        for excuse, some in excuses.split("lost", begun, np.full(len(lost), self.drained)):
+        keys = self.keys_of(lost, excuses.keys)
+        for excuse, some in excuses.split("lost", begun, np.full(len(lost), self.drained), keys=keys):
             which = np.zeros(self.count, dtype=np.bool_)
             which[lost[some]] = True
             sentence = "was acked, nobody has acknowledged it, and a drain found nothing left"
@@ -373,7 +392,8 @@ class _Messages:
     def _add_pairs(
         self, findings: Findings, excuses: Excuses, name: str, earlier: Int64, later: Int64, sentence: str
     ) -> None:
-        for excuse, some in excuses.split(name, self.start[earlier], self.end[later]):
+        keys = self.keys_of(self.message[later], excuses.keys)
+        for excuse, some in excuses.split(name, self.start[earlier], self.end[later], keys=keys):
             order = np.lexsort((self.name[later[some]], self.start[later[some]], self.start[earlier[some]]))
             examples = []
             for i in some[order[:EXAMPLES]].tolist():

@@ -27,3 +27,5 @@ class Excuse:
     moment."""
     nodes: tuple[str, ...] = ()
     """Where an anomaly is known to show at some nodes, it has to show at one of these; empty: at any."""
+    keys: tuple[str, ...] = ()
+    """Where the key of what an anomaly is about is known, it has to be one of these; empty: any."""

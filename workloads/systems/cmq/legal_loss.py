@@ -13,13 +13,17 @@ That is legal of messages of this group, if they came once before the new leader
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from harness.record.excuse import Excuse
 from harness.record.fault_log import FaultWindow
 from harness.system import LegalLoss
-from workloads.systems.cmq.settings import CmqSettings
+from system_under_test.cmq.config import group_name
+from system_under_test.cmq.routing import group_of
+from workloads.log import queue_key
+from workloads.systems.cmq.settings import CmqSettings, queue_name
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
@@ -50,10 +54,15 @@ def _of_new_leaders(settings: CmqSettings, reports: NodeReports) -> Iterator[Exc
         if node in settings.names
         for event in events
     )
+    queues: dict[str, list[str]] = defaultdict(list)
+    for number in range(settings.queues):
+        queues[group_name(group_of(queue_name(number, "pop"), settings.groups))].append(queue_key(number))
     for at_ns, group, node in elected:
-        yield Excuse(
-            anomalies=EARLY,
-            reason=f"{node} led group {group} from {at_ns / 1e9:.1f} s on, and did not know who held what",
-            from_ns=at_ns,
-            until_ns=at_ns,
-        )
+        if group in queues:
+            yield Excuse(
+                anomalies=EARLY,
+                reason=f"{node} led group {group} from {at_ns / 1e9:.1f} s on, and did not know who held what",
+                from_ns=at_ns,
+                until_ns=at_ns,
+                keys=tuple(queues[group]),
+            )

@@ -92,3 +92,13 @@ def test_the_first_excuse_that_holds_counts_and_only_for_the_anomalies_that_it_n
 def test_where_nothing_is_excused_no_history_is_read() -> None:
     excuses = Excuses.by_operation((), InProcessEngine(), HISTORY.select(["index"]))
     assert (excuses.of, len(excuses.first), len(excuses.last)) == ((), 0, 0)
+
+
+def test_an_excuse_for_some_keys_holds_for_these_and_for_what_has_no_known_one() -> None:
+    excuses = Excuses.by_time((replace(excuse(0, 30), keys=("a", "b")), replace(excuse(0, 30), keys=("c",))))
+    placed = np.zeros(5, dtype=np.int64)
+    keys = ["a", "c", "d", None, "b"]
+    found = {number: which.tolist() for number, which in excuses.split("lost", placed, placed, keys=keys)}
+    assert found == {0: [0, 3, 4], 1: [1], None: [2]}
+    assert split(excuses, "lost", (0, 0)) == {0: [0], None: []}, "nobody says which it is about"
+    assert excuses.keys == ("a", "b", "c")

@@ -9,8 +9,9 @@ import pytest
 
 from checkers.api.plan import CheckRequest
 from checkers.api.verdict import CheckerResult
-from checkers.elements.pop import POPPED, PopChecker
+from checkers.elements.pop import MS, POPPED, PopChecker
 from checkers.in_process.engine import InProcessEngine
+from harness.record.excuse import Excuse
 from harness.record.history import history_schema
 from tests.references.history_language import parse_history
 
@@ -77,3 +78,47 @@ def test_a_count_that_was_not_told_does_not_fail_to_rise(first: int | None, agai
     ):
         row["value"] = row["value"] | {"deliveries": [{"message": 1, "times": times}]}
     assert ("times-not-risen" in judge(rows).anomalies) is is_broken
+
+
+TWICE_TOO_EARLY = """source: -
+    checker: pop
+    verdict: invalid redelivered-early
+    0 ok send {0} 1
+    0 ok send b 2
+    1 ok pop - invisible=1000 1*0 2*0
+    2 ok pop - invisible=1000 1*1 2*1
+    1 ok ack - 1
+    2 ok ack - 2
+    2 ok drain -
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "keys", "at_ms", "legal", "broken"),
+    [
+        ("a", (), 52, 2, 0),
+        ("a", ("a",), 52, 1, 1),
+        ("a", ("a", "b"), 52, 2, 0),
+        ("a", ("c",), 52, 0, 2),
+        ("-", ("c",), 52, 1, 1),
+        ("a", ("a",), 38, 0, 2),
+        ("a", ("a",), 75, 0, 2),
+    ],
+)
+def test_an_excuse_is_for_messages_sent_with_its_keys_that_came_before_it_and_after_it(
+    key: str, keys: tuple[str, ...], at_ms: int, legal: int, broken: int
+) -> None:
+    """Operations are 10 ms apart: the first pop begins at 40, the second at 60 and ends at 70."""
+    rows = [
+        {"index": i, "time": i * 10 * MS, **row}
+        for i, row in enumerate(parse_history(TWICE_TOO_EARLY.format(key)).rows)
+    ]
+    history = pa.Table.from_pylist(rows, schema=history_schema(POPPED))
+    one = Excuse(
+        anomalies=("redelivered-early",), reason="a new leader", from_ns=at_ms * MS, until_ns=at_ms * MS, keys=keys
+    )
+    found = PopChecker().check(CheckRequest(history=history, excuses=(one,)), InProcessEngine())
+    summary = found.anomalies["redelivered-early"]
+    excused = summary if summary.legal else summary.excused
+    assert (0 if excused is None else excused.count) == legal
+    assert (0 if summary.legal else summary.count) == broken

@@ -28,6 +28,7 @@ from system_under_test.cmq.state_machine import (
     Created,
     Produced,
     Queue,
+    QueueGroupState,
     Refusal,
 )
 from system_under_test.cmq.wire import Pulled
@@ -75,6 +76,7 @@ class QueueGroup:
         """By queue, the pulls that found nothing."""
         self._waiting_count = 0
         self._most_pulled = min(MAX_MESSAGES, max(1, MOST_PULLED_BYTES // config.message_bytes))
+        self._pulls = 0
         self._restored = 0
         """How often the state was taken from a snapshot."""
         self._snapshot_index = 0
@@ -118,7 +120,9 @@ class QueueGroup:
         """The number of the first message. Raises DiskIsFull."""
         if self._host.disk.used_share() * 100 >= self._config.full_percent:
             raise DiskIsFull
-        return (await self._agreed(Produce(queue, tuple(bodies)), Produced)).first
+        first = (await self._agreed(Produce(queue, tuple(bodies)), Produced)).first
+        self._reached("about-to-confirm", queue=self._ordinal(queue), number=first)
+        return first
 
     async def acknowledge(self, queue: str, numbers: Sequence[int]) -> tuple[bool, ...]:
         """Of each message, whether it was not acknowledged before."""
@@ -128,6 +132,9 @@ class QueueGroup:
         clock = self._host.clock
         until_ns = clock.monotonic_ns() + int(wait_s * 1e9)
         while True:
+            self._pulls += 1
+            serial = self._pulls
+            self._reached("pull-taken-up", serial=serial)
             await self._within_time(self._parts.read_barrier(self.raft))
             current = self._state.queues.get(queue)
             if current is None:
@@ -136,13 +143,17 @@ class QueueGroup:
             numbers = self._deliveries_of(queue).take(current.bitmap, current.next_number, most_now, now_ns)
             left_s = (until_ns - clock.monotonic_ns()) / 1e9
             if numbers or left_s <= 0 or self._waiting_count >= MAX_WAITING:
-                return self._give_out(queue, current, numbers)
+                return self._give_out(queue, current, numbers, serial)
             await self._wait_for_message(queue, left_s)
 
     # -- what was agreed on
 
+    @property
+    def state(self) -> QueueGroupState:
+        return self._state
+
     async def _agreed(self, command: Command, kind: type[R]) -> R:
-        result = await self._within_time(self._parts.propose(self.raft, self._apply, entries.encode(command)))
+        result = await self._within_time(self._parts.propose(self.raft, self, entries.encode(command)))
         if isinstance(result, Refusal):
             raise Refused(result)
         assert isinstance(result, kind)
@@ -152,7 +163,7 @@ class QueueGroup:
         return await self._host.clock.within(self._config.request_timeout_s, awaitable)
 
     def _apply_entry(self, entry: Entry) -> Any:
-        result = self._apply(entry.data)
+        result = self.apply(entry.data, entry.index)
         every = self._config.digest_entries
         if every and entry.index % every == 0:
             self._report_digest("state", entry.index, self._state.digest())
@@ -160,7 +171,7 @@ class QueueGroup:
             self._snapshot_wanted.set()
         return result
 
-    def _apply(self, data: bytes) -> Any:
+    def apply(self, data: bytes, index: int = 0) -> Any:
         command = entries.decode(data)
         applied = self._state.carry_out(command)
         if applied.writes:
@@ -168,14 +179,15 @@ class QueueGroup:
         for write in applied.writes:
             self._files.write(write)
         if self.raft.is_active:
-            self._notice(command, applied)
+            self._notice(command, applied, index)
         return applied.result
 
-    def _notice(self, command: Command, applied: Applied) -> None:
+    def _notice(self, command: Command, applied: Applied, index: int) -> None:
         """What the leader makes of a command that was applied, before it is answered."""
         if isinstance(applied.result, Produced):
             self._wake(command.queue)
-            self._reached("applied-not-confirmed")
+            queue, first = self._ordinal(command.queue), applied.result.first
+            self._reached("applied-not-confirmed", queue=queue, number=first, index=index)
         elif isinstance(applied.result, Acknowledged) and isinstance(command, Ack):
             deliveries, queue = self._deliveries_of(command.queue), self._ordinal(command.queue)
             for number in command.numbers:
@@ -194,10 +206,10 @@ class QueueGroup:
             deliveries = self._deliveries[queue] = Deliveries(int(self._config.visibility_s * 1e9))
         return deliveries
 
-    def _give_out(self, queue: str, current: Queue, numbers: Sequence[int]) -> Pulled:
+    def _give_out(self, queue: str, current: Queue, numbers: Sequence[int], serial: int) -> Pulled:
         ordinal = self._ordinal(queue)
         for number in numbers:
-            self._reached("gave-out", queue=ordinal, number=number)
+            self._reached("gave-out", queue=ordinal, number=number, serial=serial)
         return Pulled(tuple((number, self._files.read(queue, number)) for number in numbers), current.unacknowledged)
 
     async def _wait_for_message(self, queue: str, left_s: float) -> None:

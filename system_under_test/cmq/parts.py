@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from system_under_test.cmq.message_files import MessageFiles
 from system_under_test.cmq.state_machine import QueueGroupState
@@ -14,12 +14,22 @@ from system_under_test.raft.storage import RaftStorage
 from system_under_test.replicated.read_barrier import ReadBarrier, read_index
 from system_under_test.runtime.host import Disk
 
-Propose = Callable[[RaftNode, Callable[[bytes], Any], bytes], Awaitable[Any]]
-"""(raft, what applies an entry here and at once, an entry) → what applying it gave, once it is applied. Raises
-NotLeader, LeadershipLost."""
+
+class StateMachine(Protocol):
+    """What the entries of a group are applied to, at one node."""
+
+    @property
+    def state(self) -> QueueGroupState: ...
+
+    def apply(self, data: bytes, index: int = 0) -> Any:
+        """Here and at once: the result of an entry, or of what is none (0)."""
 
 
-def append_and_apply(raft: RaftNode, apply: Callable[[bytes], Any], entry: bytes) -> Awaitable[Any]:
+Propose = Callable[[RaftNode, StateMachine, bytes], Awaitable[Any]]
+"""What applying an entry gave, once it is applied. Raises NotLeader, LeadershipLost."""
+
+
+def append_and_apply(raft: RaftNode, machine: StateMachine, entry: bytes) -> Awaitable[Any]:
     return raft.propose(entry)
 
 

@@ -453,11 +453,16 @@ class Raft:
 
     # -- members
 
+    @property
+    def _is_changing(self) -> bool:
+        """Whether the newest change of the membership is not committed yet."""
+        return self.log.membership_index > self.commit
+
     def refusal_of(self, change: Change) -> str | None:
         """Why this leader cannot change the membership so now; None if it can."""
         if not self.is_active or self.transferee is not None:
             return "this node does not lead, or not yet, or is about to hand over"
-        if self.log.membership_index > self.commit:
+        if self._is_changing:
             return "the change before is not committed yet"
         try:
             self.membership.changed(change)

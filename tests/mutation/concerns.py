@@ -758,6 +758,7 @@ OTHERS = (
             *("lac_is_lap", "one_no_is_enough", "recover_from_zero", "recovery_read_unfenced", "write_set_kept"),
         )
     ),
+    Concern(modules=("system_under_test/cmq/mutants",), tests=("unit/system_under_test/cmq/test_cmq_mutants.py",)),
     Concern(
         modules=tuple(
             f"system_under_test/bookkeeper/repair/{name}.py"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from checkers.elements.order import Order
 from harness.client import Client
 from harness.errors import OperationError, UsageError
+from harness.invariants import Breaches
 from harness.membership import Start
 from harness.record.fault_log import FaultWindow
 from harness.record.scenario import SettingValue
@@ -22,6 +23,7 @@ from workloads.pop import PopSettings
 from workloads.queue import QueueSettings
 from workloads.systems.cmq import nodes
 from workloads.systems.cmq.access import GroupsClient, all_follow, leaders_of
+from workloads.systems.cmq.invariants import INVARIANTS, CmqInvariants
 from workloads.systems.cmq.legal_loss import DAMAGE, legal_loss
 from workloads.systems.cmq.membership import let_go, let_in
 from workloads.systems.cmq.points import POINTS
@@ -77,6 +79,7 @@ class Cmq:
             elastic=(NODES,),
             roles={leader_role(group): NODES for group in range(1, settings.groups + 1)},
             points=POINTS,
+            invariants=INVARIANTS,
             deployments=DEPLOYMENTS,
             explored=EXPLORED,
             paces=PACES,
@@ -170,6 +173,9 @@ class Cmq:
     def shared(self, settings: CmqSettings, workloads: tuple[str, ...]) -> CmqSettings:
         """`Shared`: queues are named by their workload."""
         return settings
+
+    def invariants(self, settings: CmqSettings, breaches: Breaches) -> CmqInvariants:
+        return CmqInvariants(settings.groups, settings.names, breaches)
 
     def watch(self, settings: CmqSettings) -> CmqWatch:
         return CmqWatch(settings)

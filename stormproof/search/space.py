@@ -251,10 +251,10 @@ class Space:
         """Whether system and workload can be set so, with what is given."""
         every = {**settings, **self.settings}
         try:
-            system = registry.system(self.system)
-            of_system, of_workload = (
-                registry.typed_settings(part.settings_type, every) for part in (system, registry.workload(workload))
-            )
+            system, judged_by = registry.system(self.system), registry.workload(workload)
+            of_system = registry.typed_settings(system.settings_type, every)
+            advised = registry.advised(system, of_system, judged_by)
+            of_workload = registry.typed_settings(judged_by.settings_type, {**advised, **every})
             registry.require_served(workload, system.cluster(of_system))
             registry.require_fitting(system, of_system, of_workload)
         except UsageError:

@@ -312,7 +312,7 @@ def resolve(scenario: Scenario) -> Parts:
     known = {field.name for type_ in types_ for field in dataclasses.fields(type_)}
     for name in sorted(set(scenario.settings) - known):
         raise UsageError(unknown("setting", name, sorted(known)))
-    given = {**_advised(chosen_system, system_settings, chosen_workload), **scenario.settings}
+    given = {**advised(chosen_system, system_settings, chosen_workload), **scenario.settings}
     workload_settings = typed_settings(chosen_workload.settings_type, given)
     chosen_workload.require_runnable(workload_settings)
     for one in chosen_workload.strands or (chosen_workload,):
@@ -371,7 +371,7 @@ def require_fitting(system: System[Any], settings: object, workload_settings: ob
         system.require_fitting(settings, workload_settings)
 
 
-def _advised(system: System[Any], settings: object, workload: Workload) -> dict[str, SettingValue]:
+def advised(system: System[Any], settings: object, workload: Workload) -> dict[str, SettingValue]:
     """What the system says of the workload's settings, where it does (`harness.abilities.Advising`)."""
     if not isinstance(system, Advising):
         return {}

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from harness.errors import UsageError
-from harness.record.scenario import Scenario, SettingValue
+from harness.record.scenario import NEAR, Scenario, SettingValue
 from harness.seed import Seed
 from nemesis.impair import Impairing, amounts_of
 from nemesis.target import Role
@@ -171,6 +171,15 @@ def test_writes_are_misdirected_only_in_storms_of_systems_that_would_notice() ->
         "misdirect writes of one of bookies",
     }
     assert "misdirected-writes" not in packages["register"].keys() | faults_for(storm(0), SPACE).packages.keys()
+
+
+def test_what_a_system_advises_of_a_workload_leaves_its_storms_as_varied_as_any() -> None:
+    space, draw = Space(system="cmq", workload="pop", settings={}), Seed(1).stream()
+    assert space.is_possible("pop", {}) and not space.is_possible("pop", {"changed_share": 0.6})
+    drawn = [space.drawn_settings("pop", NEAR, draw) for _ in range(30)]
+    assert {settings.get("nodes") for settings in drawn} == {None, 5}
+    assert {name for settings in drawn for name in settings} >= {"groups", "file_bytes", "queues"}
+    assert {settings.get("changed_share", 0.0) for settings in drawn} == {0.0}
 
 
 def shapes(faults: Faults) -> set[str]:

@@ -26,6 +26,7 @@ from workloads.systems.cmq.access import GroupsClient, all_follow, leaders_of
 from workloads.systems.cmq.invariants import INVARIANTS, CmqInvariants
 from workloads.systems.cmq.legal_loss import DAMAGE, legal_loss
 from workloads.systems.cmq.membership import let_go, let_in
+from workloads.systems.cmq.narrator import CmqNarrator
 from workloads.systems.cmq.points import POINTS
 from workloads.systems.cmq.pop_client import PopClient
 from workloads.systems.cmq.queue_client import PATIENCE_S, QueueClient
@@ -52,6 +53,7 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "batch_entries": (1,),
     "file_bytes": (256,),
     "gathered_entries": (1,),
+    "invisible_ms": (200,),
     "log_kept_kib": (0,),
     "snapshot_entries": (20,),
     "spread": (False,),
@@ -179,6 +181,9 @@ class Cmq:
 
     def watch(self, settings: CmqSettings) -> CmqWatch:
         return CmqWatch(settings)
+
+    def narrator(self, settings: CmqSettings) -> CmqNarrator:
+        return CmqNarrator()
 
     def legal_loss(self, settings: CmqSettings, struck: tuple[FaultWindow, ...], reports: NodeReports) -> LegalLoss:
         return LegalLoss() if settings.strict else legal_loss(settings, struck, reports)

@@ -39,7 +39,7 @@ class Bitmap:
         self.bits[at] |= mask
         self.count += 1
         if number == self._first_unset:
-            self._first_unset = self.next_unset(number + 1)
+            self._first_unset = self.next_unset(number)
         return True
 
     def is_set(self, number: int) -> bool:

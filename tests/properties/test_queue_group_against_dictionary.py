@@ -238,19 +238,28 @@ def test_files_that_go_are_removed_from_the_disk() -> None:
 
 
 class Kept(MessageFiles):
-    """What stands behind a snapshot's lengths is in the queue again."""
+    """What files hold behind a snapshot's lengths stays, and is in the queues again: the log comes on top of it."""
 
     def reset(self, copied: CopiedState) -> CopiedState:
-        return CopiedState(tuple(self._with_tail(queue) if queue.files else queue for queue in copied.queues))
+        queues = {queue.name: queue for queue in copied.queues}
+        for name in self.names_on_disk():
+            queue_name, first = name.split(".")
+            queue = queues.get(queue_name, CopiedQueue(queue_name, 0, 0, (), b""))
+            firsts = [file.first for file in queue.files]
+            if int(first) in (*firsts[-1:], queue.next_number):
+                queues[queue_name] = self._with_all_of(queue, int(first))
+            elif int(first) not in firsts:
+                self._disk.remove(self.path(name))
+        return CopiedState(tuple(queues.values()))
 
-    def _with_tail(self, queue: CopiedQueue) -> CopiedQueue:
-        last = queue.files[-1]
-        name = file_name(queue.name, last.first)
+    def _with_all_of(self, queue: CopiedQueue, first: int) -> CopiedQueue:
+        name = file_name(queue.name, first)
         file = self._disk.open(self.path(name))
-        for data, ends in pieces(file, file.size, last.first):
-            last = FileState(last.first, ends[-1], crc32(data))
-            return replace(queue, files=(*queue.files[:-1], last), next_number=last.first + len(ends))
-        return queue
+        size, number, crc = 0, first, 0
+        for data, ends in pieces(file, file.size, first):
+            size, number, crc = size + ends[-1], number + len(ends), crc32(data, crc)
+        older = (each for each in queue.files if each.first < first)
+        return replace(queue, files=(*older, FileState(first, size, crc)), next_number=number)
 
 
 class Unsynced(MessageFiles):

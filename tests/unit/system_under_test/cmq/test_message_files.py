@@ -74,6 +74,18 @@ def test_after_a_restart_the_files_are_as_long_as_the_snapshot_says() -> None:
     simulate(body)
 
 
+def test_messages_longer_than_what_is_read_at_once_are_back_after_a_restart() -> None:
+    async def body(loop: VirtualTimeLoop) -> None:
+        machine = MessageMachine(loop)
+        process = machine.boot()
+        process.apply(Create("q"))
+        process.apply(Produce("q", (bytes(40), b"x" * (3 << 20), b"")))
+        copied, expected = await published(process), process.messages()
+        assert machine.boot(copied).messages() == expected
+
+    simulate(body)
+
+
 def test_without_a_snapshot_nothing_of_the_files_is_left() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = MessageMachine(loop)

@@ -175,8 +175,7 @@ class MessageFiles:
         """Files that no snapshot names which may still be needed."""
         for name in names:
             file = self._files.pop(name)
-            queue = name.rsplit(".", 1)[0]
-            self._firsts[queue].remove(file.first)
+            self._firsts[name.split(".")[0]].remove(file.first)
             self._close(name)
             with self._device(name):
                 self._disk.remove(self.path(name))

@@ -173,10 +173,9 @@ class Queue:
 
     def _let_files_go(self) -> None:
         files, first_unset = self.files, self.bitmap.first_unset
-        if len(files) > 1 and files[1].first <= first_unset:
-            while len(files) > 1 and files[1].first <= first_unset:
-                files.popleft()
-            self.bitmap.drop_before(files[0].first)
+        while len(files) > 1 and files[1].first <= first_unset:
+            files.popleft()
+        self.bitmap.drop_before(files[0].first)
 
 
 class QueueGroupState:

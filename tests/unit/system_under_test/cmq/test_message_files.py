@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -74,14 +75,18 @@ def test_after_a_restart_the_files_are_as_long_as_the_snapshot_says() -> None:
     simulate(body)
 
 
-def test_messages_longer_than_what_is_read_at_once_are_back_after_a_restart() -> None:
+@pytest.mark.parametrize("longest", [200_000, 3 << 20])
+def test_a_file_longer_than_what_is_read_at_once_is_back_after_a_restart(longest: int) -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         machine = MessageMachine(loop)
-        process = machine.boot()
-        process.apply(Create("q"))
-        process.apply(Produce("q", (bytes(40), b"x" * (3 << 20), b"")))
-        copied, expected = await published(process), process.messages()
-        assert machine.boot(copied).messages() == expected
+        state, files = QueueGroupState(64 << 20, 1), MessageFiles(machine.disk())
+        files.restore(PLACE, NO_QUEUES)
+        produced = tuple(bytes((number,)) * (longest * number // 15) for number in range(15, -1, -1))
+        (write,) = (*state.apply(encode(Create("q"))).writes, *state.apply(encode(Produce("q", produced))).writes)
+        files.write(write)
+        again = MessageFiles(machine.disk())
+        again.restore(PLACE, state.copy())
+        assert tuple(again.read("q", number) for number in range(16)) == produced
 
     simulate(body)
 
@@ -361,6 +366,7 @@ def test_harmed_files_are_found_or_harmed_where_nothing_is_said_of_them() -> Non
 
 def test_on_a_real_disk_files_are_synced_and_read_while_others_are_in_use(tmp_path: Path) -> None:
     async def body() -> None:
+        before = len(os.listdir("/proc/self/fd"))
         files = MessageFiles(RealDisk(tmp_path))
         state = QueueGroupState(FILE_BYTES, MAX_QUEUES, files.restore(PLACE, NO_QUEUES))
 
@@ -382,7 +388,9 @@ def test_on_a_real_disk_files_are_synced_and_read_while_others_are_in_use(tmp_pa
         again = MessageFiles(RealDisk(tmp_path))
         again.restore(PLACE, copied)
         assert [again.read("q", number) for number in range(480)] == [*bodies(480)]
+        assert len(os.listdir("/proc/self/fd")) == before + 2 * MAX_OPEN
         files.close()
         again.close()
+        assert len(os.listdir("/proc/self/fd")) == before
 
     asyncio.run(body())

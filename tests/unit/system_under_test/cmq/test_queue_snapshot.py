@@ -36,6 +36,13 @@ def test_a_state_is_read_back_as_it_was_written() -> None:
     assert decode(encode_state(NO_QUEUES)) == NO_QUEUES
 
 
+def test_messages_without_a_body_are_messages() -> None:
+    state = QueueGroupState(100, 5)
+    for command in (Create("q"), Produce("q", (b"",) * 9)):
+        state.apply(encode(command))
+    assert encode_state(decode(encode_state(state.copy()))) == encode_state(state.copy())
+
+
 def test_the_bytes_do_not_depend_on_how_far_a_bitmap_has_grown() -> None:
     state = copied()
     queues = tuple(replace(queue, bits=bytes(queue.bits) + bytes(9)) for queue in state.queues)

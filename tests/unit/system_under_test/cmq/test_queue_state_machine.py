@@ -108,6 +108,7 @@ def test_the_oldest_file_goes_with_its_last_message_that_is_acknowledged() -> No
     apply(state, Ack("q", (4,)))
     assert [file.first for file in queue.files] == [5, 10]
     assert queue.bitmap.base == 5
+    assert queue.unacknowledged == 6
     assert [number for number in range(12) if not queue.bitmap.is_set(number)] == [5, 7, 8, 9, 10, 11]
     assert apply(state, Ack("q", (3,))).result == Acknowledged((False,))
 

@@ -51,7 +51,8 @@ from system_under_test.raft.message import (
     VoteRequest,
 )
 from system_under_test.raft.replication import Progress, Replication, fitting
-from system_under_test.raft.snapshot import Incoming, Snapshot
+from system_under_test.raft.snapshot import Incoming, ReadFile, Snapshot
+from system_under_test.raft.snapshot import nothing_to_read as no_file_to_read
 
 
 class Role(Enum):
@@ -90,10 +91,11 @@ class Raft:
         bounds: Bounds = USUAL,
         base: tuple[int, int] | None = None,
         read: ReadEntries = nothing_to_read,
+        read_file: ReadFile = no_file_to_read,
     ) -> None:
         """`hard_state`, `snapshot` and `entries` are what the disk kept; the state is the snapshot. The entries begin
         behind the `base`, the index and term of an entry, or None for the snapshot's last one; `read` reads those that
-        effects of earlier steps asked to be written, and may raise DiskError.
+        effects of earlier steps asked to be written, and `read_file` the files of snapshots. Both may raise DiskError.
         `membership` holds where these say nothing else; a node that is none of its members waits to be added."""
         self.node = node
         self.term = hard_state.term
@@ -121,7 +123,10 @@ class Raft:
         """Term and index of the last entry that it had then."""
         """For this node, in the current term; empty if it does not stand, or not any more."""
         self._incoming = Incoming()
-        self._replication = Replication(node, self.term, self.log, bounds, self.chunk_bytes)
+        self._installed = 0
+        """The step by which a snapshot of the leader's was taken over that is not durable yet; 0: there is none."""
+        self._read_file = read_file
+        self._replication = Replication(node, self.term, self.log, bounds, self.chunk_bytes, read_file)
         self.transferee: str | None = None
         """To whom this leader hands over; it takes no proposals meanwhile, so that one can catch up."""
         self._transfer_until_ns = 0
@@ -288,7 +293,7 @@ class Raft:
         self.elected_by = tuple(voter for voter in sorted(self.membership.voters) if voter in self._votes)
         self.elected_with = (self.log.last_term, self.last_index)
         self._votes.clear()
-        self._replication = Replication(self.node, self.term, self.log, self._bounds, self.chunk_bytes)
+        self._replication = Replication(self.node, self.term, self.log, self._bounds, self.chunk_bytes, self._read_file)
         self._replication.sent = self._effects.appends
         self._replication.commit = self.commit
         self._replication.follow_up(self.membership.addresses, now_ns)
@@ -405,14 +410,24 @@ class Raft:
             if message.index <= self.commit:
                 self._accept(message, message.index)
                 return
-            snapshot = self._incoming.take(message)
-            if snapshot is not None:
-                self._install(snapshot)
-                self._accept(message, snapshot.index)
+            if self._take_chunk(message):
+                self._accept(message, message.index)
                 return
         self._effects.messages.append(
             ChunkTaken(self.node, message.sender, self.term, message.round, message.index, self._incoming.received)
         )
+
+    def _take_chunk(self, message: SnapshotChunk) -> bool:
+        """Whether the snapshot is there now, and in place."""
+        if self._installed:
+            return False  # Where its files would go are those of the snapshot that is still the durable one.
+        taken = self._incoming.take(message)
+        self._effects.begins_receiving = taken.begins
+        self._effects.pieces = taken.pieces
+        if taken.snapshot is None:
+            return False
+        self._install(taken.snapshot)
+        return True
 
     def _install(self, snapshot: Snapshot) -> None:
         if self.log.has(snapshot.index, snapshot.term):
@@ -422,6 +437,7 @@ class Raft:
             self._forget_durable(self.commit)
             self.log.begin_anew(snapshot)
         self._effects.snapshot = self._effects.restored = snapshot
+        self._installed = self._effects.sequence
         self.commit = self.applied = snapshot.index
 
     # -- the leader
@@ -566,6 +582,8 @@ class Raft:
             self._effects.log_base = self.log.base_index
 
     def _persisted(self, sequence: int) -> None:
+        if self._installed <= sequence:
+            self._installed = 0
         while self._unsynced and self._unsynced[0][0] <= sequence:
             self.durable_index = max(self.durable_index, self._unsynced.popleft()[1])
         if self.role is Role.LEADER:

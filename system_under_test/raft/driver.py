@@ -259,6 +259,7 @@ class RaftNode:
             bounds=config.bounds(),
             base=recovered.base,
             read=self._storage.read,
+            read_file=self._storage.read_file,
         )
         self._reports.recovered(self._raft.last_index)
         self._go_by_membership(self._raft)
@@ -458,6 +459,7 @@ class RaftNode:
             self._was_leader = not self._was_leader
             self._reports.role(raft)
             self._reached("became-leader" if self._was_leader else "lost-leadership")
+        self._receive_files(effects)
         if effects.must_persist:
             self._note_write(effects, last_index)
             self._reports.persists(effects, last_index)
@@ -495,6 +497,14 @@ class RaftNode:
 
     def _compaction(self, index: int, data: bytes, files: tuple[SnapshotFile, ...] = ()) -> Compact:
         return Compact(index, data, files, self._storage.base_behind_which(self._config.log_kept_bytes, index))
+
+    def _receive_files(self, effects: Effects) -> None:
+        if effects.begins_receiving:
+            self._storage.begin_receiving()
+        for piece in effects.pieces:
+            self._storage.receive(piece)
+        if effects.restored is not None:
+            self._reached("transfer-received", index=effects.restored.index)
 
     def _write_snapshot(self, effects: Effects) -> None:
         snapshot = effects.snapshot

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from system_under_test.raft.membership import Change
 from system_under_test.raft.message import Append, Entry, HardState, Message, SnapshotChunk, TimeoutNow
-from system_under_test.raft.snapshot import Snapshot, SnapshotFile
+from system_under_test.raft.snapshot import Piece, Snapshot, SnapshotFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,13 @@ class Effects:
     """Counts steps; `Persisted` refers to it."""
     hard_state: HardState | None = None
     """Must be made durable."""
+    begins_receiving: bool = False
+    """Files of a snapshot are about to come, into a place of their own: what may be there is removed first."""
+    pieces: list[Piece] = field(default_factory=list)
+    """Are written to these files, before `snapshot` is. They need not be durable before it."""
     snapshot: Snapshot | None = None
-    """Must be made durable, in place of the one before. What was durable before stays so until this is."""
+    """Must be made durable, with its files, in place of the one before. What was durable before stays so until this
+    is."""
     log_base: int | None = None
     """With a snapshot: up to this entry the log is not needed any more once the snapshot is durable. None: it does not
     lead to the snapshot, and is empty behind it from now on; there are no entries in the same step."""
@@ -99,7 +104,7 @@ class Effects:
     """May be sent only when hard state, snapshot and entries of this step and all before are durable, for they tell
     others that they are: a vote, the request for one, an acknowledgement."""
     restored: Snapshot | None = None
-    """Becomes the state, before `committed` is applied; no need to wait for the own disk."""
+    """It and its files become the state, before `committed` is applied; no need to wait for the own disk."""
     committed: list[Entry] = field(default_factory=list)
     """Are applied, in order; no need to wait for the own disk, as a majority has them. Those of one step are so many
     as can be applied in one go; `Apply` asks for more."""

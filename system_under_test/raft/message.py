@@ -13,7 +13,10 @@ from enum import IntEnum
 from system_under_test.raft import membership as memberships
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
-MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024
+MAX_SNAPSHOT_BYTES = 1 << 50
+"""The most of a snapshot's record and files together."""
+MAX_RECORD_BYTES = 1024 * 1024 * 1024
+"""The most of a snapshot's record, which is held in memory."""
 MAX_TERM = 2**63 - 1
 """A node that hears of a term may have to begin the one after it, and to keep that in eight bytes."""
 
@@ -134,7 +137,7 @@ class SnapshotChunk:
     index: int
     """The index of the last entry that the snapshot stands for."""
     size: int
-    """The size of the whole snapshot, encoded."""
+    """The size of the whole snapshot: the record, and behind it the files that the record names."""
     offset: int
     data: bytes
 
@@ -147,7 +150,7 @@ class ChunkTaken:
     round: int
     index: int
     received: int
-    """So many bytes of it the sender has, from the first on; in memory only."""
+    """So many bytes of it the sender has, from the first on, none of them durably."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from system_under_test.raft.message import (
     SnapshotChunk,
     TimeoutNow,
 )
-from system_under_test.raft.snapshot import Outgoing
+from system_under_test.raft.snapshot import FileGone, Outgoing, ReadFile
 
 
 @dataclass(slots=True)
@@ -41,8 +41,8 @@ class Progress:
 
 
 class Replication:
-    def __init__(self, node: str, term: int, log: Log, bounds: Bounds, chunk_bytes: int) -> None:
-        """The log is the leader's; it changes outside of this."""
+    def __init__(self, node: str, term: int, log: Log, bounds: Bounds, chunk_bytes: int, read: ReadFile) -> None:
+        """The log is the leader's; it changes outside of this. `read` reads the files of its snapshots."""
         self.followers: dict[str, Progress] = {}
         self.round = 0
         self.commit = 0
@@ -54,6 +54,7 @@ class Replication:
         self._log = log
         self._bounds = bounds
         self._chunk_bytes = chunk_bytes
+        self._read = read
 
     def follow_up(self, members: Iterable[str], now_ns: int) -> None:
         """Send to these from now on, and to no others."""
@@ -83,7 +84,7 @@ class Replication:
         """The ones before, or their answers, may be lost."""
         for peer, progress in self.followers.items():
             if progress.outgoing is not None:
-                self._send_chunk(peer, progress.outgoing)
+                self._send_chunk(peer, progress)
 
     def renew_transfers(self, heard_before_ns: int) -> None:
         """Begin anew, with the newest snapshot, the transfer of an older one to a follower that was not heard since:
@@ -92,7 +93,7 @@ class Replication:
             outgoing = progress.outgoing
             is_old = outgoing is not None and outgoing.index != self._log.snapshot.index
             if is_old and progress.heard_ns <= heard_before_ns:
-                progress.outgoing = Outgoing(self._log.snapshot)
+                progress.outgoing = self._newest()
 
     def files_in_use(self) -> frozenset[str]:
         """Names of files of older snapshots that are under way."""
@@ -131,7 +132,7 @@ class Replication:
         elif isinstance(message, ChunkTaken):
             outgoing = progress.outgoing
             if outgoing is not None and message.index == outgoing.index and outgoing.advance(message.received):
-                self._send_chunk(message.sender, outgoing)
+                self._send_chunk(message.sender, progress)
         elif progress.outgoing is None and progress.match < message.previous_index < progress.next_index:
             fits = self._log.last_at_most(min(message.hint_index, message.previous_index - 1), message.hint_term)
             progress.next_index = max(progress.match, fits) + 1
@@ -143,8 +144,8 @@ class Replication:
         if progress.outgoing is not None:
             return
         if progress.next_index <= self._log.base_index:
-            progress.outgoing = Outgoing(self._log.snapshot)
-            self._send_chunk(peer, progress.outgoing)
+            progress.outgoing = self._newest()
+            self._send_chunk(peer, progress)
             return
         if progress.is_probing:
             if not progress.is_waiting:
@@ -173,8 +174,21 @@ class Replication:
             Append(self._node, peer, self._term, self.round, previous, previous_term, self.commit, entries)
         )
 
-    def _send_chunk(self, peer: str, outgoing: Outgoing) -> None:
-        size, offset, data = outgoing.chunk(self._chunk_bytes)
+    def _newest(self) -> Outgoing:
+        return Outgoing(self._log.snapshot, self._read)
+
+    def _send_chunk(self, peer: str, progress: Progress) -> None:
+        """Of what is under way to it; begun anew if that is not there any more. Raises DiskError if the newest snapshot
+        is not."""
+        outgoing = progress.outgoing
+        assert outgoing is not None
+        try:
+            size, offset, data = outgoing.chunk(self._chunk_bytes)
+        except FileGone:
+            if outgoing.index == self._log.snapshot.index:
+                raise
+            outgoing = progress.outgoing = self._newest()
+            size, offset, data = outgoing.chunk(self._chunk_bytes)
         self.sent.append(SnapshotChunk(self._node, peer, self._term, self.round, outgoing.index, size, offset, data))
 
 

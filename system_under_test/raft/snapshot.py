@@ -1,21 +1,25 @@
 """Snapshots: what a state machine became by all entries up to an index, in place of those entries.
 
 A snapshot is a record, and files that the record names with their sizes and checksums. The same record lies on the
-disk and travels, in chunks, to a follower whose next entries are gone. A chunk that is lost, late or repeated harms
-nothing: a follower takes only the one that continues what it has, and a checksum over the whole decides whether it is
-used.
+disk and travels, in chunks, to a follower whose next entries are gone. It says how long it is and which files follow,
+so that all come in one stream, the files onto the disk as they come. A chunk that is lost, late or repeated harms
+nothing: a follower takes only the one that continues what it has, and checksums over the record and over each file
+decide whether it is used.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from system_under_test.raft import membership as memberships
 from system_under_test.raft.membership import Membership
-from system_under_test.raft.message import MalformedMessage, SnapshotChunk
+from system_under_test.raft.message import MAX_RECORD_BYTES, MalformedMessage, SnapshotChunk
+from system_under_test.runtime.host import DiskError
 
 _HEAD = struct.Struct(">IQQIII")
 _FILE = struct.Struct(">QIB")
@@ -74,11 +78,11 @@ def decode(encoded: bytes) -> Snapshot:
     """Raises MalformedMessage for bytes that are not one whole record."""
     if len(encoded) < _HEAD.size or zlib.crc32(encoded[4:]) != int.from_bytes(encoded[:4], "big"):
         raise MalformedMessage(f"{len(encoded)} bytes are no snapshot: the checksum does not fit")
-    _, index, term, members_length, named_length, data_length = _HEAD.unpack_from(encoded)
+    if _record_length(encoded) != len(encoded):
+        raise MalformedMessage(f"a snapshot of {_record_length(encoded)} bytes in {len(encoded)}")
+    _, index, term, members_length, named_length, _ = _HEAD.unpack_from(encoded)
     named_at = _HEAD.size + members_length
     data_at = named_at + named_length
-    if data_at + data_length != len(encoded):
-        raise MalformedMessage(f"a snapshot of {data_at + data_length} bytes in {len(encoded)}")
     try:
         members = memberships.decode(encoded[_HEAD.size : named_at]) if members_length else None
         files = tuple(_decode_files(encoded[named_at:data_at]))
@@ -107,56 +111,153 @@ def _decode_files(encoded: bytes) -> Iterator[SnapshotFile]:
         yield SnapshotFile(name, size, crc)
 
 
+class FileGone(DiskError):
+    """A file of a snapshot has no longer what belongs to the snapshot."""
+
+
+ReadFile = Callable[[str, int, int], bytes]
+"""Reads of a file of this name, in this node's place, from an offset so many bytes. Raises FileGone, DiskError."""
+
+
+def nothing_to_read(name: str, offset: int, length: int) -> bytes:
+    raise FileGone(f"there is no file {name}")
+
+
 class Outgoing:
     """A snapshot on its way to one follower: one chunk at a time, sent again until the follower says what it has.
 
-    It stays the same one until it has arrived, even if a newer one is taken: otherwise a leader that is busy enough
-    would begin again and again.
+    The chunks are parts of one stream, the record and then the files. It stays the same one until it has arrived, even
+    if a newer one is taken: otherwise a leader that is busy enough would begin again and again.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, read: ReadFile) -> None:
         self.snapshot = snapshot
         self.index = snapshot.index
         self.term = snapshot.term
-        self._encoded = encode(snapshot)
+        self._record = encode(snapshot)
+        self._read = read
+        self._ends = [*accumulate((file.size for file in snapshot.files), initial=len(self._record))]
+        """Of the record and of each file, in the stream."""
         self._received = 0
 
     def chunk(self, limit: int) -> tuple[int, int, bytes]:
-        """The size of the whole, where the next chunk begins, and the chunk."""
-        return len(self._encoded), self._received, self._encoded[self._received : self._received + limit]
+        """The size of the whole, where the next chunk begins, and the chunk. Raises FileGone, DiskError."""
+        size, first = self._ends[-1], self._received
+        parts, at, end = [], first, min(first + limit, size)
+        while at < end:
+            part = bisect_right(self._ends, at)
+            until = min(end, self._ends[part])
+            if part:
+                file = self.snapshot.files[part - 1]
+                parts.append(self._read(file.name, at - self._ends[part - 1], until - at))
+            else:
+                parts.append(self._record[at:until])
+            at = until
+        return size, first, b"".join(parts)
 
     def advance(self, received: int) -> bool:
         """Whether that says anything new. A follower that has nothing has begun anew; all else that is less than was
         heard before is late."""
         if received > self._received or (received == 0 and self._received):
-            self._received = min(received, len(self._encoded))
+            self._received = min(received, self._ends[-1])
             return True
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What comes of a file of a snapshot."""
+
+    name: str
+    offset: int
+    """So much of the file came before."""
+    data: bytes
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a chunk brings."""
+
+    begins: bool = False
+    """The record is there: what came before of files, of other snapshots, is of no use."""
+    pieces: list[Piece] = field(default_factory=list)
+    snapshot: Snapshot | None = None
+    """All of it is there now, and whole."""
+
+
 class Incoming:
-    """What a follower has of a snapshot that its leader sends."""
+    """What a follower has of a snapshot that its leader sends: the record, and how far the files are, which go to the
+    disk as they come."""
 
     def __init__(self) -> None:
-        self._source = (0, 0)
-        self._encoded = bytearray()
+        self._source = (0, 0, 0)
+        self._begin()
 
-    def take(self, chunk: SnapshotChunk) -> Snapshot | None:
-        """The snapshot, once all of it is there and whole."""
-        if (chunk.term, chunk.index) != self._source:
-            self._source = chunk.term, chunk.index
-            self._encoded = bytearray()
-        if chunk.offset == len(self._encoded):
-            self._encoded += chunk.data
-        if len(self._encoded) < chunk.size:
-            return None
-        encoded, self._encoded = bytes(self._encoded), bytearray()
+    def _begin(self) -> None:
+        self.received = 0
+        """So many bytes of the stream."""
+        self._record = bytearray()
+        self._snapshot: Snapshot | None = None
+        """What the record says, once it is there."""
+        self._file = self._offset = self._crc = 0
+        """The number of the file that comes, how much of it came, and the CRC-32 of that."""
+
+    def take(self, chunk: SnapshotChunk) -> Taken:
+        """Nothing of what does not continue what is there. A stream that turns out to be harmed begins anew."""
+        source = chunk.term, chunk.index, chunk.size
+        if source != self._source:
+            self._source = source
+            self._begin()
+        taken = Taken()
+        if chunk.offset != self.received:
+            return taken
+        self.received += len(chunk.data)
         try:
-            snapshot = decode(encoded)
+            data = chunk.data if self._snapshot else self._take_record(chunk, taken)
+            if self._snapshot is not None:
+                self._take_files(self._snapshot, data, taken)
         except MalformedMessage:
-            return None
-        return snapshot if snapshot.index == chunk.index else None
+            self._begin()
+            return Taken()
+        if taken.snapshot is not None or self.received == chunk.size:
+            self._begin()
+        return taken
 
-    @property
-    def received(self) -> int:
-        return len(self._encoded)
+    def _take_record(self, chunk: SnapshotChunk, taken: Taken) -> bytes:
+        """What is behind it. Raises MalformedMessage."""
+        self._record += chunk.data
+        if len(self._record) < _HEAD.size:
+            return b""
+        length = _record_length(self._record)
+        if length > min(chunk.size, MAX_RECORD_BYTES):
+            raise MalformedMessage(f"a record of {length} bytes in a snapshot of {chunk.size}")
+        if len(self._record) < length:
+            return b""
+        snapshot, rest = decode(bytes(self._record[:length])), bytes(self._record[length:])
+        if snapshot.index != chunk.index or length + sum(file.size for file in snapshot.files) != chunk.size:
+            raise MalformedMessage(f"another snapshot than the one up to {chunk.index} of {chunk.size} bytes")
+        self._snapshot, self._record = snapshot, bytearray()
+        taken.begins = True
+        return rest
+
+    def _take_files(self, snapshot: Snapshot, data: bytes, taken: Taken) -> None:
+        """Raises MalformedMessage."""
+        while self._file < len(snapshot.files):
+            file = snapshot.files[self._file]
+            piece, data = data[: file.size - self._offset], data[file.size - self._offset :]
+            if piece or not file.size:
+                taken.pieces.append(Piece(file.name, self._offset, piece))
+            self._offset += len(piece)
+            self._crc = zlib.crc32(piece, self._crc)
+            if self._offset < file.size:
+                return
+            if self._crc != file.crc:
+                raise MalformedMessage(f"{file.name} came harmed: the checksum does not fit")
+            self._file, self._offset, self._crc = self._file + 1, 0, 0
+        taken.snapshot = snapshot
+
+
+def _record_length(record: bytes | bytearray) -> int:
+    """As its head says."""
+    _, _, _, members_length, named_length, data_length = _HEAD.unpack_from(record)
+    return _HEAD.size + int(members_length + named_length + data_length)

@@ -21,11 +21,13 @@ from dataclasses import dataclass, replace
 from system_under_test.raft import snapshot as snapshots
 from system_under_test.raft.message import Entry, HardState, MalformedMessage
 from system_under_test.raft.segments import SEGMENT_BYTES, Segments
-from system_under_test.raft.snapshot import NOTHING, Snapshot
+from system_under_test.raft.snapshot import NOTHING, FileGone, Piece, Snapshot
 from system_under_test.runtime.host import Disk, DiskError, File
 from system_under_test.runtime.rewrite import write_again
 
 _VOTE = struct.Struct(">IQH")
+_REMEDY = "remove this node from its group, empty its disk, and add it anew"
+"""What is to be done with a node whose snapshot is harmed: the others have what it lost."""
 _KEPT = struct.Struct(">BI")
 """What stands behind a snapshot's record on the disk: the number of its place, and a CRC-32 of all before."""
 _VOTE_FILE_LIMIT_BYTES = 64 * 1024
@@ -48,6 +50,8 @@ class _FreshSnapshot:
     file: File
     path: str
     snapshot: Snapshot
+    received: Sequence[File]
+    """Files that came for it, or for one that it took the place of, and are not durable yet."""
 
 
 class RaftStorage:
@@ -69,6 +73,8 @@ class RaftStorage:
         """Of the newest snapshot that is durable."""
         self._durable_place = self.place
         self._fresh_snapshot: _FreshSnapshot | None = None
+        self._received: dict[str, File] = {}
+        """Files that come, in the other place, by name."""
 
     async def open(self, *, segment_bytes: int = SEGMENT_BYTES, kept_bytes: int = 0) -> Recovered:
         """Read what is there, cut torn tails, write what is left once more and make it durable. A segment of the log
@@ -117,6 +123,32 @@ class RaftStorage:
         self._write_snapshot(snapshot)
         self._log.begin_anew(snapshot.index, snapshot.term)
 
+    def begin_receiving(self) -> None:
+        """The other place is empty then, for the files of a snapshot that come from a leader. Raises DiskError."""
+        for file in self._received.values():
+            file.close()
+        self._received.clear()
+        self._empty(self.other_place)
+
+    def receive(self, piece: Piece) -> None:
+        """What continues a file that comes. Raises DiskFull, DiskError."""
+        file = self._received.get(piece.name)
+        if file is None:
+            file = self._received[piece.name] = self._disk.open(f"{self.other_place}/{piece.name}")
+        file.write_at(piece.offset, piece.data)
+
+    def read_file(self, name: str, offset: int, length: int) -> bytes:
+        """So many bytes of a file of a snapshot. Raises FileGone, DiskError."""
+        path = f"{self.place}/{name}"
+        data = b""
+        if self._disk.exists(path):
+            file = self._disk.open(path)
+            data = file.read_at(offset, length)
+            file.close()
+        if len(data) < length:
+            raise FileGone(f"{path}: expected {length} bytes at {offset}, found {len(data)}")
+        return data
+
     async def sync(self) -> None:
         """Raises DiskError: what was not durable before must then be taken for lost, so the node must die."""
         # What is written while this waits is for the next one: no segment must go before the snapshot that stands for
@@ -125,8 +157,9 @@ class RaftStorage:
         unsynced = self._log.unsynced()
         await self.sync_vote()
         if snapshot is not None:
-            await snapshot.file.fsync()
-            snapshot.file.close()
+            for file in (*snapshot.received, snapshot.file):
+                await file.fsync()
+                file.close()
             await self._disk.replace(snapshot.path, self._snapshot_path)
             self.snapshot_index = snapshot.snapshot.index
             if snapshot.snapshot.place != self._durable_place:
@@ -142,8 +175,9 @@ class RaftStorage:
             await self._vote_file.fsync()
 
     def close(self) -> None:
-        fresh = () if self._fresh_snapshot is None else (self._fresh_snapshot.file,)
-        for file in (self._vote_file, *fresh):
+        fresh = self._fresh_snapshot
+        unfinished = () if fresh is None else (fresh.file, *fresh.received)
+        for file in (self._vote_file, *unfinished, *self._received.values()):
             if file is not None:
                 file.close()
         self._log.close()
@@ -207,12 +241,22 @@ class RaftStorage:
         try:
             snapshot = self._decode_kept(file.read_at(0, file.size))
         except MalformedMessage as error:
-            remedy = "remove this node from its group, empty its disk, and add it anew"
-            raise DiskError(f"{self._snapshot_path} is harmed: {error}; {remedy}") from error
+            raise DiskError(f"{self._snapshot_path} is harmed: {error}; {_REMEDY}") from error
+        for named in snapshot.files:
+            self._check_size(f"{snapshot.place}/{named.name}", named.size)
         write_again(file, 0, file.size)
         await file.fsync()
         file.close()
         return snapshot
+
+    def _check_size(self, path: str, size: int) -> None:
+        """Raises DiskError for a file that is not there, or has less."""
+        if not self._disk.exists(path):
+            raise DiskError(f"{path} is harmed: expected at least {size} bytes, found no such file; {_REMEDY}")
+        file = self._disk.open(path)
+        if file.size < size:
+            raise DiskError(f"{path} is harmed: expected at least {size} bytes, found {file.size}; {_REMEDY}")
+        file.close()
 
     def _decode_kept(self, kept: bytes) -> Snapshot:
         """Raises MalformedMessage."""
@@ -225,14 +269,18 @@ class RaftStorage:
 
     def _write_snapshot(self, snapshot: Snapshot) -> None:
         snapshot = replace(snapshot, place=snapshot.place or self.place)
-        self.place = snapshot.place
+        received: Sequence[File] = ()
+        if snapshot.place != self.place:
+            received, self._received = [*self._received.values()], {}
+            self.place = snapshot.place
         if self._fresh_snapshot is not None:
+            received = (*self._fresh_snapshot.received, *received)
             self._fresh_snapshot.file.close()
             self._disk.remove(self._fresh_snapshot.path)
         path = f"{self._snapshot_path}.{snapshot.index}.new"
         file = self._disk.open(path)
         file.append(kept_form(snapshot, self._places.index(snapshot.place)))
-        self._fresh_snapshot = _FreshSnapshot(file, path, snapshot)
+        self._fresh_snapshot = _FreshSnapshot(file, path, snapshot, received)
 
     @property
     def other_place(self) -> str:

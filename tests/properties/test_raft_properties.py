@@ -15,7 +15,7 @@ from tests.references.raft_network import Broken, ForgetfulNode, Network, Node, 
 @pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.gate)])
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_no_storm_breaks_raft_and_the_calm_after_it_brings_progress(size: int, half: int) -> None:
-    crashes = served_reads = committed = compactions = installs = changes = 0
+    crashes = served_reads = committed = compactions = installs = changes = files = 0
     storms = 30 if size >= 3 else 15
     for seed in range(half * storms, (half + 1) * storms):
         network = Network(seed, size)
@@ -41,8 +41,10 @@ def test_no_storm_breaks_raft_and_the_calm_after_it_brings_progress(size: int, h
         compactions += network.compactions
         installs += network.installs
         changes += network.changes
+        files += network.transfers_of_files
     assert min(crashes, served_reads, committed, compactions, changes) > 10, "the storms were no storms"
     assert installs > 5, "snapshots were hardly sent"
+    assert files > 2, "files were hardly sent"
 
 
 class CountsLearners(SmallChunks):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import zlib
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,7 +19,7 @@ from harness.environments.simulated.seam import seam_exceptions
 from harness.seed import Seed
 from harness.trace import Trace
 from system_under_test.raft.message import Entry, HardState
-from system_under_test.raft.snapshot import NOTHING, Snapshot
+from system_under_test.raft.snapshot import NOTHING, Piece, Snapshot, SnapshotFile
 from system_under_test.raft.storage import RaftStorage, kept_form
 from system_under_test.rocketmq.mutants.vote_not_durable import ForgetfulStorage
 
@@ -123,6 +124,8 @@ class Life:
     def __init__(self, storage: RaftStorage, found: Version, draw: random.Random, term: int) -> None:
         self.storage, self.draw, self.term = storage, draw, term
         self.versions = [found]
+        self.is_installing = False
+        """One that came from a leader is not durable yet."""
 
     def write(self) -> None:
         draw, last = self.draw, self.versions[-1]
@@ -138,14 +141,34 @@ class Life:
             # An own snapshot: the log goes on behind it, and may begin some entries before.
             index = draw.randint(last.snapshot.index, len(last.log))
             if index > last.snapshot.index:
-                snapshot = Snapshot(index, last.log[index - 1].term, draw.randbytes(draw.randint(0, 3000)))
+                # Its files are what came with the one before, and durable if it is; others have their own ways.
+                files = last.snapshot.files
+                data = draw.randbytes(draw.randint(0, 3000))
+                snapshot = Snapshot(index, last.log[index - 1].term, data, files=files, place=self.storage.place)
                 self.storage.compact(snapshot, self.storage.base_behind_which(draw.choice((0, 300)), index))
                 self.versions.append(Version(last.log, snapshot, len(last.log)))
-        else:
+        elif not self.is_installing:
             # One of the leader's, of entries that were never here; its files are where those of the other are not.
-            snapshot = Snapshot(len(log), log[-1].term, draw.randbytes(100), place=self.storage.other_place)
+            files = self.receive()
+            snapshot = Snapshot(
+                len(log), log[-1].term, draw.randbytes(100), files=files, place=self.storage.other_place
+            )
             self.storage.begin_anew(snapshot)
             self.versions.append(Version(log, snapshot, keep))
+            self.is_installing = True
+
+    def receive(self) -> tuple[SnapshotFile, ...]:
+        """All of some files, in pieces; what came before for others may be there."""
+        draw, files = self.draw, []
+        for _ in range(draw.randint(1, 2)):
+            self.storage.begin_receiving()
+            files = []
+            for name in draw.sample("abcde", draw.randint(0, 3)):
+                data = draw.randbytes(draw.choice((0, 10, 500)))
+                for at in range(0, max(1, len(data)), 200):
+                    self.storage.receive(Piece(name, at, data[at : at + 200]))
+                files.append(SnapshotFile(name, len(data), zlib.crc32(data)))
+        return tuple(files)
 
     @property
     def durable(self) -> int:
@@ -153,18 +176,20 @@ class Life:
         return min(len(self.versions[0].log), *(version.kept for version in self.versions[1:]), 1 << 30)
 
     async def sync(self) -> None:
-        count = len(self.versions) - 1
+        count, is_installed = len(self.versions) - 1, self.is_installing
         await self.storage.sync()
         del self.versions[:count]
+        if is_installed:
+            self.is_installing = False
 
 
 def test_a_loss_of_power_at_any_moment_leaves_an_old_or_a_new_snapshot_and_the_log_behind_it():
-    lost = torn = snapshots = segments = 0
+    lost = torn = snapshots = segments = files = 0
     for seed in range(150):
         draw = random.Random(seed)
 
         async def life(machine: Machine, draw: random.Random = draw) -> None:
-            nonlocal lost, torn, snapshots, segments
+            nonlocal lost, torn, snapshots, segments, files
             found = Version((), NOTHING)
             for number in range(12):
                 storage = RaftStorage(machine.disk(), "raft")
@@ -182,6 +207,12 @@ def test_a_loss_of_power_at_any_moment_leaves_an_old_or_a_new_snapshot_and_the_l
                 again = RaftStorage(machine.disk(), "raft")
                 kept = await recover(again)
                 assert again.place == (kept.snapshot.place or "raft/files-0")
+                disk = machine.disk()
+                assert not disk.list(again.other_place)
+                for file in kept.snapshot.files:
+                    content = disk.open(f"{again.place}/{file.name}").read_at(0, file.size)
+                    assert (len(content), zlib.crc32(content)) == (file.size, file.crc), "a file is not whole"
+                files += len(kept.snapshot.files)
                 segments += len(machine.disk().list("raft/log")) > 3
                 index, synced = kept.snapshot.index, life.versions[0].log[: life.durable]
                 end = index + len(kept.entries)
@@ -195,7 +226,7 @@ def test_a_loss_of_power_at_any_moment_leaves_an_old_or_a_new_snapshot_and_the_l
                 found = Version((*whole[0].log[:index], *kept.entries), kept.snapshot)
 
         run(seed, life)
-    assert min(lost, torn, snapshots, segments) > 50, "the losses of power took nothing"
+    assert min(lost, torn, snapshots, segments, files) > 50, "the losses of power took nothing"
 
 
 def test_a_snapshot_with_the_log_from_before_it_is_followed_by_what_leads_on_from_it():
@@ -239,6 +270,26 @@ def test_a_log_begun_anew_is_of_no_use_before_its_snapshot_is_durable_and_the_ol
             machine.store.put_back(image)
             kept = await recover(RaftStorage(machine.disk(), "raft"))
             assert [entry.data for entry in kept.entries] == entries
+
+    run(1, life)
+
+
+def test_a_segment_that_a_snapshot_supersedes_before_a_cut_of_it_is_durable_does_not_bring_back_what_was_cut():
+    async def life(machine: Machine) -> None:
+        storage = RaftStorage(machine.disk(), "raft")
+        await recover(storage)
+        storage.write(None, [Entry(n, 1, b"old" * 20) for n in range(1, 7)])
+        await storage.sync()
+        storage.write(None, [Entry(4, 2, b"new")])
+        path, _ = machine.disk().list("raft/log")
+        superseded = machine.store.lookup(path)
+        assert superseded is not None
+        storage.compact(Snapshot(3, 1, b"state"), base_index=3)
+        await storage.sync()
+        # A loss of power takes back that it was removed.
+        machine.store.put_back({**machine.store.image(), path: bytes(superseded.durable)})
+        kept = await recover(RaftStorage(machine.disk(), "raft"))
+        assert kept.entries == (Entry(4, 2, b"new"),)
 
     run(1, life)
 

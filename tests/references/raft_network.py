@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 
 from system_under_test.raft.bounds import Bounds
 from system_under_test.raft.core import Raft, Role, Timing
@@ -25,7 +26,7 @@ from system_under_test.raft.event import (
 from system_under_test.raft.log import Log
 from system_under_test.raft.membership import AddLearner, Change, Membership, Promote, Remove
 from system_under_test.raft.message import Entry, HardState, Message
-from system_under_test.raft.snapshot import NOTHING, Snapshot
+from system_under_test.raft.snapshot import NOTHING, Snapshot, SnapshotFile
 
 MILLISECOND = 1_000_000
 TIMING = Timing(
@@ -70,6 +71,13 @@ class Node:
         self.membership = Membership(voters=dict.fromkeys(voters, ""))
         self.hard_state = HardState()
         self.snapshot = NOTHING
+        self.files: dict[str, bytes] = {}
+        """Of the durable snapshot."""
+        self.place: dict[str, bytes] = {}
+        """Of all snapshots that are in use, and with what others have of them on the way."""
+        self.arriving: dict[str, bytes] = {}
+        self.contents: dict[str, bytes] = {}
+        """All files that ever were whole, for no two have the same name."""
         self.base = (0, 0)
         self.entries: list[Entry] = []
         """Those behind the base."""
@@ -80,7 +88,8 @@ class Node:
         self.raft: Raft | None = None
 
     def boot(self, now_ns: int, election_timeout_ns: int) -> None:
-        self.applied, self.state = self.snapshot.index, self.snapshot.data
+        self.place, self.arriving = dict(self.files), {}
+        self.applied, self.state = self.snapshot.index, state_in(self.snapshot, self.place)
         self.raft = self.core(
             node=self.name,
             membership=self.membership,
@@ -93,13 +102,45 @@ class Node:
             bounds=BOUNDS,
             base=self.base,
             read=self.read,
+            read_file=self.read_file,
         )
 
     def keep(self, effects: Effects) -> None:
         if effects.hard_state is not None:
             self.hard_state = effects.hard_state
-        self.snapshot = effects.snapshot or self.snapshot
+        if effects.snapshot is not None:
+            self.snapshot = effects.snapshot
+            if any(file.name not in self.contents for file in effects.snapshot.files):
+                raise Broken(f"{self.name} keeps a snapshot without its files")
+            self.files = {file.name: self.contents[file.name] for file in effects.snapshot.files}
         self.base, self.entries = self._written(effects, self.base, self.entries)
+
+    def receive(self, effects: Effects) -> None:
+        """What comes of files, as storage does."""
+        if effects.begins_receiving:
+            self.arriving = {}
+        for piece in effects.pieces:
+            assert len(self.arriving.setdefault(piece.name, b"")) == piece.offset, "files come with gaps"
+            self.arriving[piece.name] += piece.data
+        if effects.restored is not None:
+            self.place, self.arriving = self.arriving, {}
+            self.contents |= self.place
+
+    def compacted(self, in_files: bool) -> Compact:
+        """All that is applied, in bytes or in two files, of which one is empty."""
+        assert self.raft is not None
+        base_index = max(self.raft.log.base_index, self.applied - KEPT)
+        if not in_files:
+            return Compact(self.applied, self.state, base_index=base_index)
+        names = {f"{self.name}-{self.applied}": self.state * 2, f"{self.name}-nothing": b""}
+        self.contents |= names
+        in_use = self.raft.files_in_use | {file.name for file in self.raft.log.snapshot.files}
+        self.place = {name: data for name, data in self.place.items() if name in in_use} | names
+        files = tuple(SnapshotFile(name, len(data), zlib.crc32(data)) for name, data in sorted(names.items()))
+        return Compact(self.applied, b"", files, base_index)
+
+    def read_file(self, name: str, offset: int, length: int) -> bytes:
+        return self.place[name][offset : offset + length]
 
     def read(self, first: int, last: int) -> list[Entry]:
         """Of what is written, durable or not: two at most."""
@@ -130,6 +171,17 @@ class ForgetfulNode(Node):
         self.hard_state = hard_state
 
 
+def state_in(snapshot: Snapshot, place: Mapping[str, bytes]) -> bytes:
+    """That the snapshot stands for, by its data or by its files."""
+    if not snapshot.files:
+        return snapshot.data
+    data, nothing = (place[file.name][: file.size] for file in snapshot.files)
+    assert not nothing
+    if data[: len(data) // 2] != data[len(data) // 2 :]:
+        raise Broken("a file of a snapshot is not whole")
+    return data[: len(data) // 2]
+
+
 def behind(log: Log, index: int, count: int) -> list[Entry]:
     """So many entries after this one, if there are so many, by as many reads as that takes."""
     found: list[Entry] = []
@@ -158,6 +210,7 @@ class Network:
         self.reads: dict[int, int] = {}
         self.served_reads = 0
         self.crashes = self.compactions = self.installs = self.transfers = self.changes = 0
+        self.transfers_of_files = 0
         self.proposed = 0
         for node in self.nodes.values():
             node.boot(0, self._timeout_ns())
@@ -170,6 +223,7 @@ class Network:
         assert raft is not None
         was_leader = raft.role is Role.LEADER
         effects = raft.step(event, self.now_ns)
+        node.receive(effects)
         if effects.must_persist:
             node.unsynced.append(effects)
         self.wire += effects.appends
@@ -204,9 +258,11 @@ class Network:
         self.installs += 1
         if snapshot.index <= node.applied:
             raise Broken(f"{node.name} goes back from {node.applied} to a snapshot of {snapshot.index}")
-        if snapshot.data != self.states[snapshot.index]:
+        state = state_in(snapshot, node.place)
+        if state != self.states[snapshot.index]:
             raise Broken(f"{node.name} takes over a state that nobody had after {snapshot.index} entries")
-        node.applied, node.state = snapshot.index, snapshot.data
+        self.transfers_of_files += bool(snapshot.files)
+        node.applied, node.state = snapshot.index, state
 
     def _check_committed(self, node: Node, entry: Entry) -> None:
         if entry.index != node.applied + 1:
@@ -277,8 +333,7 @@ class Network:
         assert node.raft is not None
         if node.applied > node.raft.log.snapshot.index:
             self.compactions += 1
-            base_index = max(node.raft.log.base_index, node.applied - KEPT)
-            self.step(node, Compact(node.applied, node.state, base_index=base_index))
+            self.step(node, node.compacted(in_files=node.applied % 2 == 0))
 
     def fit_changes(self, node: Node) -> list[Change]:
         """What this node would change of the membership, if it were asked to."""

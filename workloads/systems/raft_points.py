@@ -15,6 +15,7 @@ RAFT_POINTS: Mapping[str, str] = {
     "appended-before-answer": "a node's entries are durable; neither counted by it nor acknowledged yet",
     "about-to-write-snapshot": "a node is about to write a snapshot, and the log behind it, beside the old ones",
     "snapshot-persisted": "a node's snapshot is durable and has taken the place of the log's front",
+    "transfer-received": "a node has all of a leader's snapshot, with its files; it goes by its own still",
     "about-to-install-snapshot": "a node is about to take over the leader's state, as it lacks what led to it",
     "about-to-apply": "a node is about to apply a committed entry, which may let go an answer",
     "raft-connection-was-closed": "a message of Raft met a connection that had ended",

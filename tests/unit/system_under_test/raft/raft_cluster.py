@@ -15,6 +15,7 @@ from harness.program import PythonProgram
 from harness.seed import Seed
 from harness.system import NodeSpec
 from harness.trace import Trace
+from system_under_test.raft.core import Raft
 from system_under_test.raft.driver import RaftConfig, RaftNode
 from system_under_test.raft.message import Entry
 from system_under_test.raft.snapshot import Snapshot, SnapshotFile
@@ -28,8 +29,16 @@ HOSTS = (*NAMES, "d")
 PORT = 9879
 
 
+class InChunks(Raft):
+    """A snapshot of some entries is several chunks."""
+
+    chunk_bytes = 40
+
+
 class Member:
     """One life of a node."""
+
+    core: type[Raft] = Raft
 
     def __init__(self, host: Any, config: RaftConfig, transport: PeerTransport) -> None:
         self.applied: list[bytes] = []
@@ -46,6 +55,7 @@ class Member:
             snapshot=self.snapshot,
             restore=self._restore,
             on_leadership=lambda is_active: None,
+            core=self.core,
         )
 
     @property
@@ -64,6 +74,7 @@ class Member:
 class FilingMember(Member):
     """One life of a node whose state is in a file, an entry a line; it makes its snapshots when it is asked to."""
 
+    core = InChunks
     snapshot = None
 
     @property

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from system_under_test.raft.core import Raft, Role
 from system_under_test.raft.event import ChangeMembership, Persisted, Propose, Read, Receive, Tick, Transfer
 from system_under_test.raft.membership import AddLearner, Membership, Remove
 from system_under_test.raft.message import (
     Append,
     AppendAccepted,
+    AppendRefused,
     Entry,
     HardState,
     SnapshotChunk,
     TimeoutNow,
+    VoteReply,
     VoteRequest,
 )
 from system_under_test.raft.snapshot import NOTHING, encode
@@ -28,7 +32,7 @@ FIGURE_7 = {
 }
 
 
-def test_figure_7_a_new_leader_mends_followers_that_are_short_or_in_conflict():
+def test_figure_7_a_new_leader_mends_followers_a_to_f_that_are_short_or_in_conflict():
     stage = Stage(FIGURE_7, terms={"L": 7, "d": 7})
     stage.elect("L", "a", "b", "e", "f")
     assert stage.nodes["L"].term == 8
@@ -56,14 +60,41 @@ def test_figure_7_a_new_leader_mends_followers_that_are_short_or_in_conflict():
     ]
 
 
-def test_figure_7_followers_that_agree_keep_their_tail_until_the_new_entry_comes():
-    stage = Stage(FIGURE_7, terms={"L": 7, "d": 7})
-    raft = stage.nodes["d"]
-    stage.step("d", Receive(Append("L", "d", 8, 1, 10, 6, 0, ())))
-    assert stage.logs()["d"] == "111445566677", "a heartbeat that fits at 10 cuts nothing"
-    stage.step("d", Receive(Append("L", "d", 8, 1, 10, 6, 0, (Entry(11, 8, b""),))))
-    assert stage.logs()["d"] == "11144556668"
-    assert raft.leader == "L"
+def test_figure_7_followers_c_and_d_agree_and_keep_their_tail_until_the_new_entry_comes():
+    for name, tail in {"c": "11144556666", "d": "111445566677"}.items():
+        stage = Stage(FIGURE_7, terms={"L": 7, "d": 7})
+        stage.step(name, Receive(Append("L", name, 8, 1, 10, 6, 0, ())))
+        assert stage.logs()[name] == tail, "a heartbeat that fits at 10 cuts nothing"
+        stage.step(name, Receive(Append("L", name, 8, 1, 10, 6, 0, (Entry(11, 8, b""),))))
+        assert stage.logs()[name] == "11144556668"
+        assert stage.nodes[name].leader == "L"
+
+
+def test_the_term_rules_a_greater_term_is_taken_and_the_vote_forgotten_and_a_lesser_one_is_answered_with_the_own():
+    """Whatever the message, and whatever the node is."""
+    for asked, answer in (
+        (Append("s2", "s1", 5, 1, 9, 4, 0, ()), AppendRefused),
+        (VoteRequest("s2", "s1", 5, 0, 0), VoteReply),
+        (AppendAccepted("s2", "s1", 5, 1, 0), None),
+        (VoteReply("s2", "s1", 5, False), None),
+    ):
+        for role in (Role.FOLLOWER, Role.CANDIDATE, Role.LEADER):
+            raft = alone("s1", ["s1", "s2", "s3"], log="1")
+            if role is Role.FOLLOWER:
+                raft.term, raft.vote = 3, "s3"
+            else:
+                raft.term = 2
+                raft._become_candidate(0)
+                raft._votes |= {"s2"} if role is Role.LEADER else set()
+                raft._count_votes(0)
+            assert (raft.role, raft.term, raft.vote is None) == (role, 3, False)
+            late = replace(asked, term=2)
+            answers = [(type(message), message.term) for message in raft.step(Receive(late), 0).messages]
+            assert (raft.role, raft.term, raft.vote is None) == (role, 3, False), "a lesser term changes nothing"
+            assert answers == ([(answer, 3)] if answer else [])
+            effects = raft.step(Receive(asked), 0)
+            assert (raft.role, raft.term, raft.vote) == (Role.FOLLOWER, 5, None)
+            assert effects.hard_state == HardState(5, None)
 
 
 def test_figure_8_an_entry_of_an_older_term_is_not_committed_by_counting():

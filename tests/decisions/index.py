@@ -25,6 +25,7 @@ SYSTEMS = {
     "rocketmq": "The RocketMQ that comes with Stormproof",
     "dledger": "The DLedger that comes with Stormproof",
     "bookkeeper": "The BookKeeper that comes with Stormproof",
+    "cmq": "The CMQ that comes with Stormproof",
 }
 """Our own systems: the title of each folder of records."""
 INDEX = "## Index"

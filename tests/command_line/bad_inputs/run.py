@@ -120,6 +120,15 @@ bookkeeper --set session_timeout_s=: 0.1 => session_timeout_s
 bookkeeper --set tags=: 2 => setting tags of log takes 0 on bookkeeper, got
 bookkeeper --set queues=: 2 => setting queues of log takes 1 on bookkeeper, got
 bookkeeper --set move_share=: 0.1 => setting move_share of log takes 0 on bookkeeper, got
+cmq --set groups=: 0 17 => setting groups takes a whole number from 1 to 16, got
+cmq --set nodes=: 4 => setting nodes of cmq takes 3 or 5, got
+cmq --set election_s=: 0.1 => setting election_s of cmq takes at least 0.2, two of heartbeat_s, got
+cmq --set message_bytes=300 --set file_bytes=: 256 => setting file_bytes of cmq takes at least 316, a message of
+cmq --set most_queues=: 2 => setting most_queues of cmq takes at least 3, for so many of 4 queues come together in group
+cmq --set order=producer => setting order of queue takes none on cmq, whose messages come again later, got producer
+cmq --workload pop --set changed_share=: 0.2 => setting changed_share of pop takes 0 on cmq, where no invisible time is
+cmq --workload pop --set orderly=true => setting orderly of pop takes false on cmq, whose messages come again later
+cmq --workload log => cmq does not serve workload 'log'; it serves queue, pop
 dledger --set release=newest => release takes the version of a release of DLedger, as 0.3.1, got 'newest'
 dledger --set release=0.3.1 => environment 'simulated' cannot run dledger: its node n1 is a command (java)
 dledger --set release=0.3.1 --set originals=2 => can be run in: docker, ssh

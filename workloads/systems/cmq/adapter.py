@@ -128,10 +128,10 @@ class Cmq:
             access.close()
 
     async def resumed(self, settings: CmqSettings, host: Any, workload: str) -> None:
-        """`Resuming`: every node follows the leader of each group."""
+        """`Resuming`: every node that answers follows the leader of each group. One whose disk is harmed need not."""
         access = GroupsClient(host, settings.names, settings.groups)
         try:
-            while not all_follow(await access.statuses(settings.names), settings.names, settings.groups):
+            while not all_follow(statuses := await access.statuses(settings.names), tuple(statuses), settings.groups):
                 await host.clock.sleep(AGAIN_S)
         finally:
             access.close()

@@ -32,12 +32,12 @@ from stormproof.search.sampling import (
     with_trigger,
 )
 from stormproof.search.space import (
-    CONCURRENCIES,
     THE_NODE,
     Faults,
     Space,
     aimed_at,
     aims_at_it,
+    drawn_concurrency,
     drawn_rate,
     fits,
     is_aimable,
@@ -216,7 +216,7 @@ def reset(scenario: Scenario, other: Scenario, space: Space, points: Points, dra
     """One setting drawn anew, or, where it cannot be without others, all within the deployment; or the load."""
     if draw.random() < 0.4:
         storm_s = scenario.time_limit_s - scenario.liveness_s
-        return replace(scenario, rate=drawn_rate(storm_s, draw), concurrency=draw.choice(CONCURRENCIES))
+        return replace(scenario, rate=drawn_rate(storm_s, draw), concurrency=drawn_concurrency(scenario.workload, draw))
     drawn = space.settings_within(space.deployment_of(scenario), scenario.workload, scenario.world, draw)
     names = sorted((drawn.keys() | scenario.settings.keys()) - space.settings.keys())
     if not names:

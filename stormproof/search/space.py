@@ -96,6 +96,10 @@ def drawn_tempo(environment: str, draw: random.Random, *, has_own_pace: bool) ->
     return draw.choices((*tempi, BUSY), weights=(*shares, 1 - sum(shares)))[0]
 
 
+def drawn_concurrency(workload: str, draw: random.Random) -> int:
+    return max(draw.choice(CONCURRENCIES), registry.least_clients(workload))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Space:
     """All storms of one system; what is given by name is not drawn."""
@@ -137,7 +141,7 @@ class Space:
             environment=self.environment,
             settings=settings,
             mutant=self.mutant,
-            concurrency=draw.choice(CONCURRENCIES),
+            concurrency=drawn_concurrency(workload, draw),
             rate=drawn_rate(storm_s, draw),
             time_limit_s=storm_s + liveness_s,
             liveness_s=liveness_s,

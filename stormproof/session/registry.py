@@ -341,9 +341,15 @@ def _require_run(workload: Workload, scenario: Scenario, system: System[Any]) ->
         raise UsageError(f"workload {judging!r} judges histories and cannot be run: it has no generator")
 
 
+def least_clients(workload: str) -> int:
+    """So many clients a run of this workload needs, which may be several with `+` between."""
+    strands = workload.count("+") + 1
+    return LEAST_CLIENTS * strands if strands > 1 else 1
+
+
 def _shared(system: System[Any], settings: object, workload: Workload, concurrency: int) -> Any:
     """The system's settings with which strands keep out of each other's way. Raises UsageError."""
-    least = LEAST_CLIENTS * len(workload.strands)
+    least = least_clients(workload.name)
     if concurrency < least:
         raise UsageError(
             f"workload {workload.name} needs {LEAST_CLIENTS} clients for each of its workloads; set --concurrency to "

@@ -348,3 +348,11 @@ def test_faults_are_aimed_at_those_who_serve_the_workload() -> None:
     assert struck == set()
     everybody = faults_for(with_controllers(3), SPACE)
     assert {"primary", "brokers", "controllers"} <= {str(target) for target in everybody.targets}
+
+
+def test_storms_of_several_workloads_have_clients_for_each():
+    space = Space(system="cmq", workload="queue+pop", settings={})
+    storms = [drawn_storm(space, 7, number) for number in range(40)]
+    assert {storm.concurrency for storm in storms} & {4}, "two would have been too few"
+    for storm in storms:
+        registry.resolve(storm)

@@ -177,6 +177,7 @@ class RaftNode:
         self._compactions: deque[_Compaction] = deque()
         self._dirty = asyncio.Event()
         self._unapplied = asyncio.Event()
+        self._applied = 0
         self._vote_is_dirty = self._log_is_dirty = self._snapshot_is_dirty = False
         self._was_leader = False
         self._written = 0
@@ -220,7 +221,7 @@ class RaftNode:
     @property
     def applied(self) -> int:
         """The index of the last entry that was applied, or that the state's snapshot stands for."""
-        return 0 if self._raft is None else self._raft.applied
+        return self._applied
 
     @property
     def place(self) -> str:
@@ -243,6 +244,7 @@ class RaftNode:
         recovered = await self._storage.open(segment_bytes=config.segment_bytes, kept_bytes=config.log_kept_bytes)
         if recovered.snapshot.index:
             self._restore(recovered.snapshot)
+            self._applied = recovered.snapshot.index
         self._raft = self._core(
             node=config.node,
             membership=Membership(voters=config.members),
@@ -343,7 +345,7 @@ class RaftNode:
         `data` and these files, which are durable in `place` already. True once it is durable and the log may begin
         behind it; False where a newer one took its place, or this node was stopped. Raises DiskFull, DiskError."""
         raft = self._raft
-        assert raft is not None and index <= raft.applied, "a snapshot of what is not applied"
+        assert raft is not None and index <= self._applied, "a snapshot of what is not applied"
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         if self._stopped or index <= raft.log.snapshot.index:
             future.set_result(False)
@@ -484,9 +486,9 @@ class RaftNode:
             self._change_leadership(raft.is_active)
         if self._transfer is not None and raft.transferee is None:
             self._end_transfer(raft.role is not Role.LEADER)
-        is_due = raft.applied - raft.log.snapshot.index >= self._config.snapshot_threshold
+        is_due = self._applied - raft.log.snapshot.index >= self._config.snapshot_threshold
         if self._snapshot is not None and is_due and not self._snapshot_is_dirty:
-            self._step(self._compaction(raft.applied, self._snapshot()))
+            self._step(self._compaction(self._applied, self._snapshot()))
         if raft.applied < raft.commit:
             self._unapplied.set()
 
@@ -542,11 +544,13 @@ class RaftNode:
         if effects.restored is not None:
             self._reached("about-to-install-snapshot", index=effects.restored.index)
             self._restore(replace(effects.restored, place=self._storage.place))
+            self._applied = effects.restored.index
         for entry in effects.committed:
             result = None
             if entry.data and entry.kind is Kind.COMMAND:
                 self._reached("about-to-apply", index=entry.index, term=entry.term)
                 result = self._apply(entry)
+            self._applied = entry.index
             proposal = self._pending.pop(entry.index, None)
             if proposal is not None and not proposal.future.done():
                 if proposal.term == entry.term:

@@ -646,7 +646,12 @@ OTHERS = (
     Concern(
         modules=("system_under_test/raft",),
         tests=("unit/system_under_test/raft/test_raft_transcripts.py", "unit/system_under_test/raft"),
-        definitions=("test_raft_state_machine.py", "test_raft_properties.py"),
+        definitions=(
+            "test_raft_state_machine.py",
+            "test_raft_properties.py",
+            "test_raft_log_properties.py",
+            "test_raft_storage_properties.py",
+        ),
     ),
     Concern(
         modules=("system_under_test/replicated",),

@@ -48,6 +48,7 @@ from system_under_test.metadata.access import Versioned
 from system_under_test.node.settings import read_config
 from system_under_test.raft import membership
 from system_under_test.raft import message as raft
+from system_under_test.raft import snapshot as raft_snapshot
 from system_under_test.remoting.codes import RequestCode
 from system_under_test.remoting.command import (
     MalformedFrame,
@@ -509,6 +510,16 @@ EVENTS: tuple[events.Event, ...] = (
 )
 TRANSACTION = key_value.transaction([["r", "k", None], ["append", "k", 1], ["add", "n", 2]], guard=[["n", 1]])
 MEMBERS = membership.encode(membership.Membership(voters={"c1": "c1:9879"}, learners={"c2": "c2:9879"}))
+RAFT_SNAPSHOTS = (
+    raft_snapshot.Snapshot(7, 3, b"state"),
+    raft_snapshot.Snapshot(
+        9,
+        4,
+        b"",
+        membership.Membership(voters={"c1": "c1:9879"}),
+        (raft_snapshot.SnapshotFile("a", 12, 34), raft_snapshot.SnapshotFile("b", 0, 0)),
+    ),
+)
 RAFT_MESSAGES: tuple[raft.Message, ...] = (
     raft.Append("c1", "c2", 3, 9, 5, 2, 4, (raft.Entry(6, 3, b"one"), raft.Entry(7, 3, b""))),
     raft.Append("c1", "c2", 3, 9, 5, 2, 4, (raft.Entry(6, 3, MEMBERS, raft.Kind.MEMBERSHIP),)),
@@ -896,6 +907,7 @@ CODECS: tuple[Codec, ...] = (
         raft.encode_greeting(raft.Greeting("c2", "c2:9879"))[4:],
     ),
     _plain("Raft message", _raft, raft.MalformedMessage, *(raft.encode(1, message)[4:] for message in RAFT_MESSAGES)),
+    _plain("Raft snapshot", raft_snapshot.decode, raft.MalformedMessage, *map(raft_snapshot.encode, RAFT_SNAPSHOTS)),
     _plain(
         "slave's handshake",
         wire.decode_slave_handshake,

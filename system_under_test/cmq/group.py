@@ -136,6 +136,9 @@ class QueueGroup:
             serial = self._pulls
             self._reached("pull-taken-up", serial=serial)
             await self._within_time(self._parts.read_barrier(self.raft))
+            if not self.raft.is_active:
+                # It led when the barrier was passed, and has forgotten since who holds what.
+                raise NotLeader(self.raft.leader)
             current = self._state.queues.get(queue)
             if current is None:
                 raise Refused(Refusal.UNKNOWN_QUEUE)

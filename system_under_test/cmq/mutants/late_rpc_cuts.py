@@ -8,8 +8,12 @@ from system_under_test.raft.message import Append, SnapshotChunk
 
 class EndsWithAppend(Raft):
     def _accept(self, message: Append | SnapshotChunk, match: int) -> None:
-        if isinstance(message, Append) and message.entries and self.commit < match < self.last_index:
-            self._write(self.log.behind(match - 1, 1))
+        end = max(match, self.commit)
+        if isinstance(message, Append) and message.entries and self.log.base_index < end < self.last_index:
+            last = self.log.behind(end - 1, 1)
+            self._forget_durable(end - 1)
+            self.log.put(last)
+            self._effects.entries += last
         super()._accept(message, match)
 
 

@@ -55,6 +55,7 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "gathered_entries": (1,),
     "invisible_ms": (200,),
     "log_kept_kib": (0,),
+    "promotion_lag": (10_000,),
     "snapshot_entries": (20,),
     "spread": (False,),
     "window_entries": (1, 8),

@@ -26,6 +26,7 @@ class GroupMembers:
     def __init__(self, host: Host, config: CmqConfig, group: int, raft: RaftNode, remoting: RemotingClient) -> None:
         self._group = group
         self._node = config.self_id
+        self._raft = raft
         self._remoting = remoting
         fields = {"group": group_name(group)}
         self._changes = MemberChanges(host, raft, config.self_id, self._check_newcomer, "node", fields)
@@ -43,6 +44,8 @@ class GroupMembers:
             raise UnfitChange(f"expected a node of 1 to 64 letters, digits, _ and ., got {node[:64]!r}")
         if not _ADDRESS.fullmatch(address):
             raise UnfitChange(f"expected an address host:port, got {address[:64]!r}")
+        # A node that lags takes one for a member that was removed.
+        await self._raft.read_barrier()
         await self._changes.add(node, address)
         return b""
 

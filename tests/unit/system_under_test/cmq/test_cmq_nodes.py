@@ -98,6 +98,7 @@ def test_what_no_node_does_is_refused():
             (leader, wire.remove(1, "n9"), Code.UNFIT_CHANGE, "n9 is no member"),
             (leader, wire.add(1, "n9", "n9:9300"), Code.UNFIT_CHANGE, "no node answers at n9:9300"),
             (follower, wire.produce("q", [b"m"]), Code.NOT_LEADER, f"{follower} does not lead group 1"),
+            (follower, wire.add(1, leader, f"{leader}:9300"), Code.NOT_LEADER, f"{follower} does not lead group 1"),
             (leader, RemotingCommand.request(63999), ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "does not know request"),
         ):
             answer = await cluster.ask(node, command)

@@ -95,8 +95,11 @@ class FilingMember(Member):
 
     async def compact(self) -> bool:
         """Whether it is this snapshot that is durable now."""
-        index, content = self.node.applied, self.file.read_at(0, self.file.size)
-        await self.file.fsync()
+        index, file, place = self.node.applied, self.file, self.node.place
+        content = file.read_at(0, file.size)
+        await file.fsync()
+        if place != self.node.place:
+            return False  # A snapshot of the leader's came meanwhile.
         kept = SnapshotFile("lines", len(content), zlib.crc32(content))
         return bool(await self.node.compact(index, b"", [kept]))
 

@@ -87,6 +87,33 @@ def test_ledgers_are_valid_in_containers(nemesis: tuple[str, ...], tmp_path: Pat
     require_valid(scenario, tmp_path, nodes=("b1", "b2", "b3", "m1", "p1"))
 
 
+QUEUES_AND_PROCESSES = (
+    *("isolate leader every 9 for 3", "kill one of nodes every 8 for 1", "pause leader-2 every 11 for 3"),
+    *("power off nodes every 12 for 1", "skew clocks of leader every 9 for 3"),
+)
+QUEUES_AND_DISKS = (
+    *("shrink one of nodes every 13 for 3", "slow disks of nodes every 9 for 3"),
+    *("fail fsyncs of one of nodes every 11 for 1", "fill disks of one of nodes every 12 for 2"),
+)
+
+
+@pytest.mark.parametrize(
+    "nemesis", [QUEUES_AND_PROCESSES, QUEUES_AND_DISKS], ids=["links and processes", "disks and members"]
+)
+def test_queues_on_raft_are_valid_in_containers(nemesis: tuple[str, ...], tmp_path: Path) -> None:
+    scenario = Scenario(
+        system="cmq",
+        workload="queue+pop",
+        nemesis=nemesis,
+        environment="docker",
+        rate=60.0,
+        time_limit_s=26.0,
+        recovery_s=5.0,
+        seed=1,
+    )
+    require_valid(scenario, tmp_path, nodes=("n1", "n2", "n3"))
+
+
 def test_brokers_above_a_group_of_dledger_are_valid_in_containers(tmp_path: Path) -> None:
     faults = _scenario(("isolate primary every 10 for 3", "power off one of brokers every 8 for 1"))
     scenario = replace(faults, settings={"deployment": "dledger", "ack_durable": True})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -73,19 +73,40 @@ def read_run(directory: Path, end_s: float, history: Path | None) -> RunFiles:
 def role_spans(
     node: str, events: Iterable[Mapping[str, Any]], faults: tuple[FaultWindow, ...], end_s: float
 ) -> list[RoleSpan]:
-    """The parts that a node played, from its own events. A kill ends a part, because a dead process reports nothing."""
-    changes: list[tuple[float, str, int | None]] = []
+    """The parts that a node played, from its own events. A kill ends a part, because a dead process reports nothing.
+    One that belongs to several groups is a leader from the first one that it leads until it leads none any more."""
+    changes: list[tuple[float, str, int | None, object]] = []
     for event in events:
         role = event.get("role") if event.get("event") == "role" else event.get("event")
         if isinstance(role, str) and (event.get("event") == "role" or role in PARTS):
             epoch = next((event[name] for name in _EPOCHS if isinstance(event.get(name), int)), None)
-            changes.append((float(event.get("time", 0)) / 1e9, role, epoch))
+            changes.append((float(event.get("time", 0)) / 1e9, role, epoch, event.get("group")))
         elif event.get("event") in ("stopped", "panic"):
-            changes.append((float(event.get("time", 0)) / 1e9, "", None))
+            changes.append((float(event.get("time", 0)) / 1e9, "", None, None))
     for fault in faults:
         if fault.happened and node in fault.down:
-            changes.append((fault.start_ns / 1e9, "", None))
+            changes.append((fault.start_ns / 1e9, "", None, None))
     changes.sort(key=lambda change: change[0])
+    return _spans(node, _of_any_group(changes), end_s)
+
+
+def _of_any_group(changes: Iterable[tuple[float, str, int | None, object]]) -> Iterator[tuple[float, str, int | None]]:
+    """Without those of one group that change nothing of whether the node leads any."""
+    led: set[object] = set()
+    for start_s, role, epoch, group in changes:
+        others = led - {group}
+        if role == "leader":
+            led.add(group)
+        elif role == "follower":
+            led.discard(group)
+        else:
+            led.clear()
+        if role not in ("leader", "follower") or not others:
+            yield start_s, role, epoch
+
+
+def _spans(node: str, of_any: Iterable[tuple[float, str, int | None]], end_s: float) -> list[RoleSpan]:
+    changes = list(of_any)
     spans: list[RoleSpan] = []
     for position, (start_s, role, epoch) in enumerate(changes):
         stop_s = changes[position + 1][0] if position + 1 < len(changes) else max(end_s, start_s)

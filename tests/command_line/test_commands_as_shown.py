@@ -97,3 +97,12 @@ def test_the_runs_of_bookkeeper_are_valid(stormproof: Stormproof) -> None:
     for line in lines:
         answer = carried_out(stormproof, line, *SHORT)
         assert answer.code == 0, (line, answer.out)
+
+
+@pytest.mark.gate
+def test_the_runs_of_cmq_are_valid(stormproof: Stormproof) -> None:
+    lines = [line for line in lines_of_blocks("stormproof") if line.startswith("stormproof run cmq ")]
+    assert len(lines) == 4
+    for line in lines:
+        answer = carried_out(stormproof, line, *SHORT)
+        assert answer.code == 0, (line, answer.out)

@@ -54,9 +54,7 @@ def test_it_keeps_its_promises(workload: str, settings: dict[str, SettingValue])
 
 
 def test_a_quorum_serves_while_the_others_are_down() -> None:
-    outcome = outcome_of(
-        "3 for 5 isolate leader [partition 0]", liveness_s=25.0, snapshot_entries=0, snapshot_interval_s=60
-    )
+    outcome = outcome_of("3 for 5 isolate leader [partition 0]", liveness_s=25.0)
     assert outcome.verdict is Verdict.VALID, outcome.words()
     assert outcome.results["liveness"].verdict is Verdict.VALID
 

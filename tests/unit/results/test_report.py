@@ -297,3 +297,15 @@ def test_every_part_of_the_page_escapes_by_the_one_function() -> None:
         own = part.name == "escaped.py"
         assert bool(re.search(r"^(from|import) html\b", part.read_text(), re.MULTILINE)) is own, part
     assert escaped.escape("<b>\x1b\u202e\n") == r"&lt;b&gt;\x1b\u202e\n"
+
+
+def test_a_node_of_several_groups_leads_until_it_leads_none() -> None:
+    def event(second: int, name: str, group: str) -> dict[str, object]:
+        return {"time": second * 10**9, "event": name, "group": group, "term": second}
+
+    events = (
+        *(event(1, "leader", "g1"), event(2, "leader", "g2"), event(3, "follower", "g1"), event(5, "follower", "g2")),
+        *(event(6, "leader", "g1"), event(7, "follower", "g2")),
+    )
+    spans = [(span.role, span.epoch, span.start_s, span.stop_s) for span in role_spans("n1", events, (), 9.0)]
+    assert spans == [("leader", 1, 1.0, 5.0), ("follower", 5, 5.0, 6.0), ("leader", 6, 6.0, 9.0)]

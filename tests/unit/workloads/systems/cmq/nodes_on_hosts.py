@@ -43,6 +43,12 @@ class Cluster:
     """What kinds of requests are answered with, where that is no success."""
     silent: set[Request] = field(default_factory=set)
     """Kinds of requests that are carried out, and not answered."""
+    members: dict[int, set[str]] = field(
+        default_factory=lambda: {number: set(SETTINGS.names) for number in range(1, SETTINGS.groups + 1)}
+    )
+    """Group -> its nodes."""
+    unwilling: set[int] = field(default_factory=set)
+    """Groups whose members cannot change now."""
     asked: list[tuple[str, Request]] = field(default_factory=list)
     """(node, kind) of all that came."""
 
@@ -55,15 +61,30 @@ class Cluster:
         request = Request(command.code)
         self.asked.append((node, request))
         if request is Request.STATUS:
-            of_each = {"term": 1, "leader": self.leader, "leads": node == self.leader}
-            groups = [{"group": 1 + number, **of_each} for number in range(SETTINGS.groups)]
+            of_each = {"term": 1, "leader": self.leader, "leads": node == self.leader, "membershipIndex": 1}
+            groups = [
+                {**of_each, "group": number, "members": sorted(members), "learners": []}
+                for number, members in self.members.items()
+            ]
             return RemotingCommand.response(Code.SUCCESS, body=wire.encode_status(groups))
         if node != self.leader:
             return RemotingCommand.response(Code.NOT_LEADER, {"leader": self.leader})
         if request in self.codes:
             return RemotingCommand.response(self.codes[request])
+        if request in (Request.ADD, Request.REMOVE):
+            return RemotingCommand.response(self._changed(request, command))
+        if request is Request.PULL and command.ext_fields["queue"].endswith("-of-nobody"):
+            return RemotingCommand.response(Code.UNKNOWN_QUEUE)
         queue = self.queues.setdefault(command.ext_fields["queue"], Queue())
         return RemotingCommand.response(Code.SUCCESS, body=self._done(request, command, queue))
+
+    def _changed(self, request: Request, command: RemotingCommand) -> Code:
+        group, node = int(command.ext_fields["group"]), command.ext_fields["node"]
+        is_gone = request is Request.REMOVE and node not in self.members[group]
+        if group in self.unwilling or is_gone:
+            return Code.UNFIT_CHANGE
+        (self.members[group].add if request is Request.ADD else self.members[group].remove)(node)
+        return Code.SUCCESS
 
     def _done(self, request: Request, command: RemotingCommand, queue: Queue) -> bytes:
         if request is Request.PRODUCE:

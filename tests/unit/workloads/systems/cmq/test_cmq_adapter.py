@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import pytest
 
+import system_under_test.cmq
+import system_under_test.raft
 from harness.errors import UsageError
 from harness.program import PythonProgram
 from harness.watch import BOOTED, CUT, ENDED, HEALED, PAUSED
 from system_under_test.cmq.config import CmqConfig
 from system_under_test.cmq.routing import group_of
 from system_under_test.node.settings import read_config
+from tests.references.points_in_code import points_in
 from workloads.systems.cmq.adapter import DEPLOYMENTS, EXPLORED, PACES, SYSTEM
+from workloads.systems.cmq.points import POINTS
 from workloads.systems.cmq.settings import CmqSettings, queue_name
 from workloads.systems.cmq.watch import CmqWatch
+
+
+def test_the_points_declared_are_those_of_the_code_and_each_has_a_meaning_of_its_own() -> None:
+    packages = (system_under_test.cmq, system_under_test.raft)
+    files = [file for package in packages for file in sorted(Path(package.__path__[0]).rglob("*.py"))]
+    assert set(points_in(files)) == set(POINTS)
+    assert len(set(POINTS.values())) == len(POINTS)
 
 
 def test_nodes_take_whatever_settings_a_storm_draws() -> None:

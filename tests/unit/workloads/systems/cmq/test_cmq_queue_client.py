@@ -213,3 +213,14 @@ def test_the_system_is_ready_once_every_queue_is_there_and_each_group_is_led() -
         }
 
     asking(body)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "serves"), [({"n1"}, True), ({"n2"}, False), ({"n1", "n3"}, False), ({"n1", "n2", "n3"}, False)]
+)
+def test_the_others_are_enough_where_they_are_a_majority_and_one_of_them_leads(damaged: set[str], serves: bool) -> None:
+    async def body(one: Asking) -> None:
+        await one.environment.kill(sorted(damaged - {one.cluster.leader}))
+        assert await SYSTEM.serves_without(SETTINGS, one.host, "queue", frozenset(damaged)) is serves
+
+    asking(body)

@@ -39,6 +39,7 @@ _HEADER = struct.Struct(">QQII")
 """Base index and term, the CRC that the first record continues, and a CRC-32 of these."""
 _RECORD = struct.Struct(">IIQQB")
 """CRC, length of the data, index, term, kind; the data follows."""
+_BEHIND_CRC = struct.Struct(">IQQB")
 _READ_BYTES = 1024 * 1024
 
 
@@ -90,7 +91,7 @@ class _Segment:
         start = self.end_of(first - 1)
         enough = bisect_right(self.ends, start + _READ_BYTES) + self.base_index
         last = max(first, min(last, enough))
-        data = self.file.read_at(start, self.end_of(last) - start)
+        data = memoryview(self.file.read_at(start, self.end_of(last) - start))
         entries, at, crc = [], 0, self.crc_of(first - 1)
         for index in range(first, last + 1):
             end = self.end_of(index) - start
@@ -98,20 +99,20 @@ class _Segment:
                 raise DiskError(f"{self.path} is harmed at entry {index}: its checksum does not fit")
             crc = self.crc_of(index)
             _, _, found, term, kind = _RECORD.unpack_from(data, at)
-            entries.append(Entry(found, term, data[at + _RECORD.size : end], Kind(kind)))
+            entries.append(Entry(found, term, bytes(data[at + _RECORD.size : end]), Kind(kind)))
             at = end
         return entries
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Raises DiskFull, DiskError."""
         at, crc = self.size, self.last_crc
-        parts = []
+        parts: list[bytes] = []
         for entry in entries:
-            body = _RECORD.pack(0, len(entry.data), entry.index, entry.term, entry.kind)[4:] + entry.data
-            crc = zlib.crc32(body, crc)
-            parts.append(crc.to_bytes(4, "big"))
-            parts.append(body)
-            at += 4 + len(body)
+            data = entry.data
+            head = _BEHIND_CRC.pack(len(data), entry.index, entry.term, entry.kind)
+            crc = zlib.crc32(data, zlib.crc32(head, crc))
+            parts += (crc.to_bytes(4, "big"), head, data)
+            at += _RECORD.size + len(data)
             self.ends.append(at)
             self.crcs.append(crc)
         self.file.append(b"".join(parts))

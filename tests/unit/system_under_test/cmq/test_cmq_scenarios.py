@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from harness.environments.environment import Effect
+from harness.environments.impairment import FullDisk
 from harness.environments.simulated.environment import SimulatedEnvironment
 from system_under_test.cmq import wire
 from system_under_test.cmq.wire import Code
-from system_under_test.runtime.host import ConnectionClosed
+from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
 from tests.unit.system_under_test.cmq.cmq_cluster import NODES, PORT, Cluster, play, spec
 
 Verb = Callable[[SimulatedEnvironment], Callable[[list[str]], Coroutine[Any, Any, Effect]]]
@@ -176,3 +177,34 @@ def test_a_follower_behind_the_compacted_log_gets_the_snapshot_and_its_files():
         assert sorted(left) == [*(number for number in range(120) if number % 3 or number >= 60), 120]
 
     play(story, snapshotEntries=15, logKeptBytes=0)
+
+
+@pytest.mark.parametrize("room_bytes", [0, 300, 700, 1_100, 1_500, 2_300])
+@pytest.mark.parametrize("full_percent", [95, 100])
+def test_sixteen_messages_that_a_full_disk_cuts_short_come_once_or_were_never_taken(full_percent: int, room_bytes: int):
+    """Room is left for a part of the log's entries, or of what is written to the message files."""
+
+    async def story(cluster: Cluster) -> None:
+        environment = cluster.environment
+        await cluster.create("q")
+        leader = await cluster.leader()
+        full = FullDisk(room_bytes=room_bytes)
+        await environment.impair(list(NODES), full)
+        outcomes = []
+        for request in range(6):
+            bodies = [b"%d" % (16 * request + number) for number in range(16)]
+            try:
+                outcomes.append((await cluster.ask(leader, wire.produce("q", bodies), 2.0)).code)
+            except (ConnectFailed, ConnectionClosed, TimeoutError):
+                outcomes.append(Code.OUTCOME_UNKNOWN)
+        await environment.relieve(list(NODES), full)
+        await environment.boot(list(NODES))
+        found = sorted(int(body) for body in (await cluster.all_messages("q")).values())
+        requests = sorted({number // 16 for number in found})
+        assert found == [number for request in requests for number in range(16 * request, 16 * request + 16)]
+        by_outcome = {code: {at for at, each in enumerate(outcomes) if each == code} for code in set(outcomes)}
+        assert by_outcome.get(Code.SUCCESS, set()) <= set(requests)
+        assert not by_outcome.get(Code.DISK_FULL, set()) & set(requests)
+        assert by_outcome.keys() & {Code.DISK_FULL, Code.OUTCOME_UNKNOWN}
+
+    play(story, fullPercent=full_percent, panics=None)

@@ -18,6 +18,8 @@ FARTHEST = 2
 LAGS = (0, 10, 100)
 """Who is more entries than one of these behind is in the next class of laggards."""
 
+LIVES = {BOOTED: "up", RESUMED: "up", PAUSED: "paused"}
+
 
 @dataclass(slots=True)
 class _Part:
@@ -45,24 +47,24 @@ class CmqWatch:
         self._groups = {group_name(number): number for number in range(1, settings.groups + 1)}
         self._nodes = {name: _Node() for name in settings.names}
         self._cuts: dict[tuple[str, str], None] = {}
+        self._words: dict[str, str] = {}
+        """Of groups in which nothing has happened since they were asked for."""
 
     def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
         of = self._nodes.get(node)
         if of is None:
             return
-        if event in (BOOTED, RESUMED):
-            of.life = "up"
-        elif event == PAUSED:
-            of.life = "paused"
-        elif event == ENDED:
-            of.life = str(fields["how"])
+        if event in (BOOTED, RESUMED, PAUSED, ENDED):
+            self._words.clear()
+            of.life = LIVES.get(event) or str(fields["how"])
             for part in of.parts.values():
-                part.leads = False
+                part.leads &= event != ENDED
         elif event == CUT:
             self._cuts[node, str(fields["to"])] = None
         elif event == HEALED:
             self._cuts.pop((node, str(fields["to"])), None)
         elif (name := fields.get("group", fields.get("log"))) in self._groups:
+            self._words.pop(name, None)
             self._saw_of_group(of.parts.setdefault(name, _Part()), event, fields)
 
     def _saw_of_group(self, part: _Part, event: str, fields: Mapping[str, Any]) -> None:
@@ -86,17 +88,18 @@ class CmqWatch:
         return roles_in(self._settings, {group: name for group, (_, name) in leaders.items()})
 
     def state(self) -> tuple[str, ...]:
-        groups = sorted(" + ".join(self._words(group)) for group in self._groups)
+        groups = sorted(self._words.get(group) or self._look_at(group) for group in self._groups)
         lives = sorted(node.life for node in self._nodes.values() if node.life != "up")
         cuts = {f"cut {self._kind(source)}>{self._kind(target)}" for source, target in self._cuts}
         return (*groups, *lives, *sorted(cuts))
 
-    def _words(self, group: str) -> list[str]:
-        """Of each node's part in it."""
+    def _look_at(self, group: str) -> str:
+        """At each node's part in it."""
         parts = [(node, node.parts.get(group, _Part())) for node in self._nodes.values()]
         newest = max(part.term for _, part in parts)
         end = max(part.end for _, part in parts)
-        return sorted(_word(node, part, newest, end) for node, part in parts)
+        words = self._words[group] = " + ".join(sorted(_word(node, part, newest, end) for node, part in parts))
+        return words
 
     def _kind(self, node: str) -> str:
         """How many groups it leads, as far as that makes a difference."""

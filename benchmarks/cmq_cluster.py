@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +16,7 @@ from system_under_test.cmq.routing import group_of
 from system_under_test.cmq.wire import Code
 from system_under_test.remoting.client import RemotingClient
 from system_under_test.remoting.command import RemotingCommand
-from system_under_test.runtime.host import ConnectFailed, ConnectionClosed
+from system_under_test.runtime.host import ConnectFailed, ConnectionClosed, Host
 from system_under_test.runtime.real import RealHost
 
 NODES = ("n1", "n2", "n3")
@@ -55,21 +54,22 @@ def running(settings: Mapping[str, Any] | None = None, profile: Path | None = No
 class Asker:
     """Asks the leaders of queues, which it looks for."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._host = RealHost("load", cluster.directory / "load")
-        self._remoting = RemotingClient(self._host)
+    def __init__(self, host: Host, addresses: Mapping[str, str], groups: int) -> None:
+        """`addresses`: where each node is reached from this host."""
+        self._host = host
+        self._addresses = addresses
+        self.groups = groups
+        self._remoting = RemotingClient(host)
         self._leaders: dict[int, str] = {}
 
-    async def close(self) -> None:
+    def close(self) -> None:
         self._remoting.close()
-        await self._host.close()
 
     async def ask(self, queue: str, command: RemotingCommand) -> RemotingCommand:
         """The answer of the leader, which is a success."""
-        group = group_of(queue, self._cluster.groups)
-        end_s = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end_s:
+        group = group_of(queue, self.groups)
+        end_s = self._now_s() + PATIENCE_S
+        while self._now_s() < end_s:
             leader = self._leaders.get(group) or await self._leader(group)
             if leader is not None:
                 self._leaders[group] = leader
@@ -79,11 +79,11 @@ class Asker:
                 if answer.code != Code.NOT_LEADER:
                     raise SystemExit(f"{answer.code}: {answer.remark}")
                 self._leaders.pop(group, None)
-            await asyncio.sleep(0.05)
+            await self._host.clock.sleep(0.05)
         raise SystemExit(f"nobody leads group {group}")
 
     async def _leader(self, group: int) -> str | None:
-        for address in self._cluster.addresses.values():
+        for address in self._addresses.values():
             try:
                 answer = await self._remoting.invoke(address, wire.status(), 1.0)
             except (ConnectFailed, ConnectionClosed, TimeoutError):
@@ -94,8 +94,8 @@ class Asker:
 
     def leader_name(self, queue: str) -> str:
         """Who answered last for it."""
-        address = self._leaders[group_of(queue, self._cluster.groups)]
-        return next(name for name, at in self._cluster.addresses.items() if at == address)
+        address = self._leaders[group_of(queue, self.groups)]
+        return next(name for name, at in self._addresses.items() if at == address)
 
     async def produce(self, queue: str, seconds: float, at_once: int) -> list[float]:
         """How many seconds each message took."""
@@ -103,12 +103,32 @@ class Asker:
         command = wire.produce(queue, [PAYLOAD])
 
         async def produce_until(end_s: float) -> None:
-            now_s = time.monotonic()
+            now_s = self._now_s()
             while now_s < end_s:
                 await self.ask(queue, RemotingCommand.request(command.code, command.ext_fields, command.body))
-                began_s, now_s = now_s, time.monotonic()
+                began_s, now_s = now_s, self._now_s()
                 latencies_s.append(now_s - began_s)
 
-        end_s = time.monotonic() + seconds
+        end_s = self._now_s() + seconds
         await asyncio.gather(*(produce_until(end_s) for _ in range(at_once)))
         return latencies_s
+
+    def _now_s(self) -> float:
+        return self._host.clock.monotonic_ns() / 1e9
+
+
+@asynccontextmanager
+async def asking(cluster: Cluster) -> AsyncIterator[Asker]:
+    host = RealHost("load", cluster.directory / "load")
+    asker = Asker(host, cluster.addresses, cluster.groups)
+    try:
+        yield asker
+    finally:
+        asker.close()
+        await host.close()
+
+
+def queues_of(groups: int) -> list[str]:
+    """A queue of each group."""
+    names = [f"q{number}" for number in range(64 * groups)]
+    return [next(name for name in names if group_of(name, groups) == group) for group in range(1, groups + 1)]

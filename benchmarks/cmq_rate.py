@@ -19,22 +19,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cmq_cluster import NODES, Asker, Cluster, running
+from cmq_cluster import NODES, Asker, Cluster, asking, queues_of, running
 
 from system_under_test.cmq import wire
-from system_under_test.cmq.routing import group_of
 
 WARM_UP_S = 1.0
 
 
-def queues_of(groups: int) -> list[str]:
-    """A queue of each group."""
-    names = [f"q{number}" for number in range(64 * groups)]
-    return [next(name for name in names if group_of(name, groups) == group) for group in range(1, groups + 1)]
-
-
 async def measure(cluster: Cluster, rounds: int, seconds: float, at_once: list[int]) -> None:
-    asker = Asker(cluster)
+    async with asking(cluster) as asker:
+        await measure_by(asker, cluster, rounds, seconds, at_once)
+
+
+async def measure_by(asker: Asker, cluster: Cluster, rounds: int, seconds: float, at_once: list[int]) -> None:
     queues = queues_of(cluster.groups)
     for queue in queues:
         await asker.ask(queue, wire.create(queue))
@@ -57,7 +54,6 @@ async def measure(cluster: Cluster, rounds: int, seconds: float, at_once: list[i
         shares = "  ".join(f"{used / messages * 1e3:.3f}" for used in (*nodes_s, own_s))
         busiest = messages / max(nodes_s)
         print(f"{count:7} {messages / took_s:12,.0f} {half_ms:11.1f}  {shares}  {busiest:,.0f}", flush=True)
-    await asker.close()
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parents[1]
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 PATIENCE_S = 60.0
 
@@ -56,6 +57,10 @@ class Processes:
             fields = Path(f"/proc/{self._processes[name].pid}/stat").read_text("utf-8").rpartition(")")[2].split()
             ticks += int(fields[11]) + int(fields[12])
         return ticks / TICKS
+
+    def resident_bytes(self, name: str) -> int:
+        pages = Path(f"/proc/{self._processes[name].pid}/statm").read_text("utf-8").split()[1]
+        return int(pages) * PAGE_BYTES
 
     def wait_for(self, name: str, event: str) -> None:
         """Until the node has said so. Raises SystemExit if it ended before, or did not in a long time."""

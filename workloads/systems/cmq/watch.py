@@ -27,6 +27,8 @@ class _Part:
 
     leads: bool = False
     term: int = 0
+    begin: int = 0
+    """Up to there it has a snapshot in the place of its log."""
     end: int = 0
     is_cutting: bool = False
     """Its log was cut, and it has not written since."""
@@ -47,6 +49,8 @@ class CmqWatch:
         self._groups = {group_name(number): number for number in range(1, settings.groups + 1)}
         self._nodes = {name: _Node() for name in settings.names}
         self._cuts: dict[tuple[str, str], None] = {}
+        self._members: dict[str, tuple[int, Mapping[str, str]]] = {}
+        """Group -> the newest membership that any node goes by: of which entry it is, and what each node is there."""
         self._words: dict[str, str] = {}
         """Of groups in which nothing has happened since they were asked for."""
 
@@ -65,13 +69,23 @@ class CmqWatch:
             self._cuts.pop((node, str(fields["to"])), None)
         elif (name := fields.get("group", fields.get("log"))) in self._groups:
             self._words.pop(name, None)
-            self._saw_of_group(of.parts.setdefault(name, _Part()), event, fields)
+            if event == "membership":
+                self._saw_members(name, fields)
+            else:
+                self._saw_of_group(of.parts.setdefault(name, _Part()), event, fields)
+
+    def _saw_members(self, group: str, fields: Mapping[str, Any]) -> None:
+        if group not in self._members or fields["index"] >= self._members[group][0]:
+            members = {**dict.fromkeys(fields["voters"], ""), **dict.fromkeys(fields["learners"], "learns, ")}
+            self._members[group] = fields["index"], members
 
     def _saw_of_group(self, part: _Part, event: str, fields: Mapping[str, Any]) -> None:
         if event in ("leader", "follower"):
             part.leads, part.term = event == "leader", fields["term"]
         elif event == "written":
             part.end, part.is_cutting = fields["end"], False
+        elif event == "deleted":
+            part.begin, part.end = fields["to"], max(part.end, fields["to"])
         elif event == "truncated":
             part.end, part.is_cutting = fields["to"], True
         elif event == "recovered":
@@ -95,10 +109,16 @@ class CmqWatch:
 
     def _look_at(self, group: str) -> str:
         """At each node's part in it."""
-        parts = [(node, node.parts.get(group, _Part())) for node in self._nodes.values()]
-        newest = max(part.term for _, part in parts)
-        end = max(part.end for _, part in parts)
-        words = self._words[group] = " + ".join(sorted(_word(node, part, newest, end) for node, part in parts))
+        parts = {name: node.parts.get(group, _Part()) for name, node in self._nodes.items()}
+        newest = max(part.term for part in parts.values())
+        end = max(part.end for part in parts.values())
+        begin = max((part.begin for part in parts.values() if part.leads), default=0)
+        _, members = self._members.get(group, (0, dict.fromkeys(parts, "")))
+        found = (
+            members.get(name, "out, ") + _word(self._nodes[name], part, newest, end, begin)
+            for name, part in parts.items()
+        )
+        words = self._words[group] = " + ".join(sorted(found))
         return words
 
     def _kind(self, node: str) -> str:
@@ -108,8 +128,11 @@ class CmqWatch:
         return "leader" if any(part.leads for part in self._nodes[node].parts.values()) else "follower"
 
 
-def _word(node: _Node, part: _Part, newest: int, end: int) -> str:
+def _word(node: _Node, part: _Part, newest: int, end: int, begin: int) -> str:
+    """`newest`: the term; `end`: of the longest log; `begin`: of the leader's."""
     role = "leads" if part.leads else "follows"
     life = "" if node.life == "up" else f"({node.life})"
     lag = sum(end - part.end > least for least in LAGS)
-    return f"{role}{life}-{min(newest - part.term, FARTHEST)} lag {lag}{' cut' if part.is_cutting else ''}"
+    cutting = " cut" if part.is_cutting else ""
+    needs = " needs a snapshot" if part.end < begin else ""
+    return f"{role}{life}-{min(newest - part.term, FARTHEST)} lag {lag}{cutting}{needs}"

@@ -102,6 +102,23 @@ def test_the_state_is_the_same_for_clusters_that_differ_in_names_and_heights_alo
     assert one.state() != other.state(), "two lag"
 
 
+def test_the_state_shows_who_needs_the_leaders_snapshot_and_who_is_no_voter() -> None:
+    watch = watch_of(CmqSettings(groups=1), ("n1", "g1"))
+    for node in ("n1", "n2"):
+        watch.saw(node, "written", {"log": "g1", "start": 0, "end": 9, "checksum": 1})
+    watch.saw("n2", "deleted", {"log": "g1", "to": 8, "forced": False})
+    assert watch.state()[0].count("needs a snapshot") == 0, "it is not the leader"
+    watch.saw("n1", "deleted", {"log": "g1", "to": 8, "forced": False})
+    assert watch.state()[0].count("needs a snapshot") == 1
+    watch.saw("n3", "deleted", {"log": "g1", "to": 8, "forced": False})
+    assert watch.state()[0].count("needs a snapshot") == 0
+    watch.saw("n1", "membership", {"group": "g1", "index": 9, "voters": ["n1", "n2"], "learners": []})
+    assert watch.state()[0].count("out, follows") == 1
+    watch.saw("n1", "membership", {"group": "g1", "index": 10, "voters": ["n1", "n2"], "learners": ["n3"]})
+    watch.saw("n2", "membership", {"group": "g1", "index": 9, "voters": ["n1", "n2"], "learners": []})
+    assert watch.state()[0].count("learns, follows") == 1, "an older membership says nothing new"
+
+
 def test_the_state_shows_cuts_lives_and_what_is_cut() -> None:
     watch = watch_of(CmqSettings(groups=1), ("n1", "g1"))
     before = watch.state()

@@ -21,6 +21,8 @@ from system_under_test.runtime.real import RealHost
 
 NODES = ("n1", "n2", "n3")
 PAYLOAD = bytes(1024)
+SETTINGS = {"reportsEntries": False, "minElectionTimeout": 1_500, "maxElectionTimeout": 3_000}
+"""A leader that gets no processor for a moment, as all share few, goes on leading."""
 
 
 class Cluster(Processes):
@@ -28,7 +30,7 @@ class Cluster(Processes):
         super().__init__(directory, profile)
         ports = free_ports(len(NODES))
         self.addresses = dict(zip(NODES, (f"127.0.0.1:{port}" for port in ports), strict=True))
-        self.settings = {"reportsEntries": False, **settings}
+        self.settings = {**SETTINGS, **settings}
         for name in NODES:
             self.start_node(name)
 

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 DAMAGE = ("bit-rot", "short-files", "lost-disk", "old-disk")
 """Faults by which a disk loses what was synced."""
 EARLY = ("redelivered-early",)
+LAST_NS = 1 << 62
+WRITTEN_EARLIER = ("rewritten-log", "diverging-logs")
+"""Two entries in one place, each confirmed by somebody: they are dated by when they were written, and one that was
+written before the damage may be confirmed only because of it."""
 
 
 def legal_loss(settings: CmqSettings, struck: Sequence[FaultWindow], reports: NodeReports) -> LegalLoss:
@@ -43,8 +47,10 @@ def legal_loss(settings: CmqSettings, struck: Sequence[FaultWindow], reports: No
         if node in settings.names
     )
     from_ns, anything = damaged[0] if damaged else (0, "")
-    excuses = tuple(_of_new_leaders(settings, reports))
-    return LegalLoss(anything=anything, anything_from_ns=from_ns, excuses=excuses)
+    excuses = list(_of_new_leaders(settings, reports))
+    if anything:
+        excuses.append(Excuse(anomalies=WRITTEN_EARLIER, reason=anything, from_ns=0, until_ns=LAST_NS))
+    return LegalLoss(anything=anything, anything_from_ns=from_ns, excuses=tuple(excuses))
 
 
 def _of_new_leaders(settings: CmqSettings, reports: NodeReports) -> Iterator[Excuse]:

@@ -47,6 +47,8 @@ def test_nothing_is_promised_from_when_a_disk_lost_what_was_synced(kind: str) ->
     damaged = (struck("kill", "n1"), struck(kind, "n2", at_s=2.5), struck("bit-rot", "n1", at_s=4))
     loss = SYSTEM.legal_loss(CmqSettings(), damaged, NoReports())
     assert loss.anything == f"{kind} at 2.5 s took what n2 had synced" and loss.anything_from_ns == 2.5 * SECOND_NS
+    (written_earlier,) = loss.excuses
+    assert written_earlier.anomalies == ("rewritten-log", "diverging-logs") and written_earlier.from_ns == 0
     assert SYSTEM.legal_loss(CmqSettings(strict=True), damaged, NoReports()) == LegalLoss()
 
 

@@ -11,7 +11,8 @@ The kernel counts the fsyncs of the leader's processes (`perf stat` on the trace
 slows nothing down. Without perf there is no such column.
 
 All is done on the machine's disk as it is, and once more on disks of the harness, which lie in memory and on which
-each fsync waits for 10 ms (impairment `slow-disk` with factor 6).
+each fsync waits for 10 ms (impairment `slow-disk` with factor 6). There every write goes through a process of Python as
+well, which the nodes wait for: that counts against who writes often, and tells nothing on a machine that is busy.
 
 python benchmarks/cmq_against_rabbitmq.py [--seconds S] [--at-once N ...] [--disks usual slow]
 """

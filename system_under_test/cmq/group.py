@@ -30,6 +30,7 @@ from system_under_test.cmq.state_machine import (
     Queue,
     QueueGroupState,
     Refusal,
+    Write,
 )
 from system_under_test.cmq.wire import Pulled
 from system_under_test.raft.driver import NotLeader
@@ -72,6 +73,8 @@ class QueueGroup:
         self._files = parts.files(host.disk)
         self._deliveries: dict[str, Deliveries] = {}
         """Of the queues from which anything was pulled while this node leads."""
+        self._unwritten: dict[tuple[str, int], list[bytes]] = {}
+        """(Queue, file) -> records, of the entries that are being applied."""
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         """By queue, the pulls that found nothing."""
         self._waiting_count = 0
@@ -92,6 +95,7 @@ class QueueGroup:
             snapshot=None,
             restore=self._restore,
             on_leadership=self._on_leadership,
+            all_applied=self._write_messages,
         )
         self.on_active: Callable[[], None] = lambda: None
         """Is called when this node has begun to lead."""
@@ -180,10 +184,16 @@ class QueueGroup:
         if applied.writes:
             self._reached("about-to-apply-produce")
         for write in applied.writes:
-            self._files.write(write)
+            self._unwritten.setdefault((write.queue, write.file), []).append(write.data)
         if self.raft.is_active:
             self._notice(command, applied, index)
         return applied.result
+
+    def _write_messages(self) -> None:
+        """Of all entries that were applied at once, by one call for each file."""
+        unwritten, self._unwritten = self._unwritten, {}
+        for (queue, file), records in unwritten.items():
+            self._files.write(Write(queue, file, b"".join(records)))
 
     def _notice(self, command: Command, applied: Applied, index: int) -> None:
         """What the leader makes of a command that was applied, before it is answered."""

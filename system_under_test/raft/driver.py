@@ -133,7 +133,8 @@ class RaftNode:
     what `snapshot()` gave when all up to `snapshot.index` was applied. Without a snapshot it begins empty.
     An application whose state is in files too makes its snapshots by itself (`compact`), and gives None for `snapshot`.
     `on_leadership(is_active)` is called when this node becomes active (leader, own no-op applied) and when it ceases
-    to be."""
+    to be. `all_applied()` is called after entries were applied, as many as there were at once, before anybody learns of
+    it."""
 
     def __init__(
         self,
@@ -146,6 +147,7 @@ class RaftNode:
         snapshot: Callable[[], bytes] | None,
         restore: Callable[[Snapshot], None],
         on_leadership: Callable[[bool], None] = lambda is_active: None,
+        all_applied: Callable[[], None] = lambda: None,
         storage: RaftStorage | None = None,
         core: type[Raft] = Raft,
     ) -> None:
@@ -157,6 +159,7 @@ class RaftNode:
         self._snapshot = snapshot
         self._restore = restore
         self._on_leadership = on_leadership
+        self._all_applied = all_applied
         self._core = core
         self._reports = RaftReports(host, config.log, entries=config.reports_entries)
         self._of_group = {"group": config.group} if config.group else {}
@@ -545,12 +548,10 @@ class RaftNode:
             self._reached("about-to-install-snapshot", index=effects.restored.index)
             self._restore(replace(effects.restored, place=self._storage.place))
             self._applied = effects.restored.index
-        for entry in effects.committed:
-            result = None
-            if entry.data and entry.kind is Kind.COMMAND:
-                self._reached("about-to-apply", index=entry.index, term=entry.term)
-                result = self._apply(entry)
-            self._applied = entry.index
+        results = [self._applied_entry(entry) for entry in effects.committed]
+        if results:
+            self._all_applied()
+        for entry, result in zip(effects.committed, results, strict=True):
             proposal = self._pending.pop(entry.index, None)
             if proposal is not None and not proposal.future.done():
                 if proposal.term == entry.term:
@@ -566,6 +567,15 @@ class RaftNode:
             for future in self._reads.pop(token):
                 self._reads_waiting -= 1
                 _fail(future, NotLeader(self.leader))
+
+    def _applied_entry(self, entry: Entry) -> Any:
+        """What applying it gave; None for one that is not the state machine's."""
+        result = None
+        if entry.data and entry.kind is Kind.COMMAND:
+            self._reached("about-to-apply", index=entry.index, term=entry.term)
+            result = self._apply(entry)
+        self._applied = entry.index
+        return result
 
     def _change_leadership(self, is_active: bool) -> None:
         if not is_active:

@@ -205,7 +205,8 @@ def reporting_of(system: object, settings: Any) -> Reporting | None:
 
 def membership_of(system: System[Any], settings: Any, host: Any, nodes: Mapping[str, NodeSpec]) -> Membership | None:
     """The verbs by which the system's nodes leave and come back; None where none may leave, as it is set."""
-    if not system.cluster(settings).elastic:
+    declared = system.cluster(settings)
+    if not declared.elastic:
         return None
     if not isinstance(system, Elastic):
         raise HarnessError(f"{system.name} declares elastic groups, so it needs the methods shrink and grow")
@@ -214,7 +215,7 @@ def membership_of(system: System[Any], settings: Any, host: Any, nodes: Mapping[
     async def grow(node: str, start: Start) -> str:
         return await elastic.grow(settings, host, nodes[node], start)
 
-    return Membership(partial(elastic.shrink, settings, host), grow)
+    return Membership(partial(elastic.shrink, settings, host), grow, declared.elastic_at_once)
 
 
 def acts_of(system: System[Any], settings: Any, host: Any) -> Acts | None:

@@ -21,3 +21,5 @@ class Membership:
 
     shrink: Callable[[str], Awaitable[str]]
     grow: Callable[[str, Start], Awaitable[str]]
+    most_out: int = 1
+    """So many nodes may be out at once."""

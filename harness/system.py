@@ -78,6 +78,8 @@ class Declaration:
     """Groups that decide by majority."""
     elastic: tuple[str, ...] = ()
     """Groups of which one node may leave and be let in again while the cluster serves; the system is `Elastic` then."""
+    elastic_at_once: int = 1
+    """So many may be out at once."""
     shares_machines: bool = False
     """Whether some nodes run on one machine, which fails as a whole."""
     roles: Mapping[str, str] = field(default_factory=dict)

@@ -22,7 +22,9 @@ class Cluster:
     unavailable: frozenset[str] = frozenset()
     """Nodes that are down or paused: no fault of a process is sent to them."""
     out: frozenset[str] = frozenset()
-    """Nodes that left the cluster, or lost their disks, and were not let in again: no other one leaves meanwhile."""
+    """Nodes that left the cluster, or lost their disks, and were not let in again."""
+    let_go: frozenset[str] = frozenset()
+    """Those of them that the others have certainly let go."""
     membership: Membership | None = None
     """Lets nodes go and in; None where the system has no means for it."""
     acts: Acts | None = None

@@ -6,9 +6,11 @@
 At the fault's end both are the same: the others certainly have let the old node go, before a new one is let in under
 its name, and started. Who has forgotten what it promised must not come back as the one who promised it.
 
-One node at a time is out, and only while the others agree to it: a refused shrink changes nothing. Letting a node in
-is tried until it succeeds, whatever else strikes meanwhile; it goes on beside the storm, and another one may leave
-when it is over. What the verbs are is the system's affair (`harness.abilities.Elastic`).
+One node at a time is out, unless the system lets more go, and only while the others agree to it: a refused shrink
+changes nothing. Letting a node in is tried until it succeeds, whatever else strikes meanwhile; it goes on beside the
+storm. Another one may leave when it is over; where more may be out, as soon as the others have let go the one before,
+for a disk that is lost while its node belongs to them is one too many already. What the verbs are is the system's
+affair (`harness.abilities.Elastic`).
 """
 
 from __future__ import annotations
@@ -37,10 +39,11 @@ class Leave:
     target: Target
 
     def strike(self, cluster: Cluster, draw: random.Random) -> Departure | None:
-        if cluster.membership is None or cluster.out:
+        membership = cluster.membership
+        if membership is None or len(cluster.out) >= membership.most_out or not cluster.out <= cluster.let_go:
             return None
         nodes = [node for node in self.target.pick(cluster, draw) if node not in cluster.unavailable]
-        return Departure(draw.choice(nodes), self.kind, cluster.membership) if nodes else None
+        return Departure(draw.choice(nodes), self.kind, membership) if nodes else None
 
     def __str__(self) -> str:
         return f"{self.kind} {self.target}"
@@ -66,7 +69,8 @@ class Departure:
         """What kept it from being let in the last time."""
         self._node = node
         self._membership = membership
-        self._is_let_go = False
+        self.is_let_go = False
+        """Whether the others have certainly let it go, and not let it in again since."""
         self._parting = ""
         """How it was let go, where that came at the end."""
 
@@ -102,11 +106,11 @@ class Departure:
 
     async def _let_go(self) -> str:
         words = await self._membership.shrink(self._node)
-        self._is_let_go = True
+        self.is_let_go = True
         return words
 
     async def _return(self, environment: Environment) -> str:
-        if not self._is_let_go:
+        if not self.is_let_go:
             self._parting = f"{await self._let_go()}; "
 
         async def start(program: Program) -> None:

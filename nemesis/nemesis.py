@@ -400,6 +400,12 @@ class Nemesis:
             roles=roles,
             unavailable=frozenset(out),
             out=frozenset(away),
+            let_go=frozenset(
+                node
+                for fault in self.active.values()
+                if isinstance(fault, Departure) and fault.is_let_go
+                for node in fault.nodes
+            ),
             membership=self.membership,
             acts=self.acts,
             under_way=frozenset(fault.name for fault in self.active.values() if isinstance(fault, UnderWay)),

@@ -80,7 +80,9 @@ class Administrators:
 class Storm:
     """Faults by number, which a test starts and stops one by one."""
 
-    def __init__(self, *shapes: Shape, refusals: Sequence[ErrorCode] = (), package: str = "test") -> None:
+    def __init__(
+        self, *shapes: Shape, refusals: Sequence[ErrorCode] = (), package: str = "test", most_out: int = 1
+    ) -> None:
         self.world = Timed()
         self.rows: list[FaultRow] = []
         self.system = Administrators(refusals=list(refusals))
@@ -94,7 +96,7 @@ class Storm:
             environment=self.world,  # type: ignore[arg-type]
             groups=WORDS.groups,
             roles=roles,
-            membership=Membership(self.system.shrink, self.system.grow),
+            membership=Membership(self.system.shrink, self.system.grow, most_out),
             due=tuple(Due(0, starts, entry) for entry in entries for starts in (True, False)),
             seed=Seed(1),
             record=self.rows.append,
@@ -353,3 +355,19 @@ def test_a_system_that_lets_nobody_go_is_struck_by_no_such_fault() -> None:
     none = dataclasses.replace(ROCKETMQ, elastic=())
     with pytest.raises(UsageError, match="which store cannot do, as it is set; 'kill'"):
         require_able(every(20, shrink(ONE), heal_after_s=5), "store", none, WORDS)
+
+
+@pytest.mark.parametrize(("first", "most_out", "leaves"), [(shrink, 2, True), (wipe, 2, False), (shrink, 1, False)])
+def test_a_second_one_leaves_once_the_first_is_let_go_where_so_many_may_be_out(
+    first: Callable[[Nodes], Shape], most_out: int, leaves: bool
+) -> None:
+    """A disk that is lost while its node belongs to the others still is one too many already."""
+
+    async def play(storm: Storm) -> None:
+        await storm.start(0)
+        second = await storm.start(1)
+        assert second.happened is leaves
+        assert storm.lost == ({"c1", "c2"} if leaves else {"c1"})
+        assert not (await storm.start(2)).happened
+
+    played(play, first(C1), shrink(Nodes(("c2",))), shrink(ONE), most_out=most_out)

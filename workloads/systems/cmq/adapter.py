@@ -80,6 +80,7 @@ class Cmq:
             data=(NODES,),
             voters=(NODES,),
             elastic=(NODES,),
+            elastic_at_once=settings.nodes // 2,
             roles={leader_role(group): NODES for group in range(1, settings.groups + 1)},
             points=POINTS,
             invariants=INVARIANTS,

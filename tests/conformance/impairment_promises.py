@@ -374,7 +374,7 @@ async def a_rolling_restart_takes_one_node_after_the_other(environment: Environm
     assert (await environment.relieve(["a", "b"], rolling)).happened
     for node in ("a", "b"):
         await answered(environment, node)
-    for _ in range(4):
+    for _ in range(7):
         assert not await is_silent(environment, "a") and not await is_silent(environment, "b")
         await environment.timeline.sleep(0.5)
 

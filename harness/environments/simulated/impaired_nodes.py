@@ -278,9 +278,10 @@ class _RollingRestart:
         self._after(self._rolling.gap_ms, self._kill_next)
 
     def end(self) -> str:
-        self._boot()
         if self._timer is not None:
             self._timer.cancel()
+        if self._down is not None:
+            _booted(self._world, (self._down,))
         return f"restarted {', '.join(self._done)}"
 
 

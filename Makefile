@@ -36,7 +36,7 @@ help:
 	@echo "               passes --only PATH, --minutes N, --change PATH:PLACE on); half an hour, and goes on where it was"
 	@echo "               ended (OUTCOMES=mutation.jsonl)"
 	@echo "make searches  every planted bug is searched for from random starts, and docs/planted-bugs/SYSTEM.md is made"
-	@echo "               of it (SYSTEM=rocketmq|dledger|bookkeeper ROOTS=5); takes hours, and goes on where it was ended"
+	@echo "               of it (SYSTEM=rocketmq|dledger|bookkeeper|cmq ROOTS=5); takes hours, and goes on where it was ended"
 	@echo "make findings  storm after storm against releases of RocketMQ itself, in containers, and docs/findings/rocketmq.md is"
 	@echo "               made of it (ARGUMENTS passes --count N, --minutes N, --release R on); hours, and goes on where it was"
 	@echo "               ended (OUTCOMES=docs/findings/rocketmq/storms.jsonl)"

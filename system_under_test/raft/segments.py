@@ -30,8 +30,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from system_under_test.raft.message import Entry, Kind
-from system_under_test.runtime.host import Disk, DiskError, File
+from system_under_test.runtime.host import Disk, File
 from system_under_test.runtime.rewrite import write_again
+from system_under_test.storage.errors import StorageCorrupt
 
 SEGMENT_BYTES = 16 * 1024 * 1024
 """A segment that has so many bytes is followed by the next one."""
@@ -87,7 +88,7 @@ class _Segment:
         return (self.base_index, self.base_term, self.base_crc) == end
 
     def read(self, first: int, last: int) -> list[Entry]:
-        """Entries from `first` on, at most to `last`, which are here. Raises DiskError."""
+        """Entries from `first` on, at most to `last`, which are here. Raises DiskError, StorageCorrupt."""
         start = self.end_of(first - 1)
         enough = bisect_right(self.ends, start + _READ_BYTES) + self.base_index
         last = max(first, min(last, enough))
@@ -96,7 +97,7 @@ class _Segment:
         for index in range(first, last + 1):
             end = self.end_of(index) - start
             if zlib.crc32(data[at + 4 : end], crc) != self.crc_of(index):
-                raise DiskError(f"{self.path} is harmed at entry {index}: its checksum does not fit")
+                raise StorageCorrupt(f"{self.path} is harmed at entry {index}: its checksum does not fit")
             crc = self.crc_of(index)
             _, _, found, term, kind = _RECORD.unpack_from(data, at)
             entries.append(Entry(found, term, bytes(data[at + _RECORD.size : end]), Kind(kind)))

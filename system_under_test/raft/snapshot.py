@@ -19,7 +19,7 @@ from itertools import accumulate
 from system_under_test.raft import membership as memberships
 from system_under_test.raft.membership import Membership
 from system_under_test.raft.message import MAX_RECORD_BYTES, MalformedMessage, SnapshotChunk
-from system_under_test.runtime.host import DiskError
+from system_under_test.storage.errors import StorageCorrupt
 
 _HEAD = struct.Struct(">IQQIII")
 _FILE = struct.Struct(">QIB")
@@ -111,7 +111,7 @@ def _decode_files(encoded: bytes) -> Iterator[SnapshotFile]:
         yield SnapshotFile(name, size, crc)
 
 
-class FileGone(DiskError):
+class FileGone(StorageCorrupt):
     """A file of a snapshot has no longer what belongs to the snapshot."""
 
 

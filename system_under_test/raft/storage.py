@@ -22,8 +22,9 @@ from system_under_test.raft import snapshot as snapshots
 from system_under_test.raft.message import Entry, HardState, MalformedMessage
 from system_under_test.raft.segments import SEGMENT_BYTES, Segments
 from system_under_test.raft.snapshot import NOTHING, FileGone, Piece, Snapshot
-from system_under_test.runtime.host import Disk, DiskError, File
+from system_under_test.runtime.host import Disk, File
 from system_under_test.runtime.rewrite import write_again
+from system_under_test.storage.errors import StorageCorrupt
 
 _VOTE = struct.Struct(">IQH")
 _REMEDY = "remove this node from its group, empty its disk, and add it anew"
@@ -79,7 +80,7 @@ class RaftStorage:
     async def open(self, *, segment_bytes: int = SEGMENT_BYTES, kept_bytes: int = 0) -> Recovered:
         """Read what is there, cut torn tails, write what is left once more and make it durable. A segment of the log
         that has so many bytes will be followed by the next one; so much of what stands before the end of the snapshot
-        is of use, as far as it is there. Raises DiskFull, DiskError."""
+        is of use, as far as it is there. Raises DiskFull, DiskError, StorageCorrupt."""
         for path in self._disk.list(self._directory):
             if path.endswith(".new"):
                 self._disk.remove(path)
@@ -241,7 +242,7 @@ class RaftStorage:
         try:
             snapshot = self._decode_kept(file.read_at(0, file.size))
         except MalformedMessage as error:
-            raise DiskError(f"{self._snapshot_path} is harmed: {error}; {_REMEDY}") from error
+            raise StorageCorrupt(f"{self._snapshot_path} is harmed: {error}; {_REMEDY}") from error
         for named in snapshot.files:
             self._check_size(f"{snapshot.place}/{named.name}", named.size)
         write_again(file, 0, file.size)
@@ -250,12 +251,12 @@ class RaftStorage:
         return snapshot
 
     def _check_size(self, path: str, size: int) -> None:
-        """Raises DiskError for a file that is not there, or has less."""
+        """Raises StorageCorrupt for a file that is not there, or has less."""
         if not self._disk.exists(path):
-            raise DiskError(f"{path} is harmed: expected at least {size} bytes, found no such file; {_REMEDY}")
+            raise StorageCorrupt(f"{path} is harmed: expected at least {size} bytes, found no such file; {_REMEDY}")
         file = self._disk.open(path)
         if file.size < size:
-            raise DiskError(f"{path} is harmed: expected at least {size} bytes, found {file.size}; {_REMEDY}")
+            raise StorageCorrupt(f"{path} is harmed: expected at least {size} bytes, found {file.size}; {_REMEDY}")
         file.close()
 
     def _decode_kept(self, kept: bytes) -> Snapshot:

@@ -22,6 +22,7 @@ from system_under_test.raft.message import Entry, HardState
 from system_under_test.raft.snapshot import NOTHING, Piece, Snapshot, SnapshotFile
 from system_under_test.raft.storage import RaftStorage, kept_form
 from system_under_test.rocketmq.mutants.vote_not_durable import ForgetfulStorage
+from system_under_test.storage.errors import StorageCorrupt
 
 
 class Machine:
@@ -301,7 +302,7 @@ def test_a_snapshot_that_rots_is_not_taken_for_no_snapshot():
         storage.begin_anew(Snapshot(5, 2, b"state"))
         await storage.sync()
         machine.store.rot("raft/snapshot", 22)
-        with pytest.raises(OSError, match=r"raft/snapshot is harmed: .*checksum.* empty its disk, and add it anew"):
+        with pytest.raises(StorageCorrupt, match=r"raft/snapshot is harmed: .*checksum.* empty its disk, and add"):
             await RaftStorage(machine.disk(), "raft").open()
 
     run(1, life)
@@ -359,7 +360,7 @@ def test_a_bit_that_rots_while_the_node_runs_is_an_error_and_no_entry():
         await storage.sync()
         machine.store.rot(machine.disk().list("raft/log")[0], 24 + 4 * 29 + 13)
         assert [entry.index for entry in storage.read(1, 4)] == [1, 2, 3, 4]
-        with pytest.raises(OSError, match="is harmed at entry 5"):
+        with pytest.raises(StorageCorrupt, match="is harmed at entry 5"):
             storage.read(1, 5)
 
     run(1, life)

@@ -138,7 +138,10 @@ first and last entries are not the fragment's. With an ack quorum of three nothi
 that fails, nor then without the one in its place, and recovery goes by the first answer. Only a writer that finds no
 other bookie closes a ledger of which not all is acknowledged."""
 
-OF_OTHERS = {"bookkeeper": OF_BOOKKEEPER, "dledger": OF_DLEDGER}
+OF_CMQ: Mapping[str, Mapping[str, SettingValue]] = {"two-changes": {"nodes": 5}}
+"""The same of CMQ's bugs. Of three nodes no two are ever out at once."""
+
+OF_OTHERS = {"bookkeeper": OF_BOOKKEEPER, "cmq": OF_CMQ, "dledger": OF_DLEDGER}
 
 
 def space_for(mutant: str, system: str = "rocketmq") -> Space:

@@ -239,7 +239,7 @@ def test_what_is_given_to_a_search_for_a_bug_of_another_system_can_be_run(system
 
 
 def test_reasons_are_for_bugs_that_are_planted() -> None:
-    others = (registry.system(name).mutants for name in ("bookkeeper", "dledger"))
+    others = (registry.system(name).mutants for name in OF_OTHERS)
     assert set(WHY_NOT) <= set(MUTANTS).union(*others)
 
 

@@ -208,3 +208,28 @@ def test_sixteen_messages_that_a_full_disk_cuts_short_come_once_or_were_never_ta
         assert by_outcome.keys() & {Code.DISK_FULL, Code.OUTCOME_UNKNOWN}
 
     play(story, fullPercent=full_percent, panics=None)
+
+
+@pytest.mark.parametrize("what", ["record", "message file"])
+def test_a_node_whose_snapshot_is_harmed_ends_and_says_which_file_and_what_to_do(what: str):
+    """That its disk is not what it was is a panic of the node's, and no failure of the disk."""
+
+    async def story(cluster: Cluster) -> None:
+        environment = cluster.environment
+        await cluster.create("q")
+        for number in range(40):
+            await cluster.produce("q", b"%d" % number)
+        node = others(await cluster.leader())[0]
+        await cluster.until(lambda: bool(cluster.events(node, "snapshot")))
+        await environment.kill([node])
+        disk = environment.disk_of(node)
+        wanted = "cmq/1/snapshot" if what == "record" else "cmq/1/files-"
+        path = next(path for path, _ in disk.files() if path.startswith(wanted))
+        disk.cut_short(path, 20)
+        await environment.boot([node])
+        await cluster.sleep(1.0)
+        (words,) = environment.panics().values()
+        assert path in words
+        assert "remove this node from its group" in words
+
+    play(story, snapshotEntries=10, panics=None)

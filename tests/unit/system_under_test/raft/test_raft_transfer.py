@@ -20,6 +20,7 @@ from system_under_test.raft.message import (
     SnapshotChunk,
 )
 from system_under_test.raft.snapshot import NOTHING, FileGone, SnapshotFile
+from system_under_test.storage.errors import StorageCorrupt
 from tests.unit.system_under_test.raft.raft_cluster import NAMES, FilingMember, InChunks, Member, RaftCluster, play
 from tests.unit.system_under_test.raft.raft_stage import SECOND, TIMING
 
@@ -128,7 +129,7 @@ def test_a_file_of_a_snapshot_that_is_gone_keeps_a_node_from_starting_and_says_w
         await cluster.env.boot(["c"])
         await cluster.env.timeline.sleep(0)
         with pytest.raises(
-            OSError, match=r"files-1/lines is harmed: expected at least \d+ bytes, found 20; remove this"
+            StorageCorrupt, match=r"files-1/lines is harmed: expected at least \d+ bytes, found 20; remove this"
         ):
             await cluster.start("c")
 

@@ -125,7 +125,7 @@ class QueueGroup:
         if self._host.disk.used_share() * 100 >= self._config.full_percent:
             raise DiskIsFull
         first = (await self._agreed(Produce(queue, tuple(bodies)), Produced)).first
-        self._reached("about-to-confirm", queue=self._ordinal(queue), number=first)
+        self._reached("about-to-confirm", queue=self._state.queues[queue].ordinal, number=first)
         return first
 
     async def acknowledge(self, queue: str, numbers: Sequence[int]) -> tuple[bool, ...]:
@@ -199,17 +199,13 @@ class QueueGroup:
         """What the leader makes of a command that was applied, before it is answered."""
         if isinstance(applied.result, Produced):
             self._wake(command.queue)
-            queue, first = self._ordinal(command.queue), applied.result.first
+            queue, first = self._state.queues[command.queue].ordinal, applied.result.first
             self._reached("applied-not-confirmed", queue=queue, number=first, index=index)
         elif isinstance(applied.result, Acknowledged) and isinstance(command, Ack):
-            deliveries, queue = self._deliveries_of(command.queue), self._ordinal(command.queue)
+            deliveries, queue = self._deliveries_of(command.queue), self._state.queues[command.queue].ordinal
             for number in command.numbers:
                 deliveries.acknowledged(number)
                 self._reached("ack-applied-not-answered", queue=queue, number=number)
-
-    def _ordinal(self, queue: str) -> int:
-        """Which one it is by the order of creation, the same on all nodes."""
-        return [*self._state.queues].index(queue)
 
     # -- messages go out
 
@@ -220,9 +216,8 @@ class QueueGroup:
         return deliveries
 
     def _give_out(self, queue: str, current: Queue, numbers: Sequence[int], serial: int) -> Pulled:
-        ordinal = self._ordinal(queue)
         for number in numbers:
-            self._reached("gave-out", queue=ordinal, number=number, serial=serial)
+            self._reached("gave-out", queue=current.ordinal, number=number, serial=serial)
         return Pulled(tuple((number, self._files.read(queue, number)) for number in numbers), current.unacknowledged)
 
     async def _wait_for_message(self, queue: str, left_s: float) -> None:

@@ -121,9 +121,11 @@ NO_QUEUES = CopiedState()
 class Queue:
     """The messages of one queue; they are changed by entries alone."""
 
-    __slots__ = ("bitmap", "checksum", "files", "next_number")
+    __slots__ = ("bitmap", "checksum", "files", "next_number", "ordinal")
 
-    def __init__(self, files: Iterable[FileState] = (), next_number: int = 0, checksum: int = 0) -> None:
+    def __init__(self, ordinal: int, files: Iterable[FileState] = (), next_number: int = 0, checksum: int = 0) -> None:
+        self.ordinal = ordinal
+        """Which one it is by the order of creation, the same on all nodes."""
         self.files = deque(files)
         """Without a gap, the newest last; none before the first message."""
         self.next_number = next_number
@@ -188,7 +190,7 @@ class QueueGroupState:
         self.queues: dict[str, Queue] = {}
         """In the order of their creation."""
         for each in copied.queues:
-            queue = self.queues[each.name] = Queue(each.files, each.next_number, each.checksum)
+            queue = self.queues[each.name] = Queue(len(self.queues), each.files, each.next_number, each.checksum)
             queue.bitmap = Bitmap(each.base, each.acknowledged)
 
     def apply(self, data: bytes) -> Applied:
@@ -215,7 +217,7 @@ class QueueGroupState:
             return Created(is_new=False)
         if len(self.queues) >= self._max_queues:
             return Refusal.TOO_MANY_QUEUES
-        self.queues[name] = Queue()
+        self.queues[name] = Queue(len(self.queues))
         return Created(is_new=True)
 
     def _acknowledge(self, name: str, numbers: tuple[int, ...]) -> Result:

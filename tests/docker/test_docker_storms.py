@@ -60,6 +60,15 @@ def test_a_group_that_elects_its_leader_is_valid_in_containers(tmp_path: Path) -
     require_valid(scenario, tmp_path, nodes=("n1", "n2", "n3"))
 
 
+STORM = Scenario(
+    system="rocketmq",
+    workload="log",
+    environment="docker",
+    rate=100.0,
+    time_limit_s=26.0,
+    recovery_s=5.0,
+    seed=1,
+)
 LINKS_AND_PROCESSES = (
     *("isolate owner every 9 for 3", "kill one of bookies every 8 for 1", "pause owner every 11 for 4"),
     *("power off one of bookies every 10 for 1", "isolate metadata-leader every 12 for 2"),
@@ -73,17 +82,8 @@ DISKS = (
 
 @pytest.mark.parametrize("nemesis", [LINKS_AND_PROCESSES, DISKS], ids=["links and processes", "disks and members"])
 def test_ledgers_are_valid_in_containers(nemesis: tuple[str, ...], tmp_path: Path) -> None:
-    scenario = Scenario(
-        system="bookkeeper",
-        workload="log",
-        nemesis=nemesis,
-        environment="docker",
-        rate=40.0,
-        time_limit_s=26.0,
-        recovery_s=5.0,
-        seed=1,
-        settings={"session_timeout_s": 2.0, "roll_entries": 20},
-    )
+    settings = {"session_timeout_s": 2.0, "roll_entries": 20}
+    scenario = replace(STORM, system="bookkeeper", nemesis=nemesis, rate=40.0, settings=settings)
     require_valid(scenario, tmp_path, nodes=("b1", "b2", "b3", "m1", "p1"))
 
 
@@ -101,16 +101,7 @@ QUEUES_AND_DISKS = (
     "nemesis", [QUEUES_AND_PROCESSES, QUEUES_AND_DISKS], ids=["links and processes", "disks and members"]
 )
 def test_queues_on_raft_are_valid_in_containers(nemesis: tuple[str, ...], tmp_path: Path) -> None:
-    scenario = Scenario(
-        system="cmq",
-        workload="queue+pop",
-        nemesis=nemesis,
-        environment="docker",
-        rate=60.0,
-        time_limit_s=26.0,
-        recovery_s=5.0,
-        seed=1,
-    )
+    scenario = replace(STORM, system="cmq", workload="queue+pop", nemesis=nemesis, rate=60.0)
     require_valid(scenario, tmp_path, nodes=("n1", "n2", "n3"))
 
 

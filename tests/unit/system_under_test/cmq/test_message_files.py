@@ -47,6 +47,15 @@ async def published(process: QueueProcess) -> CopiedState:
     return copied
 
 
+def with_messages(loop: VirtualTimeLoop, count: int) -> tuple[MessageMachine, QueueProcess]:
+    """A machine, and its process, whose queue `q` has so many messages."""
+    machine = MessageMachine(loop)
+    process = machine.boot()
+    process.apply(Create("q"))
+    process.apply(Produce("q", bodies(count)))
+    return machine, process
+
+
 def test_a_message_is_read_as_it_was_produced() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
         process = MessageMachine(loop).boot()
@@ -59,10 +68,7 @@ def test_a_message_is_read_as_it_was_produced() -> None:
 
 def test_after_a_restart_the_files_are_as_long_as_the_snapshot_says() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
-        machine = MessageMachine(loop)
-        process = machine.boot()
-        process.apply(Create("q"))
-        process.apply(Produce("q", bodies(3)))
+        machine, process = with_messages(loop, 3)
         copied, before = await published(process), contents(process)
         process.apply(Produce("q", bodies(9, 3)))
         assert len(contents(process)) == 3
@@ -93,10 +99,7 @@ def test_a_file_longer_than_what_is_read_at_once_is_back_after_a_restart(longest
 
 def test_without_a_snapshot_nothing_of_the_files_is_left() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
-        machine = MessageMachine(loop)
-        process = machine.boot()
-        process.apply(Create("q"))
-        process.apply(Produce("q", bodies(12)))
+        machine, _ = with_messages(loop, 12)
         assert contents(machine.boot(NO_QUEUES)) == {}
 
     simulate(body)
@@ -167,10 +170,7 @@ def test_a_sync_ends_where_a_snapshot_of_the_leader_takes_the_place_of_its_files
 
 def test_a_failed_sync_is_final() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
-        machine = MessageMachine(loop)
-        process = machine.boot()
-        process.apply(Create("q"))
-        process.apply(Produce("q", bodies(1)))
+        machine, process = with_messages(loop, 1)
         machine.store.faults.fsync_error_probability = 1.0
         with pytest.raises(StorageFailed, match=r"files-0/q\.0{20}"):
             await published(process)
@@ -218,10 +218,7 @@ def test_a_file_that_finds_no_room_for_its_first_message_may_be_tried_again() ->
 @pytest.mark.parametrize("offset", [0, 4, 8, 15, 16, 19, 20, 79, 80, 99])
 def test_rot_within_what_a_snapshot_names_is_found_at_a_restart(offset: int) -> None:
     async def body(loop: VirtualTimeLoop) -> None:
-        machine = MessageMachine(loop)
-        process = machine.boot()
-        process.apply(Create("q"))
-        process.apply(Produce("q", bodies(7)))
+        machine, process = with_messages(loop, 7)
         copied = await published(process)
         machine.store.rot("files-0/q.00000000000000000000", offset)
         with pytest.raises(StorageCorrupt, match=r"files-0/q\.00000000000000000000 is harmed at message \d or before"):
@@ -232,10 +229,7 @@ def test_rot_within_what_a_snapshot_names_is_found_at_a_restart(offset: int) -> 
 
 def test_a_file_that_is_gone_or_too_short_is_found_at_a_restart() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
-        machine = MessageMachine(loop)
-        process = machine.boot()
-        process.apply(Create("q"))
-        process.apply(Produce("q", bodies(7)))
+        machine, process = with_messages(loop, 7)
         copied = await published(process)
         process.disk.open("files-0/q.00000000000000000005").truncate(39)
         with pytest.raises(StorageCorrupt, match=r"q\.00000000000000000005 is harmed at message 6"):
@@ -249,10 +243,7 @@ def test_a_file_that_is_gone_or_too_short_is_found_at_a_restart() -> None:
 
 def test_rot_is_found_where_a_message_is_read() -> None:
     async def body(loop: VirtualTimeLoop) -> None:
-        machine = MessageMachine(loop)
-        process = machine.boot()
-        process.apply(Create("q"))
-        process.apply(Produce("q", bodies(3)))
+        machine, process = with_messages(loop, 3)
         machine.store.rot("files-0/q.00000000000000000000", 20 + 17)
         assert process.files.read("q", 0) == b"0000"
         with pytest.raises(StorageCorrupt, match="at message 1"):
@@ -306,10 +297,7 @@ def test_files_that_stay_at_a_restart_are_in_the_queue_again() -> None:
 
     async def body(loop: VirtualTimeLoop) -> None:
         nonlocal left
-        machine = MessageMachine(loop)
-        process = machine.boot()
-        process.apply(Create("q"))
-        process.apply(Produce("q", bodies(2)))
+        machine, process = with_messages(loop, 2)
         left = process.state.copy()
         again = machine.boot(files=Kept)
         again.apply(Create("q"))
@@ -343,10 +331,7 @@ def harm(process: QueueProcess, copied: CopiedState, draw: random.Random) -> Non
 
 def test_harmed_files_are_found_or_harmed_where_nothing_is_said_of_them() -> None:
     async def body(loop: VirtualTimeLoop) -> bool:
-        machine = MessageMachine(loop)
-        process = machine.boot()
-        process.apply(Create("q"))
-        process.apply(Produce("q", bodies(8)))
+        machine, process = with_messages(loop, 8)
         copied, expected = await published(process), process.messages()
         process.apply(Produce("q", bodies(8, 8)))
         for _ in range(draw.randrange(1, 3)):

@@ -36,11 +36,11 @@ from system_under_test.cmq.state_machine import (
 )
 from system_under_test.runtime.host import DiskFull
 from system_under_test.storage.errors import StorageCorrupt
+from tests.references.machine_with_disk import simulate
 from tests.unit.system_under_test.cmq.message_machine import (
     FILE_BYTES,
     MAX_QUEUES,
     MessageMachine,
-    simulate,
 )
 
 NAMES = ("a", "b", "c", "d", "e")

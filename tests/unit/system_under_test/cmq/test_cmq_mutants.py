@@ -23,8 +23,11 @@ from system_under_test.raft.membership import AddLearner, Membership
 from system_under_test.raft.message import Append, Entry, HardState
 from system_under_test.raft.snapshot import Snapshot
 from system_under_test.storage.errors import StorageCorrupt
+from tests.references.machine_with_disk import simulate
 from tests.unit.system_under_test.cmq.cmq_cluster import NODES, Cluster, play
-from tests.unit.system_under_test.cmq.message_machine import MessageMachine, simulate
+from tests.unit.system_under_test.cmq.message_machine import (
+    MessageMachine,
+)
 from tests.unit.system_under_test.raft.raft_stage import SECOND, TIMING, entries
 
 SLOW = dataclasses.replace(Regime.calm(), fsync_ms=100.0)

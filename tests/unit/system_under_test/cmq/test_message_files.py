@@ -18,13 +18,13 @@ from system_under_test.cmq.state_machine import NO_QUEUES, CopiedState, QueueGro
 from system_under_test.runtime.host import DiskFull
 from system_under_test.runtime.real_disk import RealDisk
 from system_under_test.storage.errors import StorageCorrupt, StorageFailed
+from tests.references.machine_with_disk import simulate
 from tests.unit.system_under_test.cmq.message_machine import (
     FILE_BYTES,
     MAX_QUEUES,
     PLACE,
     MessageMachine,
     QueueProcess,
-    simulate,
 )
 
 

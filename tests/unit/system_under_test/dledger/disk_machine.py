@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from types import SimpleNamespace
-from typing import Any, TypeVar, cast
-
-from harness.environments.simulated.disk import SimulatedDisk
-from harness.environments.simulated.disk_store import DiskStore
 from harness.environments.simulated.loop import VirtualTimeLoop
-from harness.environments.simulated.process import Process
-from harness.environments.simulated.regime import Regime
-from harness.environments.simulated.seam import seam_exceptions
-from harness.seed import Seed
-from harness.trace import Trace
 from system_under_test.dledger.entry_files import FileSizes
 from system_under_test.dledger.store import FileStore
-
-T = TypeVar("T")
+from tests.references.machine_with_disk import MachineWithDisk
 
 SIZES = FileSizes(data_bytes=200, index_bytes=96)
 """Three small entries a data file, three records an index file."""
 SMALL = FileSizes(data_bytes=400, index_bytes=160)
 
 
-class DiskMachine:
+class DiskMachine(MachineWithDisk):
     def __init__(self, loop: VirtualTimeLoop, seed: int = 1, sizes: FileSizes = SIZES) -> None:
-        self.store = DiskStore("n1", loop, Seed(seed), Regime.calm(), Trace())
+        super().__init__(loop, seed)
         self.sizes = sizes
         self.full_share = 1.0
-        self._process = SimpleNamespace(alive=False)
-
-    def disk(self) -> SimulatedDisk:
-        """Of a new process; the one before is dead."""
-        self._process.alive = False
-        self._process = SimpleNamespace(alive=True)
-        return SimulatedDisk(self.store, cast(Process, self._process), seam_exceptions())
 
     async def boot(self) -> FileStore:
         store = FileStore(self.disk(), "d", self.sizes, self.full_share)
@@ -43,18 +24,5 @@ class DiskMachine:
         return store
 
     async def after_power_loss(self) -> FileStore:
-        self._process.alive = False
-        self.store.lose_power()
+        self.lose_power()
         return await self.boot()
-
-    def room(self, more: int | None) -> None:
-        """From now on there is room for so many bytes more."""
-        self.store.faults.capacity_bytes = None if more is None else self.store.used_bytes + more
-
-
-def simulate(body: Callable[[VirtualTimeLoop], Coroutine[Any, Any, T]]) -> T:
-    loop = VirtualTimeLoop()  # type: ignore[abstract]
-    try:
-        return loop.run(body(loop))
-    finally:
-        loop.close()

@@ -11,7 +11,10 @@ from system_under_test.dledger.event import HardState
 from system_under_test.dledger.message import Code
 from system_under_test.dledger.state import GroupConfig
 from system_under_test.dledger.vote_file import VoteFile
-from tests.unit.system_under_test.dledger.disk_machine import DiskMachine, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.dledger.disk_machine import (
+    DiskMachine,
+)
 from tests.unit.system_under_test.dledger.dledger_group import NAMES, Group, play
 
 

@@ -17,7 +17,10 @@ from system_under_test.dledger.store import FileStore
 from system_under_test.dledger.vote_file import CheckpointFile
 from system_under_test.runtime.host import DiskFull
 from system_under_test.storage.errors import MessageTooLarge, StorageCorrupt, StorageFailed
-from tests.unit.system_under_test.dledger.disk_machine import DiskMachine, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.dledger.disk_machine import (
+    DiskMachine,
+)
 from tests.unit.system_under_test.dledger.test_stores import held
 
 LARGEST = 200 - 8 - HEAD_BYTES

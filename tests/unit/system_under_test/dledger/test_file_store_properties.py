@@ -16,7 +16,11 @@ from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.dledger.entry import HEAD_BYTES, NOTHING, Entry
 from system_under_test.dledger.store import FileStore
 from system_under_test.runtime.host import DiskFull
-from tests.unit.system_under_test.dledger.disk_machine import SMALL, DiskMachine, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.dledger.disk_machine import (
+    SMALL,
+    DiskMachine,
+)
 from tests.unit.system_under_test.dledger.test_stores import held
 
 FILE_BYTES = SMALL.data_bytes

@@ -11,7 +11,10 @@ from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.dledger.entry import NOTHING, Entry
 from system_under_test.dledger.memory_store import MemoryStore
 from system_under_test.dledger.store import FileStore
-from tests.unit.system_under_test.dledger.disk_machine import DiskMachine, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.dledger.disk_machine import (
+    DiskMachine,
+)
 
 Store = FileStore | MemoryStore
 

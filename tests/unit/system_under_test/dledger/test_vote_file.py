@@ -8,7 +8,10 @@ from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.dledger.vote_file import Beginning, Checkpoint, CheckpointFile, VoteFile
 from system_under_test.storage.errors import StorageCorrupt, StorageFailed
 from system_under_test.storage.record_file import RecordFile
-from tests.unit.system_under_test.dledger.disk_machine import DiskMachine, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.dledger.disk_machine import (
+    DiskMachine,
+)
 
 
 def test_a_vote_is_durable_and_replaced_whole() -> None:

@@ -1,11 +1,11 @@
-"""What a storm costs in the simulator alone: `rocketmq` on six nodes under partitions and kills, recorded in memory.
+"""What a storm costs in the simulator alone: a system of ours under partitions and kills, recorded in memory.
 
 Processor seconds of `kind.run` (start, storm, calm, final reads; no file, no check), callbacks run, events of the trace
 and of these how many an operation. With `--against` another checkout's storms of the same seeds are run in turn with
 this one's, each in a process of its own, and the ratio is told: other work on the machine then strikes both alike.
 A checkout that cannot record in memory yet records in a run directory, which is part of what a storm cost there.
 
-python benchmarks/storms.py [--against CHECKOUT]
+python benchmarks/storms.py [--system rocketmq] [--workload log] [--against CHECKOUT]
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Measured:
         return self.simulated_s / self.processor_s
 
 
-def measure(workload: str, seed: int, storm_s: float) -> Measured:
+def measure(system: str, workload: str, seed: int, storm_s: float) -> Measured:
     """Carry out one storm of `storm_s` simulated seconds; the calm and the final reads come on top."""
     scenario = Scenario(
-        system="rocketmq",
+        system=system,
         workload=workload,
         nemesis=NEMESIS,
         environment="simulated",
@@ -108,14 +108,18 @@ def measure(workload: str, seed: int, storm_s: float) -> Measured:
     )
 
 
-def storms(workload: str, seeds: int, storm_s: float) -> list[Measured]:
-    measure(workload, 0, 1.0)  # modules are loaded, caches are warm
-    return [measure(workload, seed, storm_s) for seed in range(1, seeds + 1)]
+def storms(system: str, workload: str, seeds: int, storm_s: float) -> list[Measured]:
+    measure(system, workload, 0, 1.0)  # modules are loaded, caches are warm
+    return [measure(system, workload, seed, storm_s) for seed in range(1, seeds + 1)]
+
+
+def measured_of(arguments: argparse.Namespace) -> list[Measured]:
+    return storms(arguments.system, arguments.workload, arguments.seeds, arguments.storm)
 
 
 def in_process_of(checkout: Path, arguments: argparse.Namespace) -> list[Measured]:
     """The same storms by the code of a checkout."""
-    command = [sys.executable, __file__, "--json", "--workload", arguments.workload]
+    command = [sys.executable, __file__, "--json", "--system", arguments.system, "--workload", arguments.workload]
     command += ["--seeds", str(arguments.seeds), "--storm", str(arguments.storm)]
     with TemporaryDirectory() as names:
         _install_names(checkout, Path(names))
@@ -162,7 +166,8 @@ def show(name: str, measured: list[Measured]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workload", default="log")
+    parser.add_argument("--system", default="rocketmq")
+    parser.add_argument("--workload", default="log", help="that the system serves with its settings as they are")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--storm", type=float, default=30.0, help="simulated seconds that each storm blows")
     parser.add_argument("--against", type=Path, help="another checkout")
@@ -170,10 +175,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.json:
-        print(json.dumps([asdict(storm) for storm in storms(arguments.workload, arguments.seeds, arguments.storm)]))
+        print(json.dumps([asdict(storm) for storm in measured_of(arguments)]))
         return
     if arguments.against is None:
-        show("here", storms(arguments.workload, arguments.seeds, arguments.storm))
+        show("here", measured_of(arguments))
         return
     here, there = Path(__file__).resolve().parent.parent, arguments.against.resolve()
     turns = [(in_process_of(here, arguments), in_process_of(there, arguments)) for _ in range(arguments.rounds)]

@@ -5,8 +5,10 @@ The state is the same for clusters that differ only in which node is which, or i
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from harness.watch import BOOTED, CUT, ENDED, HEALED, PAUSED, RESUMED
@@ -17,6 +19,9 @@ FARTHEST = 2
 """Terms that are older by more than this count as by this."""
 LAGS = (0, 10, 100)
 """Who is more entries than one of these behind is in the next class of laggards."""
+
+UNSEEN = frozenset(("confirmed", "raft_committed", "state"))
+"""Events that come with each entry, and change nothing here."""
 
 LIVES = {BOOTED: "up", RESUMED: "up", PAUSED: "paused"}
 
@@ -53,11 +58,16 @@ class CmqWatch:
         """Group -> the newest membership that any node goes by: of which entry it is, and what each node is there."""
         self._words: dict[str, str] = {}
         """Of groups in which nothing has happened since they were asked for."""
+        self._state: tuple[str, ...] | None = None
+        """Unless something has happened since it was asked for."""
 
     def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
         of = self._nodes.get(node)
         if of is None:
             return
+        if event in UNSEEN:
+            return
+        self._state = None
         if event in (BOOTED, RESUMED, PAUSED, ENDED):
             self._words.clear()
             of.life = LIVES.get(event) or str(fields["how"])
@@ -102,6 +112,11 @@ class CmqWatch:
         return roles_in(self._settings, {group: name for group, (_, name) in leaders.items()})
 
     def state(self) -> tuple[str, ...]:
+        if self._state is None:
+            self._state = self._looked()
+        return self._state
+
+    def _looked(self) -> tuple[str, ...]:
         groups = sorted(self._words.get(group) or self._look_at(group) for group in self._groups)
         lives = sorted(node.life for node in self._nodes.values() if node.life != "up")
         cuts = {f"cut {self._kind(source)}>{self._kind(target)}" for source, target in self._cuts}
@@ -109,15 +124,18 @@ class CmqWatch:
 
     def _look_at(self, group: str) -> str:
         """At each node's part in it."""
-        parts = {name: node.parts.get(group, _Part()) for name, node in self._nodes.items()}
-        newest = max(part.term for part in parts.values())
-        end = max(part.end for part in parts.values())
-        begin = max((part.begin for part in parts.values() if part.leads), default=0)
-        _, members = self._members.get(group, (0, dict.fromkeys(parts, "")))
-        found = (
-            members.get(name, "out, ") + _word(self._nodes[name], part, newest, end, begin)
-            for name, part in parts.items()
-        )
+        nodes = [(name, node.life, node.parts.get(group, _NO_PART)) for name, node in self._nodes.items()]
+        newest, end, begin = 0, 0, 0
+        for _, _, part in nodes:
+            newest, end = max(newest, part.term), max(end, part.end)
+            if part.leads:
+                begin = max(begin, part.begin)
+        _, members = self._members.get(group, (0, dict.fromkeys(self._nodes, "")))
+        found = []
+        for name, life, part in nodes:
+            behind, lag = min(newest - part.term, FARTHEST), bisect_left(LAGS, end - part.end)
+            is_short = part.end < begin
+            found.append(_word(members.get(name, "out, "), life, part.leads, behind, lag, part.is_cutting, is_short))
         words = self._words[group] = " + ".join(sorted(found))
         return words
 
@@ -128,11 +146,14 @@ class CmqWatch:
         return "leader" if any(part.leads for part in self._nodes[node].parts.values()) else "follower"
 
 
-def _word(node: _Node, part: _Part, newest: int, end: int, begin: int) -> str:
-    """`newest`: the term; `end`: of the longest log; `begin`: of the leader's."""
-    role = "leads" if part.leads else "follows"
-    life = "" if node.life == "up" else f"({node.life})"
-    lag = sum(end - part.end > least for least in LAGS)
-    cutting = " cut" if part.is_cutting else ""
-    needs = " needs a snapshot" if part.end < begin else ""
-    return f"{role}{life}-{min(newest - part.term, FARTHEST)} lag {lag}{cutting}{needs}"
+_NO_PART = _Part()
+
+
+@cache
+def _word(member: str, life: str, leads: bool, behind: int, lag: int, is_cutting: bool, is_short: bool) -> str:
+    """`behind`: so many terms; `lag`: its class; `is_short`: the leader has a snapshot where this log ends."""
+    role = "leads" if leads else "follows"
+    how = "" if life == "up" else f"({life})"
+    cutting = " cut" if is_cutting else ""
+    needs = " needs a snapshot" if is_short else ""
+    return f"{member}{role}{how}-{behind} lag {lag}{cutting}{needs}"

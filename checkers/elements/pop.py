@@ -393,7 +393,10 @@ class _Messages:
         self, findings: Findings, excuses: Excuses, name: str, earlier: Int64, later: Int64, sentence: str
     ) -> None:
         keys = self.keys_of(self.message[later], excuses.keys)
-        for excuse, some in excuses.split(name, self.start[earlier], self.end[later], keys=keys):
+        # Of two that overlap either may have come first, and what excuses one of both orders excuses them.
+        start = np.minimum(self.start[earlier], self.start[later])
+        end = np.maximum(self.end[earlier], self.end[later])
+        for excuse, some in excuses.split(name, start, end, keys=keys):
             order = np.lexsort((self.name[later[some]], self.start[later[some]], self.start[earlier[some]]))
             examples = []
             for i in some[order[:EXAMPLES]].tolist():

@@ -122,3 +122,27 @@ def test_an_excuse_is_for_messages_sent_with_its_keys_that_came_before_it_and_af
     excused = summary if summary.legal else summary.excused
     assert (0 if excused is None else excused.count) == legal
     assert (0 if summary.legal else summary.count) == broken
+
+
+OVERLAPPING = """source: -
+    checker: pop
+    verdict: invalid redelivered-early
+    0 ok send a 1
+    1 invoke pop - invisible=1000
+    2 invoke pop - invisible=1000
+    2 ok pop - invisible=1000 1*0
+    1 ok pop - invisible=1000 1*0
+    1 ok ack - 1
+    2 ok drain -
+"""
+
+
+@pytest.mark.parametrize(("at_ms", "is_legal"), [(15, False), (25, True), (35, True), (45, True), (55, False)])
+def test_two_deliveries_that_overlap_are_excused_whichever_may_have_come_first(at_ms: int, is_legal: bool) -> None:
+    """The first pop goes on from 20 to 50 ms, the second from 30 to 40: it may have come before or after the other."""
+    rows = [{"index": i, "time": i * 10 * MS, **row} for i, row in enumerate(parse_history(OVERLAPPING).rows)]
+    history = pa.Table.from_pylist(rows, schema=history_schema(POPPED))
+    moment = at_ms * MS
+    one = Excuse(anomalies=("redelivered-early",), reason="a new leader", from_ns=moment, until_ns=moment)
+    found = PopChecker().check(CheckRequest(history=history, excuses=(one,)), InProcessEngine())
+    assert bool(found.anomalies["redelivered-early"].legal) is is_legal

@@ -42,11 +42,6 @@ class Deliveries:
     def acknowledged(self, number: int) -> None:
         self._held.pop(number, None)
 
-    def begin_anew(self) -> None:
-        """At the beginning of a leadership: nothing is held."""
-        self._held.clear()
-        self._cursor = 0
-
     @property
     def next_expiry_ns(self) -> int | None:
         """When the first of what is held may be given out again; None where nothing is held."""

@@ -150,7 +150,7 @@ class QueueGroup:
             numbers = self._deliveries_of(queue).take(current.bitmap, current.next_number, most_now, now_ns)
             left_s = (until_ns - clock.monotonic_ns()) / 1e9
             if numbers or left_s <= 0 or self._waiting_count >= MAX_WAITING:
-                return self._give_out(queue, current, numbers, serial)
+                return self._give_out(queue, current, numbers, serial, now_ns)
             await self._wait_for_message(queue, left_s)
 
     # -- what was agreed on
@@ -215,9 +215,9 @@ class QueueGroup:
             deliveries = self._deliveries[queue] = Deliveries(int(self._config.visibility_s * 1e9))
         return deliveries
 
-    def _give_out(self, queue: str, current: Queue, numbers: Sequence[int], serial: int) -> Pulled:
+    def _give_out(self, queue: str, current: Queue, numbers: Sequence[int], serial: int, now_ns: int) -> Pulled:
         for number in numbers:
-            self._reached("gave-out", queue=current.ordinal, number=number, serial=serial)
+            self._reached("gave-out", queue=current.ordinal, number=number, serial=serial, at_ns=now_ns)
         return Pulled(tuple((number, self._files.read(queue, number)) for number in numbers), current.unacknowledged)
 
     async def _wait_for_message(self, queue: str, left_s: float) -> None:

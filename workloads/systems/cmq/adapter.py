@@ -179,7 +179,7 @@ class Cmq:
         return settings
 
     def invariants(self, settings: CmqSettings, breaches: Breaches) -> CmqInvariants:
-        return CmqInvariants(settings.groups, settings.names, breaches)
+        return CmqInvariants(settings.groups, settings.names, settings.invisible_ms, breaches)
 
     def watch(self, settings: CmqSettings) -> CmqWatch:
         return CmqWatch(settings)

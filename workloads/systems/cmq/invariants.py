@@ -1,7 +1,8 @@
 """What holds of CMQ at every moment: in each group what holds of any Raft group, and what its queues promise.
 
 A message is confirmed once a majority has it durably. Nodes that have applied the same entries have the same state, and
-snapshots are that state. What is acknowledged is given out by nobody who was asked for messages after that.
+snapshots are that state. What is acknowledged is given out by nobody who was asked for messages after that, and what a
+consumer holds by nobody who leads since it was given out.
 """
 
 from __future__ import annotations
@@ -37,15 +38,19 @@ INVARIANTS: Mapping[str, Meaning] = {
         says="A message was given out to a consumer that asked after it had been acknowledged.",
         usually="Who answers does not lead any more, or the acknowledgement is not in the log.",
     ),
+    "given-while-held": Meaning(
+        says="A leader gave a message out that it had given to a consumer whose time, by its own clock, was not up.",
+        usually="It has forgotten who holds what, or counts the time from another moment.",
+    ),
 }
 
 
 class CmqInvariants:
     """`Invariants` of the harness."""
 
-    def __init__(self, groups: int, nodes: Iterable[str], breaches: Breaches) -> None:
-        nodes = tuple(nodes)
-        self._groups = [_GroupInvariants(group_name(number), nodes, breaches) for number in range(1, groups + 1)]
+    def __init__(self, groups: int, nodes: Iterable[str], invisible_ms: int, breaches: Breaches) -> None:
+        nodes, names = tuple(nodes), [group_name(number) for number in range(1, groups + 1)]
+        self._groups = [_GroupInvariants(name, nodes, invisible_ms, breaches) for name in names]
         self._by_name = {group.name: group for group in self._groups}
 
     def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
@@ -61,8 +66,9 @@ class CmqInvariants:
 
 
 class _GroupInvariants:
-    def __init__(self, name: str, nodes: tuple[str, ...], breaches: Breaches) -> None:
+    def __init__(self, name: str, nodes: tuple[str, ...], invisible_ms: int, breaches: Breaches) -> None:
         self.name = name
+        self._invisible_ns = invisible_ms * 1_000_000
         self._says = breaches.says
         self._raft = RaftGroupInvariants(name, nodes, breaches)
         self._states: dict[int, tuple[int, str]] = {}
@@ -73,12 +79,17 @@ class _GroupInvariants:
         """(Queue, number) -> how many were acknowledged before."""
         self._asked: dict[tuple[str, int], int] = {}
         """(Node, serial) of a pull -> how many were acknowledged when it was taken up."""
+        self._given: dict[str, dict[tuple[int, int], int]] = {node: {} for node in nodes}
+        """Of each node since it leads: (queue, number) -> when it gave the message out last, by its own clock."""
 
     def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
         self._raft.saw(node, event, fields)
         if event in ("state", "snapshot", "restored"):
             self._has_state(node, event, int(fields["index"]), fields["digest"])
+        elif event in ("leader", "follower"):
+            self._given[node].clear()
         elif event == ENDED:
+            self._given[node].clear()
             self._asked = {pull: count for pull, count in self._asked.items() if pull[0] != node}
 
     def observe(self, node: str, point: str, values: Mapping[str, int]) -> None:
@@ -126,6 +137,12 @@ class _GroupInvariants:
         if asked is not None and acknowledged is not None and acknowledged < asked:
             because = f"{node} gave out message {number} of queue {queue}, which was acknowledged before it was asked"
             self._break("given-again", (node,), because)
+        before_ns, at_ns = self._given[node].get((queue, number)), values["at_ns"]
+        if before_ns is not None and at_ns < before_ns + self._invisible_ns:
+            after_ms = (at_ns - before_ns) / 1e6
+            because = f"{node} gave out message {number} of queue {queue} again after {after_ms:.1f} ms"
+            self._break("given-while-held", (node,), because)
+        self._given[node][queue, number] = at_ns
 
 
 _POINTS: Mapping[str, Callable[[_GroupInvariants, str, Mapping[str, int]], None]] = {

@@ -20,7 +20,7 @@ class Group:
 
     def __init__(self) -> None:
         self.breaches = Breaches(lambda: 0, INVARIANTS)
-        self.invariants = CmqInvariants(2, NODES, self.breaches)
+        self.invariants = CmqInvariants(2, NODES, 1_000, self.breaches)
         for node in NODES:
             self.starts(node)
         self.votes("n1", 1, "n2")
@@ -86,8 +86,8 @@ class Group:
     def asks(self, node: str, serial: int) -> None:
         self.observe(node, "pull-taken-up", serial=serial)
 
-    def gives_out(self, node: str, number: int, serial: int) -> None:
-        self.observe(node, "gave-out", queue=0, number=number, serial=serial)
+    def gives_out(self, node: str, number: int, serial: int, at_ms: int = 0) -> None:
+        self.observe(node, "gave-out", queue=0, number=number, serial=serial, at_ns=at_ms * 1_000_000)
 
     def names(self) -> list[str]:
         return [breach.name for breach in self.breaches.kept()]
@@ -328,6 +328,24 @@ def asked_before_the_acknowledgement(serial: int) -> Story:
     return story
 
 
+def given_twice(after_ms: int) -> Story:
+    def story(group: Group) -> None:
+        group.gives_out("n1", 3, 1, at_ms=500)
+        group.gives_out("n1", 3, 2, at_ms=500 + after_ms)
+
+    return story
+
+
+def given_by_a_node_that_led_before(again: bool) -> Story:
+    def story(group: Group) -> None:
+        group.gives_out("n1", 3, 1, at_ms=500)
+        if not again:
+            group.saw("n1", "follower", term=2)
+        group.gives_out("n1", 3, 2, at_ms=600)
+
+    return story
+
+
 STORIES: tuple[tuple[str, Story, Story], ...] = (
     ("two-leaders", second_leader(1), second_leader(2)),
     ("second-vote", second_vote(2), second_vote(3)),
@@ -354,6 +372,8 @@ STORIES: tuple[tuple[str, Story, Story], ...] = (
     ("torn-snapshot", states("snapshot", 8), states("snapshot", 7)),
     ("given-again", given_out(3), given_out(4)),
     ("given-again", asked_before_the_acknowledgement(6), asked_before_the_acknowledgement(5)),
+    ("given-while-held", given_twice(999), given_twice(1_000)),
+    ("given-while-held", given_by_a_node_that_led_before(again=True), given_by_a_node_that_led_before(again=False)),
 )
 
 

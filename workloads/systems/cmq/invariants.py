@@ -79,7 +79,7 @@ class _GroupInvariants:
         """(Queue, number) -> how many were acknowledged before."""
         self._asked: dict[tuple[str, int], int] = {}
         """(Node, serial) of a pull -> how many were acknowledged when it was taken up."""
-        self._given: dict[str, dict[tuple[int, int], int]] = {node: {} for node in nodes}
+        self._holds: dict[str, dict[tuple[int, int], int]] = {node: {} for node in nodes}
         """Of each node since it leads: (queue, number) -> when it gave the message out last, by its own clock."""
 
     def saw(self, node: str, event: str, fields: Mapping[str, Any]) -> None:
@@ -87,9 +87,9 @@ class _GroupInvariants:
         if event in ("state", "snapshot", "restored"):
             self._has_state(node, event, int(fields["index"]), fields["digest"])
         elif event in ("leader", "follower"):
-            self._given[node].clear()
+            self._holds[node].clear()
         elif event == ENDED:
-            self._given[node].clear()
+            self._holds[node].clear()
             self._asked = {pull: count for pull, count in self._asked.items() if pull[0] != node}
 
     def observe(self, node: str, point: str, values: Mapping[str, int]) -> None:
@@ -137,12 +137,12 @@ class _GroupInvariants:
         if asked is not None and acknowledged is not None and acknowledged < asked:
             because = f"{node} gave out message {number} of queue {queue}, which was acknowledged before it was asked"
             self._break("given-again", (node,), because)
-        before_ns, at_ns = self._given[node].get((queue, number)), values["at_ns"]
+        before_ns, at_ns = self._holds[node].get((queue, number)), values["at_ns"]
         if before_ns is not None and at_ns < before_ns + self._invisible_ns:
             after_ms = (at_ns - before_ns) / 1e6
             because = f"{node} gave out message {number} of queue {queue} again after {after_ms:.1f} ms"
             self._break("given-while-held", (node,), because)
-        self._given[node][queue, number] = at_ns
+        self._holds[node][queue, number] = at_ns
 
 
 _POINTS: Mapping[str, Callable[[_GroupInvariants, str, Mapping[str, int]], None]] = {

@@ -114,5 +114,7 @@ def _reach(target: Target, declared: Declaration, vocabulary: Vocabulary) -> tup
     """The nodes that the target may pick; none where that is not declared."""
     if isinstance(target, Nodes):
         return target.names
-    text = str(target).removeprefix("one of ")
+    text = str(target)
+    for quantifier in ("one of ", "minority of ", "majority of "):
+        text = text.removeprefix(quantifier)
     return vocabulary.groups.get(declared.roles.get(text, text), ())

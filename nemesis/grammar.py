@@ -177,7 +177,7 @@ FORMS = (
     Form("restart TARGET", shape.restart),
     Form("upgrade TARGET", shape.upgrade),
     Form("pause TARGET", shape.pause),
-    Form("shrink NODE", membership.shrink),
+    Form("shrink TARGET", membership.shrink),
     Form("wipe NODE", membership.wipe),
     Form("administer ACT", Administer),
     *(

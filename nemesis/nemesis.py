@@ -401,10 +401,7 @@ class Nemesis:
             unavailable=frozenset(out),
             out=frozenset(away),
             let_go=frozenset(
-                node
-                for fault in self.active.values()
-                if isinstance(fault, Departure) and fault.is_let_go
-                for node in fault.nodes
+                node for fault in self.active.values() if isinstance(fault, Departure) for node in fault.let_go
             ),
             membership=self.membership,
             acts=self.acts,

@@ -259,13 +259,15 @@ def upgrades(system: Declaration) -> Package:
 def membership(system: Declaration) -> Package:
     """No shapes where the system lets no nodes go."""
     roles = tuple(role for role, group in system.roles.items() if group in system.elastic)
+    several = system.elastic if system.elastic_at_once > 1 else ()
     return Package(
         name="membership",
         fault="shrink+wipe",
-        about="replaces nodes: one leaves or loses its disk, and is let in again empty",
+        about="replaces nodes: one leaves or loses its disk, or several leave, and are let in again empty",
         shapes=(
             *((2.0, shrink(Role(role))) for role in roles),
             *((2.0, shrink(One(group))) for group in system.elastic),
+            *((2.0 * (1 + len(roles)), shrink(Group(group))) for group in several),
             *((1.0, wipe(Role(role))) for role in roles),
             *((1.0, wipe(One(group))) for group in system.elastic),
         ),

@@ -145,7 +145,7 @@ def leaving(words: Vocabulary) -> st.SearchStrategy[Shape]:
         st.sampled_from(list(words.groups)).map(One),
         st.sampled_from(words.nodes).map(lambda name: Nodes((name,))),
     )
-    return st.one_of(one_node.map(shrink), one_node.map(wipe), st.sampled_from(words.acts).map(Administer))
+    return st.one_of(targets(words).map(shrink), one_node.map(wipe), st.sampled_from(words.acts).map(Administer))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # each vocabulary needs strategies of its own
@@ -292,14 +292,14 @@ def test_an_amount_that_cannot_be_is_named_with_what_can_be(text: str, says: str
 @pytest.mark.parametrize(
     ("text", "says", "corrected"),
     [
-        ("shrink controllers", "'controllers' is no target that can follow 'shrink'", "shrink one of controllers"),
-        ("shrink c1+c2", "'c1+c2' is no target that can follow 'shrink'", None),
-        ("shrink minority of controllers", "'minority' is no target that can follow 'shrink'", None),
+        ("wipe controllers", "'controllers' is no target that can follow 'wipe'", "wipe one of controllers"),
+        ("wipe c1+c2", "'c1+c2' is no target that can follow 'wipe'", None),
+        ("wipe minority of controllers", "'minority' is no target that can follow 'wipe'", None),
         ("wipe active-controler", "'active-controler' is no target", "wipe active-controller"),
         ("kill b1 and shrink c1", "shape 2 of 2: 'shrink c1' asks the system, which takes its time", "shrink c1"),
     ],
 )
-def test_one_node_leaves_at_a_time_and_nothing_else_is_joined_to_it(
+def test_one_disk_is_lost_at_a_time_and_nothing_is_joined_to_a_node_that_leaves(
     text: str, says: str, corrected: str | None
 ) -> None:
     with pytest.raises(Mistake) as refused:

@@ -1,4 +1,4 @@
-"""Nodes leave and are let in again: one at a time, only if the others agree, and never as the one who has forgotten."""
+"""Nodes leave and are let in again: as many as may be out, only if the others agree, and never as one who forgot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nemesis.nemesis import Nemesis
 from nemesis.periodic import every
 from nemesis.schedule import Due, Entry
 from nemesis.shape import Shape, Together, kill, pause
-from nemesis.target import Nodes, One, Role
+from nemesis.target import Group, Nodes, One, Role
 from nemesis.trigger import when
 from tests.unit.nemesis.systems import ROCKETMQ, WORDS
 from tests.unit.nemesis.test_nemesis import World
@@ -371,3 +371,41 @@ def test_a_second_one_leaves_once_the_first_is_let_go_where_so_many_may_be_out(
         assert not (await storm.start(2)).happened
 
     played(play, first(C1), shrink(Nodes(("c2",))), shrink(ONE), most_out=most_out)
+
+
+def test_as_many_leave_at_once_as_may_be_out_and_they_come_back_at_once() -> None:
+    async def play(storm: Storm) -> None:
+        started = await storm.start(0)
+        assert storm.system.asked == [f"shrink {node}" for node in started.nodes]
+        assert storm.lost == set(started.nodes)
+        assert len(started.nodes) == 2
+        await storm.stop(0)
+        await asyncio.sleep(0.001)
+        assert {asked for asked in storm.system.asked if "grow" in asked} == {f"grow {node}" for node in started.nodes}
+        assert len(storm.rows) == 1, "none of them is in yet"
+        storm.system.lets_in.set()
+        await storm.until_recorded(2)
+
+    storm = played(play, shrink(Group("controllers")), most_out=2)
+    assert storm.lost == set()
+    (window,) = FaultLog.of(storm.rows).windows
+    assert window.is_stopped and window.down == window.nodes
+
+
+def test_where_the_others_refuse_to_let_one_of_them_go_the_rest_leave() -> None:
+    async def play(storm: Storm) -> None:
+        started = await storm.start(0)
+        refused, gone = (asked.removeprefix("shrink ") for asked in storm.system.asked)
+        assert started.nodes == (gone,) and started.happened
+        assert f"{refused} was not let go: precondition-failed: not now" in started.evidence
+        assert storm.lost == {gone}
+
+    played(play, shrink(Group("controllers")), most_out=2, refusals=[PRECONDITION_FAILED])
+
+
+def test_of_several_only_one_loses_its_disk_while_it_belongs_to_the_others() -> None:
+    async def play(storm: Storm) -> None:
+        assert len((await storm.start(0)).nodes) == 1
+        assert len(storm.lost) == 1
+
+    played(play, wipe(Nodes(("c1", "c2"))), most_out=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.errors import UsageError
@@ -393,6 +395,13 @@ def test_links_are_impaired_in_the_same_places_whatever_is_wrong_with_them(syste
 
 def test_a_system_that_declares_nothing_is_struck_as_a_whole() -> None:
     assert "2.0 pause one of all" in listed(Declaration())
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_all_of_a_group_are_asked_to_leave_only_where_several_may_be_out(at_once: int) -> None:
+    package = PACKAGES["membership"](replace(ROCKETMQ, elastic_at_once=at_once))
+    assert ("shrink controllers" in [str(shape) for _, shape in package.shapes]) is (at_once > 1)
+    require_able(package, "rocketmq", ROCKETMQ, WORDS)
 
 
 def test_writes_are_misdirected_only_where_nodes_notice() -> None:

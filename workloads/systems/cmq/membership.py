@@ -24,6 +24,8 @@ from workloads.systems.cmq.nodes import address
 from workloads.systems.cmq.settings import CmqSettings, queue_name
 
 REMOVED_WITHIN_S = 4.0
+UNFIT_WITHIN_S = 1.0
+"""So long a removal is asked for again that does not fit: another node may just be leaving."""
 ADDED_WITHIN_S = 6.0
 """A leader answers that a node was added once that one votes."""
 IMPATIENT_SHARE, IMPATIENT_S = 0.5, (0.02, 0.5)
@@ -38,18 +40,32 @@ async def let_go(settings: CmqSettings, host: Any, node: str) -> str:
     try:
         for group in range(1, settings.groups + 1):
             try:
-                await access.ask_group(group, wire.remove(group, node), REMOVED_WITHIN_S)
-                is_changed = True
+                await _let_go_of(group, access, settings, host, node)
             except OperationError as error:
-                if error.error is UNFIT_CHANGE and node not in await _members(access, settings, group):
-                    is_changed = True
-                elif is_changed:
+                if is_changed:
                     raise OperationError(OUTCOME_UNKNOWN, f"group {group}: {error}", node=error.node) from error
-                else:
-                    raise
+                raise
+            is_changed = True
     finally:
         access.close()
     return f"{node} belongs to none of {settings.groups} groups any more"
+
+
+async def _let_go_of(group: int, access: GroupsClient, settings: CmqSettings, host: Any, node: str) -> None:
+    """Raises OperationError, which is definite only where nothing was changed."""
+    until_ns = host.clock.monotonic_ns() + int(UNFIT_WITHIN_S * 1e9)
+    while True:
+        try:
+            await access.ask_group(group, wire.remove(group, node), REMOVED_WITHIN_S)
+        except OperationError as error:
+            if error.error is not UNFIT_CHANGE:
+                raise
+            if node in await _members(access, settings, group):
+                if host.clock.monotonic_ns() >= until_ns:
+                    raise
+                await host.clock.sleep(LOOK_EVERY_S)
+                continue
+        return
 
 
 async def let_in(settings: CmqSettings, host: Any, node: NodeSpec, start: Start) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -45,6 +46,18 @@ def test_a_refusal_is_definite_only_where_nothing_was_changed(
             await SYSTEM.shrink(SETTINGS, host, "n3")
         assert raised.value.error.definite is is_definite
         assert {number for number, members in cluster.members.items() if "n3" not in members} == left
+
+    playing(body)
+
+
+def test_a_removal_that_does_not_fit_now_is_asked_for_again() -> None:
+    async def body(host: Any, cluster: Cluster) -> None:
+        cluster.unwilling = {1, 2, 3}
+        leaving = asyncio.create_task(SYSTEM.shrink(SETTINGS, host, "n3"))
+        await host.clock.sleep(0.5)
+        cluster.unwilling = set()
+        await leaving
+        assert not any("n3" in members for members in cluster.members.values())
 
     playing(body)
 

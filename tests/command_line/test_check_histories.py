@@ -17,13 +17,12 @@ from tests.command_line.answers import Stormproof
 from tests.references.history_language import parse_history
 
 HISTORIES = Path(__file__).parents[1] / "histories"
-ENGINES = [
-    ["--engine", "inprocess"],
-    pytest.param(["--engine", "spark", "--master", "local[2]"], marks=pytest.mark.xdist_group("spark")),
-]
+HERE = ["--engine", "inprocess"]
+SPARK = ["--engine", "spark", "--master", "local[2]"]
+ON_SPARK = pytest.mark.xdist_group("spark")
 
 
-@pytest.fixture(params=ENGINES, ids=["inprocess", "spark"])
+@pytest.fixture(params=[HERE, pytest.param(SPARK, marks=ON_SPARK)], ids=["inprocess", "spark"])
 def engine(request: pytest.FixtureRequest) -> list[str]:
     if "spark" in request.param:
         try:
@@ -40,20 +39,25 @@ def written(name: str) -> Path:
     return history.write(Path(f"{Path(name).name}.parquet"))
 
 
+A_CODE_EACH = [("log/lost-write-none", 0), ("log/lost-write", 1), ("log/no-final-reads", 2)]
+OF_OTHER_WORKLOADS = [
+    ("causal/initial-read-none", 0),
+    ("causal/initial-read", 1),
+    ("long-fork/long-fork-none", 0),
+    ("long-fork/long-fork", 1),
+    ("monotonic/nonmonotonic-read", 1),
+    ("register/stale-read-none", 0),
+    ("register/stale-read", 1),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "code"),
+    ("engine", "name", "code"),
     [
-        ("log/lost-write-none", 0),
-        ("log/lost-write", 1),
-        ("log/no-final-reads", 2),
-        ("causal/initial-read-none", 0),
-        ("causal/initial-read", 1),
-        ("long-fork/long-fork-none", 0),
-        ("long-fork/long-fork", 1),
-        ("monotonic/nonmonotonic-read", 1),
-        ("register/stale-read-none", 0),
-        ("register/stale-read", 1),
+        *(pytest.param(HERE, *row, id=f"inprocess-{row[0]}") for row in (*A_CODE_EACH, *OF_OTHER_WORKLOADS)),
+        *(pytest.param(SPARK, *row, id=f"spark-{row[0]}", marks=ON_SPARK) for row in A_CODE_EACH),
     ],
+    indirect=["engine"],
 )
 def test_a_bare_history_gets_its_verdict_as_exit_code_and_as_json(
     stormproof: Stormproof, engine: list[str], name: str, code: int

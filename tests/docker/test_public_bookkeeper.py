@@ -87,6 +87,7 @@ def test_a_writer_goes_on_in_a_ledger_that_was_ended_when_its_bookies_were_repla
     assert {"lost-write", "unseen"}.intersection(outcome.anomalies())
 
 
+@pytest.mark.gate
 def test_a_release_of_bookkeeper_that_maven_does_not_find_is_refused(tmp_path: Path) -> None:
     for _ in range(2):  # Maven says it in other words once it knows.
         with pytest.raises(

@@ -71,6 +71,7 @@ def test_without_maven_the_other_ways_are_named(tmp_path: Path, monkeypatch: pyt
     [
         "Could not find artifact org.example:server:jar:9 in somewhere",
         "The following artifacts could not be resolved: org.example:server:jar:9, org.example:other:jar:9",
+        "org.example:server:jar:9 was not found in somewhere during a previous attempt",
         "no way out",
     ],
 )

@@ -44,9 +44,6 @@ WHY_NOT: Mapping[str, str] = {
         "a copy of one of the last entries has to be harmed before another owner takes over, and its bookie to answer "
         "before the others"
     ),
-    "two-changes": (
-        "two changes of members have to be under way at once, and a leader to be elected by those who know of one alone"
-    ),
     "epochs-not-corrected": (
         "a log has to be cut below the beginning of its newest epoch, which needs an unclean election of a shorter "
         "log, or power lost right after a promotion"

@@ -29,16 +29,17 @@ from workloads.systems.cmq.membership import let_go, let_in
 from workloads.systems.cmq.narrator import CmqNarrator
 from workloads.systems.cmq.points import POINTS
 from workloads.systems.cmq.pop_client import PopClient
-from workloads.systems.cmq.queue_client import PATIENCE_S, QueueClient
+from workloads.systems.cmq.queue_client import QueueClient
 from workloads.systems.cmq.quorum import elects, serves_within_s
-from workloads.systems.cmq.settings import NODES, CmqSettings, leader_role, roles_in
+from workloads.systems.cmq.settings import NODES, PATIENCE_S, CmqSettings, leader_role, roles_in
 from workloads.systems.cmq.watch import CmqWatch
 
 if TYPE_CHECKING:
     from harness.record.node_reports import NodeReports
 
-RECOVERS_WITHIN_S, ELECTIONS = 15.0, 10
-"""A cluster needs so long to start, and so many election time-outs until all follow a leader of each group."""
+RECOVERS_WITHIN_S, ELECTIONS = 15.0, 5
+"""A cluster needs so long to start, and so many of the longest election time-outs until each group has a leader whom
+all follow."""
 AGAIN_S = 0.1
 CANNOT_WRITE = ("full-disk", "failing-fsync", "disk-errors")
 """Faults under which a node ends itself rather than go on."""
@@ -61,7 +62,13 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "window_entries": (1, 8),
 }
 """Settings that storms draw, beside the defaults."""
-PACES: Mapping[str, tuple[SettingValue, ...]] = {"election_s": (0.3, 0.5, 1.0)}
+PACES: Mapping[str, tuple[SettingValue, ...]] = {
+    "election_s": (0.3, 0.5, 1.0),
+    "election_spread": (2.0, 4.0),
+    "patience_s": (0.3, 0.5),
+}
+"""The wider elections are spread, the longer a deposed leader takes itself for one. Clients that wait as long for it
+see nothing of that: each of them has asked it for something before another one leads."""
 
 
 class Cmq:
@@ -74,7 +81,7 @@ class Cmq:
         return nodes.nodes(settings, mutant)
 
     def cluster(self, settings: CmqSettings) -> Declaration:
-        within_s = RECOVERS_WITHIN_S + ELECTIONS * settings.election_s
+        within_s = RECOVERS_WITHIN_S + ELECTIONS * settings.longest_election_s
         return Declaration(
             groups=(NODES,),
             data=(NODES,),

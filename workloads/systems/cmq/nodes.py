@@ -62,7 +62,7 @@ def _config(settings: CmqSettings) -> Mapping[str, Any]:
         "promotionLag": settings.promotion_lag,
         "heartbeatInterval": _milliseconds(settings.heartbeat_s),
         "minElectionTimeout": _milliseconds(settings.election_s),
-        "maxElectionTimeout": _milliseconds(settings.election_s * settings.election_spread),
+        "maxElectionTimeout": _milliseconds(settings.longest_election_s),
         "spread": settings.spread,
         "spreadAfter": SPREAD_AFTER_MS,
         "requestTimeout": REQUEST_TIMEOUT_MS,

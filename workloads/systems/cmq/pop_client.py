@@ -16,7 +16,6 @@ from system_under_test.cmq.wire import Pulled
 from workloads.systems.cmq.access import GroupsClient
 from workloads.systems.cmq.errors import MESSAGES_LEFT
 from workloads.systems.cmq.queue_client import (
-    PATIENCE_S,
     WAIT_MS,
     WAIT_SHARE,
     acknowledged,
@@ -35,6 +34,7 @@ class PopClient:
 
     def __init__(self, host: Any, settings: CmqSettings, process: int) -> None:
         self._host = host
+        self._patience_s = settings.patience_s
         self._access = GroupsClient(host, settings.names, settings.groups, home_of(settings, process))
         self._queues = settings.queue_names("pop")
         self._turn = process
@@ -60,14 +60,14 @@ class PopClient:
     async def _send(self, operation: Operation) -> Operation:
         queue = queue_of(operation, "pop")
         command = wire.produce(queue, [b"%d" % _message_of(operation)])
-        node, _ = await self._access.ask(queue, command, wire.decode_produced, PATIENCE_S)
+        node, _ = await self._access.ask(queue, command, wire.decode_produced, self._patience_s)
         return operation._replace(type="ok", node=node)
 
     async def _pop(self, operation: Operation) -> Operation:
         self._turn += 1
         queue = self._queues[self._turn % len(self._queues)]
         wait_ms = WAIT_MS if self._host.random.random() < WAIT_SHARE else 0
-        node, found = await pulled(self._access, queue, most=POPPED, wait_ms=wait_ms)
+        node, found = await pulled(self._access, queue, most=POPPED, wait_ms=wait_ms, patience_s=self._patience_s)
         return self._given_out(operation, {queue: found}, node)
 
     async def _drain(self, operation: Operation) -> Operation:
@@ -97,7 +97,7 @@ class PopClient:
         if held is None:
             raise OperationError(PRECONDITION_FAILED, "this process was not given the message")
         queue, number = held
-        node, _ = await acknowledged(self._access, queue, [number], PATIENCE_S)
+        node, _ = await acknowledged(self._access, queue, [number], self._patience_s)
         return operation._replace(type="ok", node=node)
 
     async def _dead_letters(self, operation: Operation) -> Operation:

@@ -22,12 +22,10 @@ from system_under_test.cmq import wire
 from system_under_test.cmq.wire import MOST_MESSAGES, Pulled
 from workloads.systems.cmq.access import GroupsClient
 from workloads.systems.cmq.errors import ACKNOWLEDGED_BY_ANOTHER, CUT_SHORT, MESSAGES_LEFT, PULL_UNANSWERED
-from workloads.systems.cmq.settings import CmqSettings, queue_name
+from workloads.systems.cmq.settings import PATIENCE_S, CmqSettings, queue_name
 
-PATIENCE_S = 4.0
-"""How long an operation may take: less than the harness waits for it, which would know less of it."""
-PULL_PATIENCE_S = 2.0
-"""A dequeue has as much left for the acknowledgement."""
+PULL_PATIENCE_S = PATIENCE_S / 2
+"""A drain's, for one pull."""
 WAIT_MS, WAIT_SHARE = 200, 0.2
 """So long some of the pulls wait until a message comes."""
 DRAINS_WITHIN_S = 2.5
@@ -46,10 +44,13 @@ def queue_of(operation: Operation, workload: str) -> str:
     return queue_name(int((operation.key or "").rpartition("/")[2]), workload)
 
 
-async def pulled(access: GroupsClient, queue: str, *, most: int, wait_ms: int = 0) -> tuple[str, Pulled]:
+async def pulled(
+    access: GroupsClient, queue: str, *, most: int, wait_ms: int = 0, patience_s: float = PULL_PATIENCE_S
+) -> tuple[str, Pulled]:
     """Who answered, and what came. Raises OperationError, which is definite, for nothing was taken."""
     try:
-        return await access.ask(queue, wire.pull(queue, most, wait_ms), wire.decode_pulled, PULL_PATIENCE_S)
+        pull = wire.pull(queue, most, wait_ms)
+        return await access.ask(queue, pull, wire.decode_pulled, patience_s)
     except OperationError as error:
         if error.error.definite:
             raise
@@ -69,6 +70,7 @@ class QueueClient:
 
     def __init__(self, host: Any, settings: CmqSettings, process: int) -> None:
         self._host = host
+        self._patience_s = settings.patience_s
         self._access = GroupsClient(host, settings.names, settings.groups, home_of(settings, process))
 
     async def open(self) -> None:
@@ -84,20 +86,18 @@ class QueueClient:
     async def _enqueue(self, operation: Operation, queue: str) -> Operation:
         assert operation.value is not None
         command = wire.produce(queue, [b"%d" % operation.value["value"]])
-        node, _ = await self._access.ask(queue, command, wire.decode_produced, PATIENCE_S)
+        node, _ = await self._access.ask(queue, command, wire.decode_produced, self._patience_s)
         return operation._replace(type="ok", node=node)
 
     async def _dequeue(self, operation: Operation, queue: str) -> Operation:
-        began_ns = self._host.clock.monotonic_ns()
         wait_ms = WAIT_MS if self._host.random.random() < WAIT_SHARE else 0
-        node, found = await pulled(self._access, queue, most=1, wait_ms=wait_ms)
+        node, found = await pulled(self._access, queue, most=1, wait_ms=wait_ms, patience_s=self._patience_s)
         if not found.messages:
             return operation._replace(type="ok", node=node)
         ((number, body),) = found.messages
         completion = operation._replace(value=_came(operation, value=int(body)))
-        left_s = PATIENCE_S - (self._host.clock.monotonic_ns() - began_ns) / 1e9
         try:
-            node, (newly,) = await acknowledged(self._access, queue, [number], left_s)
+            node, (newly,) = await acknowledged(self._access, queue, [number], self._patience_s)
         except OperationError as error:
             if error.error.definite:
                 raise

@@ -16,6 +16,9 @@ NODES = "nodes"
 LEADER = "leader"
 """The role of who leads the first group; of another one it is this and its number."""
 
+PATIENCE_S = 4.0
+"""The longest that an operation may take: less than the harness waits for it, which would know less of it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CmqSettings:
@@ -58,6 +61,8 @@ class CmqSettings:
     """The least election time-out; 0.3 s in the product, whose nodes are near each other."""
     election_spread: Annotated[float, Bounds(1, 10)] = 2.0
     """So many times the least one is the greatest; with 1 all are alike, and candidates may split votes for ever."""
+    patience_s: Annotated[float, Bounds(0.3, PATIENCE_S / 2)] = PATIENCE_S / 2
+    """How long a client waits for an answer; a dequeue waits for two."""
     spread: bool = True
     """Whether leaders hand over so that each node leads as many groups as the others."""
     strict: bool = False
@@ -72,6 +77,11 @@ class CmqSettings:
         if self.file_bytes < self.message_bytes + RECORD_BYTES:
             least = f"at least {self.message_bytes + RECORD_BYTES}, a message of message_bytes with its head"
             raise UsageError(f"setting file_bytes of cmq takes {least}, got {self.file_bytes}")
+
+    @property
+    def longest_election_s(self) -> float:
+        """The greatest election time-out, and so long a leader goes on without hearing a majority."""
+        return self.election_s * self.election_spread
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -29,18 +29,18 @@ def test_the_points_declared_are_those_of_the_code_and_each_has_a_meaning_of_its
     assert len(set(POINTS.values())) == len(POINTS)
 
 
-def test_nodes_take_whatever_settings_a_storm_draws() -> None:
-    explored = {**EXPLORED, **PACES}
-    for deployment, *values in product(DEPLOYMENTS, *((None, *each) for each in explored.values())):
-        drawn = {name: value for name, value in zip(explored, values, strict=True) if value is not None}
-        settings = CmqSettings(**{**deployment, **drawn})  # type: ignore[arg-type]
+def test_nodes_take_whatever_two_settings_a_storm_draws() -> None:
+    choices = [(name, value) for name, values in {**EXPLORED, **PACES}.items() for value in values]
+    for deployment, *drawn in product(DEPLOYMENTS, choices, choices):
+        settings = CmqSettings(**{**deployment, **dict(drawn)})  # type: ignore[arg-type]
         node = SYSTEM.nodes(settings, None)[-1]
         assert isinstance(node.program, PythonProgram) and node.replica
         config = read_config(CmqConfig, node.program.config)
         assert config.self_id == node.name and config.port in node.ports
         assert len(config.peers) == settings.nodes and config.groups == settings.groups
         assert config.visibility_s == settings.invisible_ms / 1_000
-        assert config.max_election_timeout_s == 2 * config.min_election_timeout_s == 2 * settings.election_s
+        assert config.min_election_timeout_s == settings.election_s
+        assert config.max_election_timeout_s == settings.election_s * settings.election_spread
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,6 +111,19 @@ def test_an_enqueue_without_an_answer_may_have_happened_and_is_asked_once() -> N
         assert error.error.code == "client-timeout" and not error.error.definite
         assert [node for node, request in one.cluster.asked if request is Request.PRODUCE] == ["n1", "n2"]
         assert len(one.queue.bodies) == 1
+
+    asking(body)
+
+
+@pytest.mark.parametrize("patience_s", [0.3, 2.0])
+@pytest.mark.parametrize(("f", "silent"), [("enqueue", Request.PRODUCE), ("dequeue", Request.PULL)])
+def test_a_client_waits_for_an_answer_as_long_as_is_set(f: str, silent: Request, patience_s: float) -> None:
+    async def body(one: Asking) -> None:
+        one.client = QueueClient(one.host, replace(SETTINGS, patience_s=patience_s), 0)
+        one.cluster.silent = {silent}
+        began_ns = one.host.clock.monotonic_ns()
+        await one.error(f, 7 if f == "enqueue" else None)
+        assert (one.host.clock.monotonic_ns() - began_ns) / 1e9 == pytest.approx(patience_s, abs=0.01)
 
     asking(body)
 

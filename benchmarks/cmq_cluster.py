@@ -101,10 +101,16 @@ class Asker:
 
     async def produce(self, queue: str, seconds: float, at_once: int) -> list[float]:
         """How many seconds each message took."""
-        latencies_s: list[float] = []
-        command = wire.produce(queue, [PAYLOAD])
+        return await self._again_and_again(queue, wire.produce(queue, [PAYLOAD]), seconds, at_once)
 
-        async def produce_until(end_s: float) -> None:
+    async def pull(self, queue: str, seconds: float, at_once: int) -> list[float]:
+        """The same of pulls that do not wait; for what they cost by themselves, from a queue that is empty."""
+        return await self._again_and_again(queue, wire.pull(queue, 1, 0), seconds, at_once)
+
+    async def _again_and_again(self, queue: str, command: RemotingCommand, seconds: float, at_once: int) -> list[float]:
+        latencies_s: list[float] = []
+
+        async def ask_until(end_s: float) -> None:
             now_s = self._now_s()
             while now_s < end_s:
                 await self.ask(queue, RemotingCommand.request(command.code, command.ext_fields, command.body))
@@ -112,7 +118,7 @@ class Asker:
                 latencies_s.append(now_s - began_s)
 
         end_s = self._now_s() + seconds
-        await asyncio.gather(*(produce_until(end_s) for _ in range(at_once)))
+        await asyncio.gather(*(ask_until(end_s) for _ in range(at_once)))
         return latencies_s
 
     def _now_s(self) -> float:

@@ -1,4 +1,6 @@
-"""What batches, a window and several groups are worth in CMQ: ratios of messages of 1 KiB, taken in turns in one run.
+"""What batches, a window, several groups and leases are worth in CMQ: ratios taken in turns in one run.
+
+Of messages of 1 KiB:
 
 - `batch`: a leader makes one entry durable at a time (gatheredEntries 1), or all that have gathered. Two clusters of
   three processes on loopback, one group each, are asked in turns.
@@ -9,7 +11,12 @@
   processes on loopback, asked in turns by queues of each group. What counts is how many messages a processor second of
   the busiest node confirms, for that node would be the limit if each had a machine.
 
-python benchmarks/cmq_ratios.py [batch | window | groups] [--seconds S] [--rounds N] [--at-once N ...]
+Of pulls from an empty queue:
+
+- `reads`: a leader asks the others for each pull, for as many as there are by one round, or has a lease. Two clusters
+  of three processes on loopback, one group each, are asked in turns; and over links of 5 ms one way in the simulator.
+
+python benchmarks/cmq_ratios.py [batch | window | groups | reads] [--seconds S] [--rounds N] [--at-once N ...]
 """
 
 from __future__ import annotations
@@ -17,7 +24,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +46,7 @@ LINK_MS = 5.0
 JITTER = 0.2
 """Requests drift apart, so that not all of them wait for the same answer."""
 BATCHES = {"one entry an fsync": {"gatheredEntries": 1}, "all that gathered": {"gatheredEntries": 0}}
+READS = {"a round a pull": {"readsByLease": False}, "by lease": {"readsByLease": True}}
 WINDOWS = (1, 4096)
 SENT_TOGETHER = (1, 512)
 GROUPS = {
@@ -67,11 +75,15 @@ class Taken:
         return self.messages / max(self.used_s.values())
 
 
-async def one_turn(asker: Asker, seconds: float, at_once: int) -> int:
-    """How many messages were confirmed, by as many outstanding requests together."""
+Work = Callable[[Asker, str, float, int], Awaitable[Sequence[float]]]
+"""What is asked of a queue for so many seconds, by so many at once; how long each request took."""
+
+
+async def one_turn(asker: Asker, seconds: float, at_once: int, work: Work = Asker.produce) -> int:
+    """How many requests were answered, by as many outstanding ones together."""
     queues = queues_of(asker.groups)
     share = max(1, at_once // len(queues))
-    return sum(map(len, await asyncio.gather(*(asker.produce(queue, seconds, share) for queue in queues))))
+    return sum(map(len, await asyncio.gather(*(work(asker, queue, seconds, share) for queue in queues))))
 
 
 async def prepare(asker: Asker) -> None:
@@ -95,7 +107,7 @@ async def place_leaders(asker: Asker, is_spread: bool) -> None:
 
 
 async def in_turns(
-    clusters: Mapping[str, Cluster], rounds: int, seconds: float, at_once: Sequence[int]
+    clusters: Mapping[str, Cluster], rounds: int, seconds: float, at_once: Sequence[int], work: Work
 ) -> dict[int, dict[str, Taken]]:
     """At once -> name -> what came of it."""
     found = {count: {name: Taken() for name in clusters} for count in at_once}
@@ -111,23 +123,29 @@ async def in_turns(
                 for name, asker in askers.items():
                     taken, cluster = found[count][name], clusters[name]
                     before_s = {node: cluster.processor_s([node]) for node in NODES}
-                    taken.messages += await one_turn(asker, seconds, count)
+                    taken.messages += await one_turn(asker, seconds, count, work)
                     taken.took_s += seconds
                     for node, used_s in before_s.items():
                         taken.used_s[node] += cluster.processor_s([node]) - used_s
     return found
 
 
-def processes(title: str, cases: Mapping[str, Mapping[str, Any]], chosen: argparse.Namespace) -> None:
+def processes(
+    title: str,
+    cases: Mapping[str, Mapping[str, Any]],
+    chosen: argparse.Namespace,
+    work: Work = Asker.produce,
+    noun: str = "messages",
+) -> None:
     with ExitStack() as stack:
         clusters = {name: stack.enter_context(running({"groups": 1, **settings})) for name, settings in cases.items()}
-        found = asyncio.run(in_turns(clusters, chosen.rounds, chosen.seconds, chosen.at_once))
+        found = asyncio.run(in_turns(clusters, chosen.rounds, chosen.seconds, chosen.at_once, work))
     for count, by_name in found.items():
         first = next(iter(by_name.values()))
         for name, taken in by_name.items():
             ratios = f"x{taken.rate / first.rate:.2f} by the clock, x{taken.by_busiest / first.by_busiest:.2f} by it"
             print(
-                f"{title}, {count:3} at once, {name:24} {taken.rate:7,.0f} messages/s, {taken.by_busiest:7,.0f} a "
+                f"{title}, {count:3} at once, {name:24} {taken.rate:7,.0f} {noun}/s, {taken.by_busiest:7,.0f} a "
                 f"processor second of the busiest node; {ratios}",
                 flush=True,
             )
@@ -143,19 +161,19 @@ def specs(settings: Mapping[str, Any]) -> list[NodeSpec]:
     ]
 
 
-def over_slow_links(settings: Mapping[str, Any], seconds: float, at_once: int) -> float:
-    """Messages a virtual second."""
+def over_slow_links(settings: Mapping[str, Any], seconds: float, at_once: int, work: Work = Asker.produce) -> float:
+    """Requests a virtual second."""
 
     async def measure(environment: SimulatedEnvironment) -> int:
         with tempfile.TemporaryDirectory() as directory:
             await environment.start(specs(settings), Path(directory))
             asker = Asker(environment.client_host("load"), {name: f"{name}:9300" for name in NODES}, 1)
             await prepare(asker)
-            await one_turn(asker, WARM_UP_S, at_once)
-            messages = await one_turn(asker, seconds, at_once)
+            await one_turn(asker, WARM_UP_S, at_once, work)
+            answered = await one_turn(asker, seconds, at_once, work)
             asker.close()
             await environment.stop()
-            return messages
+            return answered
 
     regime = replace(Regime.calm(), latency_ms=LINK_MS, jitter=JITTER)
     return run_simulation(measure, Seed(1), Trace(), regime=regime) / seconds
@@ -173,9 +191,18 @@ def windows(chosen: argparse.Namespace) -> None:
                 print(f"{case} {rate:7,.0f} messages a virtual second; x{rate / rates[0]:.2f}", flush=True)
 
 
+def reads(chosen: argparse.Namespace) -> None:
+    processes("reads", READS, chosen, Asker.pull, "pulls")
+    for count in chosen.at_once:
+        rates = {name: over_slow_links(case, chosen.seconds, count, Asker.pull) for name, case in READS.items()}
+        first = next(iter(rates.values()))
+        for name, rate in rates.items():
+            print(f"reads over slow links, {count:3} at once, {name:14} {rate:7,.0f} pulls/s; x{rate / first:.2f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("ratio", nargs="?", choices=["batch", "window", "groups", "all"], default="all")
+    parser.add_argument("ratio", nargs="?", choices=["batch", "window", "groups", "reads", "all"], default="all")
     parser.add_argument("--seconds", type=float, default=2.0, help="of each turn")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--at-once", type=int, nargs="+", default=[64, 256])
@@ -186,6 +213,8 @@ def main() -> None:
         windows(chosen)
     if chosen.ratio in ("groups", "all"):
         processes("groups", GROUPS, chosen)
+    if chosen.ratio in ("reads", "all"):
+        reads(chosen)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from system_under_test.raft.driver import RaftConfig
 
 RECORD_BYTES: Final = 16
 """What a message takes in its file beside its body."""
+LEASE_SHARE: Final = 0.8
+"""A lease is this part of the least election time-out: clocks of two nodes may differ in rate by a quarter."""
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 
@@ -69,6 +71,9 @@ class CmqConfig:
     min_election_timeout_s: float = seconds("minElectionTimeout", 300)
     max_election_timeout_s: float = seconds("maxElectionTimeout", 600)
     """Election time-outs are drawn between the least one and this."""
+    reads_by_lease: bool = flag("readsByLease", False)
+    """Whether a leader gives messages out without asking the others for each pull, as long as by their answers before
+    nobody else can have been elected. All nodes have to agree on it."""
     spread: bool = flag("spread", True)
     """Whether leaders hand over so that each node leads as many groups as the others."""
     spread_after_s: float = seconds("spreadAfter", 1_000)
@@ -102,6 +107,7 @@ class CmqConfig:
             heartbeat_s=self.heartbeat_s,
             min_election_timeout_s=self.min_election_timeout_s,
             max_election_timeout_s=self.max_election_timeout_s,
+            lease_s=LEASE_SHARE * self.min_election_timeout_s if self.reads_by_lease else 0.0,
             reports_entries=self.reports_entries,
             log_memory_bytes=self.log_memory_bytes,
             log_kept_bytes=self.log_kept_bytes,

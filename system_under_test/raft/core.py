@@ -3,9 +3,15 @@
 No I/O, no clock, no randomness: time and freshly drawn election timeouts come in with the events, and
 everything that touches the world goes out in `Effects`, whose fields say in what order. It has pre-vote,
 a leader's no-op, cuts on real conflicts only, commits only entries of the own term by counting, reads by
-read index, and a leader that steps down when no majority answers it (check quorum). Safety never rests on
-time. A snapshot takes the place of the log's front; a follower that needs what is gone is sent it in chunks. A
-leader can hand over to a member that it chooses. Members come and go one at a time, by entries of the log.
+read index, and a leader that steps down when no majority answers it (check quorum). A snapshot takes the
+place of the log's front; a follower that needs what is gone is sent it in chunks. A leader can hand over to
+a member that it chooses. Members come and go one at a time, by entries of the log. Safety never rests on
+time, but for reads by lease, where these are asked for.
+
+With a lease a leader reads without asking anybody, for so long after the begin of a round that a majority has
+confirmed. Who has confirmed it votes for nobody else for an election timeout, not even if it starts anew, unless the
+leader asked one to stand; a leader that did so reads by its lease no more. Clocks may differ in rate by as much as the
+lease is shorter than the election timeout.
 
 Source: Ongaro, Consensus: Bridging Theory and Practice (2014), chapters 3, 4, 5, 6.4 and 9.6.
 """
@@ -32,6 +38,7 @@ from system_under_test.raft.event import (
     Tick,
     Transfer,
 )
+from system_under_test.raft.lease import Lease
 from system_under_test.raft.log import Log, ReadEntries, nothing_to_read
 from system_under_test.raft.membership import Change, Membership, Promote, UnfitChange
 from system_under_test.raft.message import (
@@ -46,6 +53,7 @@ from system_under_test.raft.message import (
     PreVoteReply,
     PreVoteRequest,
     SnapshotChunk,
+    SuccessorVoteRequest,
     TimeoutNow,
     VoteReply,
     VoteRequest,
@@ -69,6 +77,9 @@ class Timing:
     """Who has heard its leader within this time refuses pre-votes."""
     quorum_timeout_ns: int
     """A leader that has not heard a majority for so long steps down; at least the longest election timeout."""
+    lease_ns: int = 0
+    """So long after the begin of a round that a majority confirmed its leader reads without asking; 0: it always asks.
+    Shorter than the least election timeout."""
 
 
 class Raft:
@@ -111,17 +122,15 @@ class Raft:
         self._bounds = bounds
         self._kept = hard_state
         self._unsynced: deque[list[int]] = deque()
-        self._timer_ns = now_ns
-        self._timeout_ns = election_timeout_ns
-        self._drawn_timeout_ns = election_timeout_ns
-        self._leader_heard_ns = now_ns
+        self._timer_ns = self._leader_heard_ns = self._now_ns = now_ns
+        self._timeout_ns = self._drawn_timeout_ns = election_timeout_ns
         self._pre_votes: set[str] = set()
         self._votes: set[str] = set()
+        """For this node, in the current term; empty if it does not stand, or not any more."""
         self.elected_by: tuple[str, ...] = ()
         """Whose votes made this node the leader last."""
         self.elected_with = (0, 0)
         """Term and index of the last entry that it had then."""
-        """For this node, in the current term; empty if it does not stand, or not any more."""
         self._incoming = Incoming()
         self._installed = 0
         """The step by which a snapshot of the leader's was taken over that is not durable yet; 0: there is none."""
@@ -135,6 +144,7 @@ class Raft:
         self._reads: deque[tuple[int, int, int]] = deque()
         """Of each: the round that has to be confirmed, the index that has to be applied, its token."""
         self._early_reads: list[int] = []
+        self._lease = Lease(timing.lease_ns)
         self._effects = Effects(0)
 
     @property
@@ -175,6 +185,7 @@ class Raft:
     def step(self, event: Event, now_ns: int) -> Effects:
         effects = self._effects = Effects(self._effects.sequence + 1)
         self._replication.sent = effects.appends
+        self._now_ns = now_ns
         self.log.shrink()
         if isinstance(event, Receive):
             self._receive(event.message, now_ns)
@@ -265,14 +276,14 @@ class Raft:
             )
         self._count_votes(now_ns)
 
-    def _become_candidate(self, now_ns: int) -> None:
+    def _become_candidate(self, now_ns: int, kind: type[VoteRequest] = VoteRequest) -> None:
         self.role = Role.CANDIDATE
         self.term += 1
         self.vote = self.node
         self._restart_timer(now_ns)
         self._votes = {self.node}
         for peer in self._other_voters():
-            self._effects.messages.append(VoteRequest(self.node, peer, self.term, self.last_index, self.log.last_term))
+            self._effects.messages.append(kind(self.node, peer, self.term, self.last_index, self.log.last_term))
         self._count_votes(now_ns)
 
     def _other_voters(self) -> list[str]:
@@ -298,6 +309,7 @@ class Raft:
         self._replication.commit = self.commit
         self._replication.follow_up(self.membership.addresses, now_ns)
         self._own_term_index = self.last_index + 1
+        self._lease = Lease(self._timing.lease_ns)
         self._next_heartbeat_ns = now_ns + self._timing.heartbeat_ns
         # Entries of older terms are committed only together with one of the own term (figure 8 of the
         # paper), so there has to be one, even if nobody proposes anything.
@@ -313,6 +325,8 @@ class Raft:
             if self.role is Role.PRE_CANDIDATE and message.term == self.term + 1:
                 self._pre_votes.add(message.sender)
                 self._count_votes(now_ns)
+            return
+        if isinstance(message, VoteRequest) and self._stays_with_its_leader(message, now_ns):
             return
         if message.term > self.term:
             self._become_follower(message.term, now_ns)
@@ -332,7 +346,7 @@ class Raft:
         elif isinstance(message, TimeoutNow):
             # No pre-vote: those who are asked hear the leader that wants to be followed by this one.
             if self.leader == message.sender and self.is_voter:
-                self._become_candidate(now_ns)
+                self._become_candidate(now_ns, SuccessorVoteRequest if self._timing.lease_ns else VoteRequest)
         elif isinstance(message, VoteReply) and message.granted and self._votes:
             # Also after the election timer has run out and asks for pre-votes again: the vote still stands,
             # and where a round trip takes longer than the timer nobody would ever win otherwise.
@@ -342,12 +356,23 @@ class Raft:
     def _is_up_to_date(self, last_index: int, last_term: int) -> bool:
         return (last_term, last_index) >= (self.log.last_term, self.last_index)
 
+    def _hears_leader(self, now_ns: int) -> bool:
+        """With a lease also one that it may have heard before it started."""
+        if self.role is Role.LEADER:
+            return True
+        may_have_heard = self.leader is not None or self._timing.lease_ns > 0
+        return may_have_heard and now_ns - self._leader_heard_ns < self._timing.min_election_timeout_ns
+
+    def _stays_with_its_leader(self, message: VoteRequest, now_ns: int) -> bool:
+        """Whether that leader may read by its lease now, and knows nothing of this election."""
+        is_successor = isinstance(message, SuccessorVoteRequest)
+        return self._timing.lease_ns > 0 and not is_successor and self._hears_leader(now_ns)
+
     def _on_pre_vote_request(self, message: PreVoteRequest, now_ns: int) -> None:
-        hears_leader = self.role is Role.LEADER or (
-            self.leader is not None and now_ns - self._leader_heard_ns < self._timing.min_election_timeout_ns
-        )
         granted = (
-            message.term > self.term and not hears_leader and self._is_up_to_date(message.last_index, message.last_term)
+            message.term > self.term
+            and not self._hears_leader(now_ns)
+            and self._is_up_to_date(message.last_index, message.last_term)
         )
         term = message.term if granted else self.term
         self._effects.messages.append(PreVoteReply(self.node, message.sender, term, granted))
@@ -453,6 +478,7 @@ class Raft:
 
     def _call_round(self) -> None:
         self._replication.call_round()
+        self._lease.begin(self._replication.round, self._now_ns)
         self._serve_reads()
 
     def _on_reply(self, message: AppendAccepted | AppendRefused | ChunkTaken, now_ns: int) -> None:
@@ -531,6 +557,7 @@ class Raft:
         """Once the other one has the whole log; again with every heartbeat, as that may be lost."""
         to = self.transferee
         if to is not None and self._replication.followers[to].match == self.last_index:
+            self._lease.end()
             self._replication.tell_to_stand(to)
 
     # -- reads
@@ -544,14 +571,29 @@ class Raft:
             self._register_reads(tokens)
 
     def _register_reads(self, tokens: Sequence[int]) -> None:
-        """What is committed now may be read once a majority has confirmed a round that begins now."""
-        self._reads.extend((self._replication.round + 1, self.commit, token) for token in tokens)
-        self._call_round()
+        """What is committed now may be read once a majority has confirmed a round that begins now, or has confirmed one
+        not long ago."""
+        if self.has_lease():
+            self._reads.extend((0, self.commit, token) for token in tokens)
+            self._serve_reads()
+        else:
+            self._reads.extend((self._replication.round + 1, self.commit, token) for token in tokens)
+            self._call_round()
+
+    def has_lease(self) -> bool:
+        """Whether this leader, at its last step, could be sure that nobody else had been elected."""
+        if not self._timing.lease_ns:
+            return False
+        self._lease.confirm(self._confirmed_round())
+        return self._lease.holds(self._now_ns)
+
+    def _confirmed_round(self) -> int:
+        return self._reached_by_majority(self._replication.round, lambda progress: progress.round)
 
     def _serve_reads(self) -> None:
         if not self._reads:
             return
-        confirmed = self._reached_by_majority(self._replication.round, lambda progress: progress.round)
+        confirmed = self._confirmed_round()
         while self._reads and self._reads[0][0] <= confirmed and self._reads[0][1] <= self.applied:
             self._effects.reads.append(self._reads.popleft()[2])
 

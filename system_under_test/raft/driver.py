@@ -83,12 +83,19 @@ class RaftConfig:
     """The most data of one append, unless a single entry has more."""
     gathered_entries: int = 0
     """So many proposals at most are made durable together, and the next wait for that; 0: all that have gathered."""
+    lease_s: float = 0.0
+    """So long after a majority was asked for it a leader reads without asking again, shorter than the least election
+    timeout by as much as clocks may differ in rate; 0: it asks for each read. The same on all members."""
     promotion_lag: int = USUAL.promotion_lag
     """A learner that is more entries behind than this does not become a voter."""
 
     def __post_init__(self) -> None:
         if not 0 < self.heartbeat_s < self.min_election_timeout_s <= self.max_election_timeout_s:
             raise ValueError("expected heartbeat < least election timeout <= greatest election timeout")
+        if not 0 <= self.lease_s < self.min_election_timeout_s:
+            raise ValueError(
+                f"lease_s: expected at least 0 and less than the least election timeout, got {self.lease_s}"
+            )
         if self.snapshot_threshold < 1:
             raise ValueError(f"expected at least one entry until a snapshot, got {self.snapshot_threshold}")
         for name, least in (("log_kept_bytes", 0), ("segment_bytes", 1), ("gathered_entries", 0)):
@@ -255,6 +262,7 @@ class RaftNode:
                 heartbeat_ns=int(config.heartbeat_s * 1e9),
                 min_election_timeout_ns=int(config.min_election_timeout_s * 1e9),
                 quorum_timeout_ns=int(config.max_election_timeout_s * 1e9),
+                lease_ns=int(config.lease_s * 1e9),
             ),
             hard_state=recovered.hard_state,
             snapshot=recovered.snapshot,
@@ -299,8 +307,8 @@ class RaftNode:
         return future
 
     def read_barrier(self) -> asyncio.Future[None]:
-        """Done when this node was certainly leader at some moment after the call, and has applied all that was
-        committed at that moment. Raises NotLeader at once or through the future; it may wait without bound."""
+        """Done when nobody newer than this leader was elected at some moment after the call, and it has applied all
+        that was committed at that moment. Raises NotLeader at once or through the future; it may wait without bound."""
         if not self._was_active or self._reads_waiting >= MAX_PENDING:
             raise NotLeader(self.leader)
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

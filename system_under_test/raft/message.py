@@ -80,6 +80,11 @@ class VoteRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class SuccessorVoteRequest(VoteRequest):
+    """Of one whom the leader has asked to stand: also for those who hear that leader."""
+
+
+@dataclass(frozen=True, slots=True)
 class VoteReply:
     sender: str
     recipient: str
@@ -203,6 +208,7 @@ _KIND: dict[type, int] = {
     SnapshotChunk: 8,
     ChunkTaken: 9,
     TimeoutNow: 10,
+    SuccessorVoteRequest: 11,
 }
 
 
@@ -319,6 +325,8 @@ def _decode(frame: bytes, recipient: str) -> Message:
         return PreVoteRequest(sender, recipient, term, *_TWO.unpack_from(frame, at))
     if kind == 3:
         return VoteRequest(sender, recipient, term, *_TWO.unpack_from(frame, at))
+    if kind == 11:
+        return SuccessorVoteRequest(sender, recipient, term, *_TWO.unpack_from(frame, at))
     if kind == 2:
         return PreVoteReply(sender, recipient, term, frame[at] == 1)
     if kind == 4:

@@ -7,6 +7,7 @@ import hashlib
 import random
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from system_under_test.raft.bounds import Bounds
 from system_under_test.raft.core import Raft, Role, Timing
@@ -34,6 +35,10 @@ TIMING = Timing(
     min_election_timeout_ns=1000 * MILLISECOND,
     quorum_timeout_ns=2000 * MILLISECOND,
 )
+
+
+LEASE = 0.8
+"""With leases they are this part of the least election timeout."""
 
 
 OUTSIDERS = 2
@@ -68,6 +73,9 @@ class Node:
 
     def __init__(self, name: str, voters: Sequence[str]) -> None:
         self.name = name
+        self.timing = TIMING
+        self.rate = 1.0
+        """Of its clock."""
         self.membership = Membership(voters=dict.fromkeys(voters, ""))
         self.hard_state = HardState()
         self.snapshot = NOTHING
@@ -87,17 +95,20 @@ class Node:
         self.state = b""
         self.raft: Raft | None = None
 
+    def clock_ns(self, now_ns: int) -> int:
+        return int(now_ns * self.rate)
+
     def boot(self, now_ns: int, election_timeout_ns: int) -> None:
         self.place, self.arriving = dict(self.files), {}
         self.applied, self.state = self.snapshot.index, state_in(self.snapshot, self.place)
         self.raft = self.core(
             node=self.name,
             membership=self.membership,
-            timing=TIMING,
+            timing=self.timing,
             hard_state=self.hard_state,
             snapshot=self.snapshot,
             entries=list(self.entries),
-            now_ns=now_ns,
+            now_ns=self.clock_ns(now_ns),
             election_timeout_ns=election_timeout_ns,
             bounds=BOUNDS,
             base=self.base,
@@ -196,11 +207,19 @@ def of(core: type[Raft]) -> type[Node]:
 
 
 class Network:
-    def __init__(self, seed: int | random.Random, size: int, kind: type[Node] = Node) -> None:
+    """`drift`: with it leaders read by their leases, and the clock of some nodes is faster by this share."""
+
+    def __init__(
+        self, seed: int | random.Random, size: int, kind: type[Node] = Node, drift: float | None = None
+    ) -> None:
         self.draw = seed if isinstance(seed, random.Random) else random.Random(seed)
         self.now_ns = 0
         names = [f"n{number}" for number in range(1, size + OUTSIDERS + 1)]
         self.nodes = {name: kind(name, names[:size]) for name in names}
+        if drift is not None:
+            for node in self.nodes.values():
+                node.timing = replace(TIMING, lease_ns=int(LEASE * TIMING.min_election_timeout_ns))
+                node.rate = self.draw.choice((1.0, 1.0 + drift))
         self.wire: list[Message] = []
         self.cut: set[tuple[str, str]] = set()
         self.leaders: dict[int, str] = {}
@@ -208,7 +227,7 @@ class Network:
         self.states = [b""]
         """After how many entries the state machine is in which state."""
         self.reads: dict[int, int] = {}
-        self.served_reads = 0
+        self.served_reads = self.reads_at_once = 0
         self.crashes = self.compactions = self.installs = self.transfers = self.changes = 0
         self.transfers_of_files = 0
         self.proposed = 0
@@ -222,7 +241,7 @@ class Network:
         raft = node.raft
         assert raft is not None
         was_leader = raft.role is Role.LEADER
-        effects = raft.step(event, self.now_ns)
+        effects = raft.step(event, node.clock_ns(self.now_ns))
         node.receive(effects)
         if effects.must_persist:
             node.unsynced.append(effects)
@@ -353,7 +372,9 @@ class Network:
     def read(self, node: Node) -> None:
         token = len(self.reads)
         self.reads[token] = len(self.committed)
+        before = self.served_reads
         self.step(node, Read((token,)))
+        self.reads_at_once += self.served_reads - before
 
     def storm(self, steps: int) -> None:
         draw = self.draw

@@ -57,6 +57,7 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "invisible_ms": (200,),
     "log_kept_kib": (0,),
     "promotion_lag": (10_000,),
+    "reads_by_lease": (True,),
     "snapshot_entries": (20,),
     "spread": (False,),
     "window_entries": (1, 8),

@@ -63,6 +63,7 @@ def _config(settings: CmqSettings) -> Mapping[str, Any]:
         "heartbeatInterval": _milliseconds(settings.heartbeat_s),
         "minElectionTimeout": _milliseconds(settings.election_s),
         "maxElectionTimeout": _milliseconds(settings.longest_election_s),
+        "readsByLease": settings.reads_by_lease,
         "spread": settings.spread,
         "spreadAfter": SPREAD_AFTER_MS,
         "requestTimeout": REQUEST_TIMEOUT_MS,

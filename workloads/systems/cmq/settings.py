@@ -63,6 +63,8 @@ class CmqSettings:
     """So many times the least one is the greatest; with 1 all are alike, and candidates may split votes for ever."""
     patience_s: Annotated[float, Bounds(0.3, PATIENCE_S / 2)] = PATIENCE_S / 2
     """How long a client waits for an answer; a dequeue waits for two."""
+    reads_by_lease: bool = False
+    """Whether a leader gives messages out without asking the others for each pull, while nobody else can lead."""
     spread: bool = True
     """Whether leaders hand over so that each node leads as many groups as the others."""
     strict: bool = False

@@ -36,7 +36,11 @@ def entries(log: str) -> list[Entry]:
 
 class Stage:
     def __init__(
-        self, logs: Mapping[str, str], terms: Mapping[str, int] | None = None, core: type[Raft] = Raft
+        self,
+        logs: Mapping[str, str],
+        terms: Mapping[str, int] | None = None,
+        core: type[Raft] = Raft,
+        timing: Timing = TIMING,
     ) -> None:
         self.now_ns = 0
         self.wire: list[Message] = []
@@ -45,7 +49,7 @@ class Stage:
             name: core(
                 node=name,
                 membership=Membership(voters=dict.fromkeys(sorted(logs), "")),
-                timing=TIMING,
+                timing=timing,
                 hard_state=HardState((terms or {}).get(name, int(log[-1]) if log else 0), None),
                 snapshot=NOTHING,
                 entries=entries(log),

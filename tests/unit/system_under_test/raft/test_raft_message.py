@@ -21,6 +21,7 @@ from system_under_test.raft.message import (
     PreVoteReply,
     PreVoteRequest,
     SnapshotChunk,
+    SuccessorVoteRequest,
     TimeoutNow,
     VoteReply,
     VoteRequest,
@@ -57,6 +58,7 @@ messages = st.one_of(
     st.builds(lambda e, a, b, c, d: AppendRefused(*e, a, b, c, d), ends, number, number, number, number),
     st.builds(lambda e, a, b: VoteRequest(*e, a, b), ends, number, number),
     st.builds(lambda e, a, b: PreVoteRequest(*e, a, b), ends, number, number),
+    st.builds(lambda e, a, b: SuccessorVoteRequest(*e, a, b), ends, number, number),
     st.builds(
         lambda e, a, b, c, data, d: SnapshotChunk(*e, a, b, c + len(data) + d, c, data),
         *(ends, number, number, st.integers(0, 2**20), st.binary(max_size=50), st.integers(0, 2**20)),

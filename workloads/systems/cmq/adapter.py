@@ -58,6 +58,7 @@ EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "log_kept_kib": (0,),
     "promotion_lag": (10_000,),
     "reads_by_lease": (True,),
+    "segment_kib": (1,),
     "snapshot_entries": (20,),
     "spread": (False,),
     "window_entries": (1, 8),

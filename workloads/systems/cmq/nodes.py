@@ -12,8 +12,8 @@ from workloads.systems.cmq.settings import NODES, CmqSettings
 PORT = 9300
 MAIN = "system_under_test.cmq.node:node"
 KIB = 1024
-SEGMENT_BYTES, LOG_MEMORY_BYTES = 16 * KIB, 64 * KIB
-"""Small, so that a storm fills several files of the log, and goes beyond what is in memory of it."""
+LOG_MEMORY_BYTES = 64 * KIB
+"""Small, so that a storm goes beyond what is in memory of a log."""
 DIGEST_ENTRIES = 50
 """So often nodes report a digest of their state, by which they are held against each other."""
 SPREAD_AFTER_MS = 1_000
@@ -54,7 +54,7 @@ def _config(settings: CmqSettings) -> Mapping[str, Any]:
         "digestEntries": DIGEST_ENTRIES,
         "logKeptBytes": settings.log_kept_kib * KIB,
         "logMemoryBytes": LOG_MEMORY_BYTES,
-        "segmentBytes": SEGMENT_BYTES,
+        "segmentBytes": settings.segment_kib * KIB,
         "windowEntries": settings.window_entries,
         "batchEntries": settings.batch_entries,
         "batchBytes": settings.batch_kib * KIB,

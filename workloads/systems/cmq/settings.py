@@ -46,6 +46,8 @@ class CmqSettings:
     """A snapshot is made as soon as so much was appended to the log; 64 MiB in the product."""
     log_kept_kib: Annotated[int, Bounds(0, 1 << 20)] = 4
     """So much of the log stays behind a snapshot: who lags by more gets the snapshot itself."""
+    segment_kib: Annotated[int, Bounds(1, 16_384)] = 16
+    """Size of the log's files; with 1 some ten entries fill one."""
     window_entries: Annotated[int, Bounds(1, 65_536)] = 64
     """A leader sends so many entries ahead of what a follower has acknowledged."""
     batch_entries: Annotated[int, Bounds(1, 65_536)] = 16

@@ -1,8 +1,9 @@
 """Fast tests first, slow ones last, but in other tiers; what is not run is named, and those of other tiers counted.
 Where CI=true, a test with containers that is not run has failed.
 
-Tests of one group share a worker: one Docker engine, that they do not fight over it, and one Spark session, that it is
-started once. Groups come between fast and slow tests, so that no worker is left alone with one at the end.
+Tests of one group share a worker: those of one Spark session, that it is started once, and those with containers, that
+they do not fight over processors. Whole storms in containers mostly wait, and have a worker of their own. Groups come
+between fast and slow tests, so that no worker is left alone with one at the end.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=_late if wanted is None else _early)
     for item in items:
         if item.get_closest_marker("docker") is not None:
-            item.add_marker(pytest.mark.xdist_group("docker"))
+            if item.get_closest_marker("xdist_group") is None:
+                item.add_marker(pytest.mark.xdist_group("docker"))
             if not docker_answers():
                 item.add_marker(pytest.mark.skip(reason="not run: no Docker engine answers"))
 

@@ -39,7 +39,9 @@ def test_a_new_system_passes_its_own_tests(tmp_path: Path) -> None:
     assert "2 passed" in tested.stdout
 
 
-@pytest.mark.parametrize(("mutant", "code", "verdict"), [("none", 0, "valid"), ("forgets", 1, "invalid")])
+@pytest.mark.parametrize(
+    ("mutant", "code", "verdict"), [pytest.param("none", 0, "valid", marks=pytest.mark.gate), ("forgets", 1, "invalid")]
+)
 def test_it_is_valid_in_a_storm_unless_its_bug_is_planted(tmp_path: Path, mutant: str, code: int, verdict: str) -> None:
     write_skeleton("my-store", Node.PYTHON, tmp_path / "trial")
     storm = ["run", "my-store", "--workload", "register", "--nemesis", "partition,kill all every 8 for 2"]

@@ -59,6 +59,7 @@ sys.exit(main.run(["check", *sys.argv[2:], "--model", "tickets:TICKETS", "--json
 """The model's folder is on this process's path alone."""
 
 
+@pytest.mark.gate
 @pytest.mark.xdist_group("spark")
 def test_spark_judges_and_certifies_as_this_process_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     try:

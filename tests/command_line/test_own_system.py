@@ -121,7 +121,7 @@ def test_a_python_program_of_any_package_runs_in_containers(installed: Path) -> 
     assert all(count["with_effect"] for count in outcome["faults"].values()), outcome["faults"]
 
 
-@pytest.mark.parametrize(("keep", "code"), [("disk", 0), ("memory", 1)])
+@pytest.mark.parametrize(("keep", "code"), [pytest.param("disk", 0, marks=pytest.mark.gate), ("memory", 1)])
 def test_a_workload_of_ones_own_is_run_and_judged_by_a_checker_of_ones_own(
     with_a_workload: Path, keep: str, code: int
 ) -> None:

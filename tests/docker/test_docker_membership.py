@@ -12,7 +12,7 @@ from harness.record.scenario import Scenario
 from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 
-pytestmark = [pytest.mark.docker, pytest.mark.gate]
+pytestmark = [pytest.mark.docker, pytest.mark.gate, pytest.mark.xdist_group("storms in containers")]
 
 
 def test_controllers_are_replaced_and_what_they_have_agreed_on_stays(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from harness.record.scenario import Scenario
 from stormproof.session.engines import HERE
 from stormproof.session.run import run_scenario
 
-pytestmark = [pytest.mark.docker, pytest.mark.gate]
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("storms in containers")]
 
 
-def _scenario(nemesis: tuple[str, ...], mutant: str | None = None) -> Scenario:
+def _scenario(nemesis: tuple[str, ...], mutant: str | None = None, time_limit_s: float = 15.0) -> Scenario:
     return Scenario(
         system="rocketmq",
         workload="log",
@@ -23,7 +23,7 @@ def _scenario(nemesis: tuple[str, ...], mutant: str | None = None) -> Scenario:
         environment="docker",
         mutant=mutant,
         rate=100.0,
-        time_limit_s=20.0,
+        time_limit_s=time_limit_s,
         recovery_s=5.0,
         seed=1,
         settings={} if mutant else {"longest_fault_s": 6.0},
@@ -39,12 +39,16 @@ def require_valid(scenario: Scenario, runs: Path, *, nodes: tuple[str, ...]) -> 
         assert (outcome.directory / "nodes" / node / "events.jsonl").stat().st_size
 
 
+@pytest.mark.gate
 def test_the_healthy_system_is_valid_in_containers(tmp_path: Path) -> None:
     require_valid(
-        _scenario(("partition", "kill", "pause", "clock")), tmp_path, nodes=("b1", "b2", "b3", "c1", "c2", "c3")
+        _scenario(("partition", "kill", "pause", "clock"), time_limit_s=20.0),
+        tmp_path,
+        nodes=("b1", "b2", "b3", "c1", "c2", "c3"),
     )
 
 
+@pytest.mark.gate
 def test_a_group_that_elects_its_leader_is_valid_in_containers(tmp_path: Path) -> None:
     scenario = Scenario(
         system="dledger",
@@ -65,7 +69,7 @@ STORM = Scenario(
     workload="log",
     environment="docker",
     rate=100.0,
-    time_limit_s=26.0,
+    time_limit_s=20.0,
     recovery_s=5.0,
     seed=1,
 )
@@ -80,7 +84,13 @@ DISKS = (
 )
 
 
-@pytest.mark.parametrize("nemesis", [LINKS_AND_PROCESSES, DISKS], ids=["links and processes", "disks and members"])
+@pytest.mark.parametrize(
+    "nemesis",
+    [
+        pytest.param(LINKS_AND_PROCESSES, marks=pytest.mark.gate, id="links and processes"),
+        pytest.param(DISKS, marks=pytest.mark.thorough, id="disks and members"),
+    ],
+)
 def test_ledgers_are_valid_in_containers(nemesis: tuple[str, ...], tmp_path: Path) -> None:
     settings = {"session_timeout_s": 2.0, "roll_entries": 20}
     scenario = replace(STORM, system="bookkeeper", nemesis=nemesis, rate=40.0, settings=settings)
@@ -98,13 +108,18 @@ QUEUES_AND_DISKS = (
 
 
 @pytest.mark.parametrize(
-    "nemesis", [QUEUES_AND_PROCESSES, QUEUES_AND_DISKS], ids=["links and processes", "disks and members"]
+    "nemesis",
+    [
+        pytest.param(QUEUES_AND_PROCESSES, marks=pytest.mark.thorough, id="links and processes"),
+        pytest.param(QUEUES_AND_DISKS, marks=pytest.mark.gate, id="disks and members"),
+    ],
 )
 def test_queues_on_raft_are_valid_in_containers(nemesis: tuple[str, ...], tmp_path: Path) -> None:
     scenario = replace(STORM, system="cmq", workload="queue+pop", nemesis=nemesis, rate=60.0)
     require_valid(scenario, tmp_path, nodes=("n1", "n2", "n3"))
 
 
+@pytest.mark.gate
 def test_brokers_above_a_group_of_dledger_are_valid_in_containers(tmp_path: Path) -> None:
     faults = _scenario(("isolate primary every 10 for 3", "power off one of brokers every 8 for 1"))
     scenario = replace(faults, settings={"deployment": "dledger", "ack_durable": True})
@@ -113,6 +128,7 @@ def test_brokers_above_a_group_of_dledger_are_valid_in_containers(tmp_path: Path
     assert all(count["with_effect"] for count in outcome.faults.values())
 
 
+@pytest.mark.gate
 def test_a_planted_bug_is_caught_in_containers(tmp_path: Path) -> None:
     scenario = _scenario(("isolate primary every 8 for 5",), "dispatch-to-max")
     outcome = run_scenario(scenario, runs=tmp_path, options=HERE)

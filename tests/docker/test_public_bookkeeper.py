@@ -16,7 +16,7 @@ from stormproof.session.engines import HERE
 from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("storms in containers")]
 
 RELEASE = "4.17.2"
 OLDER = ("4.17.1", "4.16.6")

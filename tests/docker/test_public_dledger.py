@@ -17,7 +17,7 @@ from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario
 from tests.docker.dledger_files import Checksums, stored
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("storms in containers")]
 
 RELEASE = "0.3.1"
 NODES = ("n1", "n2", "n3")

@@ -22,7 +22,7 @@ from stormproof.session.outcome import Outcome
 from stormproof.session.run import run_scenario
 from workloads.systems.rocketmq.release import DIRECTORY
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("storms in containers")]
 
 RELEASE = "5.4.0"
 

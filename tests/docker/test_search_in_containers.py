@@ -12,19 +12,19 @@ from harness.run import CALM
 from stormproof.search import live
 from stormproof.search.trial import RANDOM, Task
 
-pytestmark = [pytest.mark.docker, pytest.mark.gate]
+pytestmark = [pytest.mark.docker, pytest.mark.gate, pytest.mark.xdist_group("storms in containers")]
 
 
 def a_storm(number: int) -> Task:
     scenario = Scenario(
         system="rocketmq",
         workload="log",
-        nemesis=("kill one of brokers every 5 for 1",),
+        nemesis=("kill one of brokers every 3 for 1",),
         environment="docker",
         concurrency=5,
         rate=40.0,
-        time_limit_s=10.0,
-        recovery_s=4.0,
+        time_limit_s=6.0,
+        recovery_s=2.0,
         seed=number,
         settings={"controllers": 1, "brokers": 2, "min_in_sync_replicas": 1},
     )

@@ -199,7 +199,7 @@ def test_what_is_given_is_not_drawn() -> None:
 
 def test_no_queues_are_drawn_that_a_given_topic_has_not() -> None:
     space = Space(system="rocketmq", workload="log", settings={"topic_queues": 4})
-    drawn = [drawn_storm(space, 7, number) for number in range(150)]
+    drawn = [drawn_storm(space, 7, number) for number in range(100)]
     parts = [registry.resolve(scenario) for scenario in drawn]
     queues = {(each.workload_settings.queues, len(broker_groups(each.system_settings))) for each in parts}
     assert {used for used, _ in queues} == {1, 2, 4, 8}
@@ -221,7 +221,7 @@ def test_storms_are_drawn_of_every_deployment_and_workload_most_of_the_usual_one
 
 
 def test_settings_that_go_together_are_drawn_together() -> None:
-    drawn = [drawn_storm(replace(SPACE, workload="log"), 7, number).settings for number in range(120)]
+    drawn = [drawn_storm(replace(SPACE, workload="log"), 7, number).settings for number in range(80)]
     alone = [settings for settings in drawn if settings.get("brokers") == 1]
     assert alone and all(settings["min_in_sync_replicas"] == 1 for settings in alone)
     assert any(settings.get("read_uncommitted") for settings in drawn)

@@ -58,7 +58,7 @@ def test_a_simulated_run_ends_at_any_moment_and_can_be_checked(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [SIGTERM, SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(SIGTERM, marks=pytest.mark.gate), SIGKILL])
 def test_the_processes_of_a_suite_end_with_it(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "suite.toml").write_text(SUITE.replace("time_limit_s = 10", "time_limit_s = 3000"))
     attempt = Attempt(world=World.SIMULATED, name="suite", signals=(number,), delay_s=0.5)
@@ -70,7 +70,11 @@ def test_the_processes_of_a_suite_end_with_it(number: signal.Signals, tmp_path: 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("signals", "seen"),
-    [((SIGTERM,), "supervisor.py"), ((SIGINT, SIGTERM), "SparkSubmit"), ((SIGKILL,), "SparkSubmit")],
+    [
+        ((SIGTERM,), "supervisor.py"),
+        pytest.param((SIGINT, SIGTERM), "SparkSubmit", marks=pytest.mark.gate),
+        ((SIGKILL,), "SparkSubmit"),
+    ],
 )
 def test_sparks_jvm_ends_with_a_check_that_is_interrupted_while_it_starts(
     signals: tuple[signal.Signals, ...], seen: str, tmp_path: Path, stored_for_checks: Path

@@ -85,7 +85,7 @@ def write(path: Path, rows: list[dict[str, object]], value: pa.DataType) -> Path
     return path
 
 
-@pytest.mark.parametrize("seed", [5, 2])
+@pytest.mark.parametrize("seed", [5, pytest.param(2, marks=pytest.mark.gate)])
 def test_both_engines_give_the_same_verdict_of_a_log(
     seed: int, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,7 +248,7 @@ def test_both_engines_give_and_certify_the_same_verdict_of_objects(
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
 
 
-@pytest.mark.parametrize("name", ["fifo-queue", "stack"])
+@pytest.mark.parametrize("name", ["fifo-queue", pytest.param("stack", marks=pytest.mark.gate)])
 def test_both_engines_give_and_certify_the_same_verdict_of_queues(
     name: str, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,7 +273,7 @@ def test_both_engines_give_and_certify_the_same_verdict_of_queues(
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
 
 
-@pytest.mark.parametrize("name", ["append-log", "set"])
+@pytest.mark.parametrize("name", ["append-log", pytest.param("set", marks=pytest.mark.gate)])
 def test_both_engines_give_the_same_verdict_of_contents(
     name: str, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,8 +309,15 @@ def test_both_engines_certify_the_same_under_assumptions(
     assert (tmp_path / spark.name).read_text() == (tmp_path / InProcessEngine().name).read_text()
 
 
-@pytest.mark.parametrize(("workload", "values"), [("list-append", Values.LISTS), ("rw-register", Values.REGISTERS)])
-@pytest.mark.parametrize(("level", "model"), [(Level.CAUSAL, "serializable"), (Level.SNAPSHOT, "causal")])
+@pytest.mark.parametrize(
+    ("workload", "values", "level", "model"),
+    [
+        ("list-append", Values.LISTS, Level.CAUSAL, "serializable"),
+        ("rw-register", Values.REGISTERS, Level.SNAPSHOT, "causal"),
+        pytest.param("list-append", Values.LISTS, Level.SNAPSHOT, "causal", marks=pytest.mark.gate),
+        pytest.param("rw-register", Values.REGISTERS, Level.CAUSAL, "serializable", marks=pytest.mark.gate),
+    ],
+)
 def test_both_engines_give_the_same_verdict_of_transactions(
     workload: str,
     values: Values,

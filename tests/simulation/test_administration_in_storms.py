@@ -21,9 +21,8 @@ ACTS = {
 @pytest.mark.parametrize(
     ("act", "workload"),
     [
-        ("more-queues", "consumption"),
         ("passing-topic", "consumption"),
-        *(pytest.param(act, "consumption", marks=pytest.mark.gate) for act in ("more-retry-queues", "remade-groups")),
+        *(pytest.param(act, "consumption", marks=pytest.mark.gate) for act in ACTS if act != "passing-topic"),
         *(pytest.param(act, "pop", marks=pytest.mark.gate) for act in ACTS),
     ],
 )

@@ -39,7 +39,7 @@ def outcome_of(
     [
         {},
         {"roll_entries": 5, "batch_share": 0.5},
-        {"readers": "bookies", "explicit_lac_s": 0.2},
+        pytest.param({"readers": "bookies", "explicit_lac_s": 0.2}, marks=pytest.mark.gate),
         pytest.param({"readers": "bookies", "ensemble": 4, "roll_entries": 20}, marks=pytest.mark.gate),
         pytest.param({"ensemble": 5, "placement": "entry"}, marks=pytest.mark.gate),
         pytest.param({"ensemble": 2, "write_quorum": 2, "ack_quorum": 1, "bookies": 3}, marks=pytest.mark.gate),

@@ -218,8 +218,8 @@ zookeeper --environment docker --nemesis membership => come back, which zookeepe
 rocketmq --set controllers=1 --nemesis 'shrink c1 every 20 for 9' => 'kill' and 'restarts' take nodes away for a while
 rocketmq --nemesis 'shrink one of brokers every 20 for 9' => as in 'shrink one of controllers'
 rocketmq --nemesis 'wipe primary every 20 for 9' => of rocketmq, as it is set, only nodes of controllers can leave
-rocketmq --nemesis 'shrink controllers every 20 for 9' => did you mean 'shrink one of controllers every 20 for 9'?
-rocketmq --nemesis 'shrink c1+c2 every 20 for 9' => 'c1+c2' is no target that can follow 'shrink'
+rocketmq --nemesis 'wipe controllers every 20 for 9' => did you mean 'wipe one of controllers every 20 for 9'?
+rocketmq --nemesis 'wipe c1+c2 every 20 for 9' => 'c1+c2' is no target that can follow 'wipe'
 rocketmq --nemesis 'shrink c1 and kill b1 every 20 for 9' => it stands alone, in a sentence of its own; did you mean
 rocketmq --nemesis 'wipe c1 when became-leader every 20 for 9' => it cannot strike 'when became-leader'; did
 rocketmq --nemesis '' => what follows --nemesis is empty

@@ -94,7 +94,9 @@ def test_the_planted_bug_is_caught_and_shown_by_its_nodes_and_the_healthy_system
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workload", ["log", "register", pytest.param("consumption", marks=pytest.mark.gate)])
+@pytest.mark.parametrize(
+    "workload", ["log", *(pytest.param(name, marks=pytest.mark.gate) for name in ("register", "consumption"))]
+)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.gate)])
 def test_the_healthy_system_is_valid(workload: str, seed: int) -> None:
     outcome = run_storm(healthy(workload, seed))

@@ -20,6 +20,7 @@ def _run(tmp_path: Path, workload: str, **settings: SettingValue) -> Outcome:
         system="rocketmq",
         workload=workload,
         nemesis=("partition", "kill"),
+        rate=40.0,
         time_limit_s=50.0,
         liveness_s=25.0,
         seed=3,

@@ -1,8 +1,8 @@
 """What holds of CMQ at every moment: in each group what holds of any Raft group, and what its queues promise.
 
 A message is confirmed once a majority has it durably. Nodes that have applied the same entries have the same state, and
-snapshots are that state. What is acknowledged is given out by nobody who was asked for messages after that, and what a
-consumer holds by nobody who leads since it was given out.
+snapshots are that state. What is acknowledged is given out by nobody who was asked for messages after that, what a
+consumer holds by nobody who leads since it was given out, and nothing by a leader that was followed by another one.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ INVARIANTS: Mapping[str, Meaning] = {
     "given-again": Meaning(
         says="A message was given out to a consumer that asked after it had been acknowledged.",
         usually="Who answers does not lead any more, or the acknowledgement is not in the log.",
+    ),
+    "deposed-leader": Meaning(
+        says="A leader gave a message out to a consumer that asked after another one led on in a newer term.",
+        usually="It has not asked the others whether it still leads, or trusts for too long in what they said.",
     ),
     "given-while-held": Meaning(
         says="A leader gave a message out that it had given to a consumer whose time, by its own clock, was not up.",
@@ -77,8 +81,12 @@ class _GroupInvariants:
         """(Queue, number) of the first message of an entry that a leader applied -> its index."""
         self._acknowledged: dict[tuple[int, int], int] = {}
         """(Queue, number) -> how many were acknowledged before."""
-        self._asked: dict[tuple[str, int], int] = {}
-        """(Node, serial) of a pull -> how many were acknowledged when it was taken up."""
+        self._asked: dict[tuple[str, int], tuple[int, int]] = {}
+        """(Node, serial) of a pull -> how many were acknowledged when it was taken up, and the newest term then."""
+        self._terms: dict[str, int] = {}
+        """In which each node led last."""
+        self._newest = 0
+        """The newest term in which a leader was active."""
         self._holds: dict[str, dict[tuple[int, int], int]] = {node: {} for node in nodes}
         """Of each node since it leads: (queue, number) -> when it gave the message out last, by its own clock."""
 
@@ -88,9 +96,11 @@ class _GroupInvariants:
             self._has_state(node, event, int(fields["index"]), fields["digest"])
         elif event in ("leader", "follower"):
             self._holds[node].clear()
+            if event == "leader":
+                self._terms[node] = fields["term"]
         elif event == ENDED:
             self._holds[node].clear()
-            self._asked = {pull: count for pull, count in self._asked.items() if pull[0] != node}
+            self._asked = {pull: then for pull, then in self._asked.items() if pull[0] != node}
 
     def observe(self, node: str, point: str, values: Mapping[str, int]) -> None:
         self._raft.observe(node, point, values)
@@ -128,20 +138,27 @@ class _GroupInvariants:
         self._acknowledged.setdefault((values["queue"], values["number"]), len(self._acknowledged))
 
     def _takes_up(self, node: str, values: Mapping[str, int]) -> None:
-        self._asked[node, values["serial"]] = len(self._acknowledged)
+        self._asked[node, values["serial"]] = len(self._acknowledged), self._newest
+
+    def _leads_on(self, node: str, values: Mapping[str, int]) -> None:
+        """Its no-op is committed."""
+        self._newest = max(self._newest, self._terms[node])
 
     def _gives_out(self, node: str, values: Mapping[str, int]) -> None:
         queue, number = values["queue"], values["number"]
-        asked = self._asked.get((node, values["serial"]))
-        acknowledged = self._acknowledged.get((queue, number))
-        if asked is not None and acknowledged is not None and acknowledged < asked:
-            because = f"{node} gave out message {number} of queue {queue}, which was acknowledged before it was asked"
-            self._break("given-again", (node,), because)
+        asked, newest = self._asked.get((node, values["serial"]), (0, 0))
+        words = f"{node} gave out message {number} of queue {queue}"
+        if self._acknowledged.get((queue, number), asked) < asked:
+            self._break("given-again", (node,), f"{words}, which was acknowledged before it was asked")
+        if newest > self._terms[node]:
+            because = (
+                f"{words} as the leader of term {self._terms[node]}, and was asked after one of term {newest} led on"
+            )
+            self._break("deposed-leader", (node,), because)
         before_ns, at_ns = self._holds[node].get((queue, number)), values["at_ns"]
         if before_ns is not None and at_ns < before_ns + self._invisible_ns:
             after_ms = (at_ns - before_ns) / 1e6
-            because = f"{node} gave out message {number} of queue {queue} again after {after_ms:.1f} ms"
-            self._break("given-while-held", (node,), because)
+            self._break("given-while-held", (node,), f"{words} again after {after_ms:.1f} ms")
         self._holds[node][queue, number] = at_ns
 
 
@@ -149,6 +166,7 @@ _POINTS: Mapping[str, Callable[[_GroupInvariants, str, Mapping[str, int]], None]
     "applied-not-confirmed": _GroupInvariants._applies,
     "about-to-confirm": _GroupInvariants._confirms,
     "ack-applied-not-answered": _GroupInvariants._acknowledges,
+    "noop-committed": _GroupInvariants._leads_on,
     "pull-taken-up": _GroupInvariants._takes_up,
     "gave-out": _GroupInvariants._gives_out,
 }

@@ -336,6 +336,21 @@ def given_twice(after_ms: int) -> Story:
     return story
 
 
+def given_by_one_of_two_leaders(asked_first: bool) -> Story:
+    """n1 is asked before n2 leads on after it, or behind that, and does not know of it."""
+
+    def story(group: Group) -> None:
+        if asked_first:
+            group.asks("n1", 1)
+        group.votes("n2", 2, "n3")
+        group.observe("n2", "noop-committed")
+        if not asked_first:
+            group.asks("n1", 1)
+        group.gives_out("n1", 3, 1)
+
+    return story
+
+
 def given_by_a_node_that_led_before(again: bool) -> Story:
     def story(group: Group) -> None:
         group.gives_out("n1", 3, 1, at_ms=500)
@@ -372,6 +387,7 @@ STORIES: tuple[tuple[str, Story, Story], ...] = (
     ("torn-snapshot", states("snapshot", 8), states("snapshot", 7)),
     ("given-again", given_out(3), given_out(4)),
     ("given-again", asked_before_the_acknowledgement(6), asked_before_the_acknowledgement(5)),
+    ("deposed-leader", given_by_one_of_two_leaders(asked_first=False), given_by_one_of_two_leaders(asked_first=True)),
     ("given-while-held", given_twice(999), given_twice(1_000)),
     ("given-while-held", given_by_a_node_that_led_before(again=True), given_by_a_node_that_led_before(again=False)),
 )

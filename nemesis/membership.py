@@ -17,7 +17,6 @@ system's affair (`harness.abilities.Elastic`).
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
@@ -113,6 +112,8 @@ class Departure:
 
 async def _each(asking: Iterable[Awaitable[Effect]]) -> list[Effect]:
     """At once; what one fails with is raised once all are over."""
+    import asyncio  # what is asked for help imports this module, and no event loop
+
     effects = await asyncio.gather(*asking, return_exceptions=True)
     failures = [failure for failure in effects if isinstance(failure, BaseException)]
     if failures:

@@ -25,6 +25,7 @@ from stormproof.search.sampling import (
     fault_length_s,
     faults_for,
     log_uniform,
+    some_beside,
     triggered,
     unused_number,
     with_entries,
@@ -201,6 +202,12 @@ def lengthened(scenario: Scenario, other: Scenario, space: Space, points: Points
     return with_entries(scenario, (*entries, *triggered(more, faults, draw, points)))
 
 
+def accompanied(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
+    """More is done to clients, by administrators, and to who belongs to the cluster."""
+    entries = entries_in(scenario)
+    return with_entries(scenario, (*entries, *some_beside(scenario, space, unused_number(entries), draw)))
+
+
 def spliced(scenario: Scenario, other: Scenario, space: Space, points: Points, draw: random.Random) -> Scenario:
     """Up to some moment the one, from then on the other."""
     entries, others = entries_in(scenario), entries_in(scenario, lines=other.schedule)
@@ -240,7 +247,8 @@ CHANGES: tuple[Change, ...] = (
     at_a_point,
     shortened,
     lengthened,
+    accompanied,
     spliced,
     reset,
 )
-CHANGE_WEIGHTS = (3.0, 4.0, 3.0, 2.0, 4.0, 1.0, 8.0, 2.0, 1.5)
+CHANGE_WEIGHTS = (3.0, 4.0, 3.0, 2.0, 4.0, 1.0, 8.0, 3.0, 2.0, 1.5)

@@ -111,10 +111,13 @@ def drawn_entries(scenario: Scenario, space: Space, tempo: Tempo, draw: random.R
 
 
 def entries_beside(scenario: Scenario, space: Space, first: int, draw: random.Random) -> tuple[Entry, ...]:
-    """Clients are struck, administrators act, and nodes leave and come back, as far as system and environment know how;
-    in most storms they do not."""
-    if draw.random() >= BESIDE_SHARE:
-        return ()
+    """In most storms there are none."""
+    return some_beside(scenario, space, first, draw) if draw.random() < BESIDE_SHARE else ()
+
+
+def some_beside(scenario: Scenario, space: Space, first: int, draw: random.Random) -> tuple[Entry, ...]:
+    """Clients are struck, administrators act, and nodes leave and come back, as far as system and environment know
+    how."""
     packages = [
         package
         for package in (registry.find("nemeses", name)(_declaration(scenario)) for name in space.nemesis or BESIDE)

@@ -144,6 +144,10 @@ class Scenario:
         if self.world != DRAWN and self.environment != SIMULATED:
             raise UsageError(f"only the simulated environment makes a world that is {self.world}; leave world out")
 
+    def faults_in_words(self, joint: str) -> str:
+        """Names of packages with this between them, or what stands in their place."""
+        return joint.join(self.nemesis) or ("a schedule" if self.schedule else "no faults")
+
     def to_json(self) -> dict[str, Any]:
         data = dataclasses.asdict(self)
         data["nemesis"] = list(self.nemesis)

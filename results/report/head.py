@@ -29,7 +29,7 @@ def _title(run: RunFiles) -> str:
 
 
 def scenario_title(scenario: Scenario) -> str:
-    parts = [f"{scenario.system} · {scenario.workload}", " + ".join(scenario.nemesis) or "no faults"]
+    parts = [f"{scenario.system} · {scenario.workload}", scenario.faults_in_words(" + ")]
     if scenario.mutant:
         parts.append(f"mutant {scenario.mutant}")
     return " · ".join(parts)

@@ -23,7 +23,7 @@ def title(scenario: Scenario) -> str:
     """A scenario in few words, e.g. `rocketmq log, partition+kill, simulated, 60 s, seed 1729`."""
     parts = [
         f"{scenario.system} {scenario.workload}",
-        "+".join(scenario.nemesis) or ("a schedule" if scenario.schedule else "no faults"),
+        scenario.faults_in_words("+"),
         scenario.environment,
         f"{written(scenario.time_limit_s)} s",
     ]

@@ -16,8 +16,10 @@ from checkers.api.verdict import AnomalySummary, CheckerResult, Verdict
 from harness.operation import Operation
 from harness.record.fault_log import FaultWindow
 from harness.record.history import HistoryWriter
+from harness.record.scenario import Scenario
 from results.report import escaped, write_report
 from results.report.figure import figure
+from results.report.head import scenario_title
 from results.report.measure import BUCKETS, POINTS_OF_EACH_OUTCOME, measure, rows_at
 from results.report.run_files import RoleSpan, read_run, role_spans
 from results.report.witness import numbers_in, value_words
@@ -48,6 +50,18 @@ def test_the_page_shows_the_verdict_the_witnesses_the_faults_and_how_to_replay(r
     assert "no effect" in text
     assert "--seed 1729" in text
     assert 'href="nodes/b1/node.log"' in text
+
+
+@pytest.mark.parametrize(
+    ("faults", "words"),
+    [
+        ({"nemesis": ("partition", "kill")}, "cmq · queue · partition + kill"),
+        ({"schedule": ("2 for 1 kill n1 [kill 0]",)}, "cmq · queue · a schedule"),
+        ({}, "cmq · queue · no faults"),
+    ],
+)
+def test_the_title_says_which_faults_were_asked_for(faults: dict[str, tuple[str, ...]], words: str) -> None:
+    assert scenario_title(Scenario.from_json({"system": "cmq", "workload": "queue", **faults})) == words
 
 
 def test_the_verdict_comes_first_and_nothing_is_shown_twice(run: Path) -> None:

@@ -18,6 +18,7 @@ from harness.reading import json_kept
 from harness.record.run_directory import SCENARIO, RunDirectory
 from harness.record.run_record import RunRecord, read_run_record
 from harness.system import Declaration
+from stormproof.cli.attribute_docs import meanings_of
 from stormproof.cli.console import Console
 from stormproof.cli.options import console_of, example
 from stormproof.cli.usage import OneOf
@@ -34,14 +35,15 @@ stormproof list
 stormproof list mutants
 stormproof list shapes
 stormproof list points rocketmq
+stormproof list settings cmq
 stormproof list models
 stormproof list runs --runs runs --json
 """
 
 Entry = dict[str, Any]
 
-_ON_DEMAND = ("checks", "invariants", "models", "points", "shapes", "targets")
-_OF_A_SYSTEM = ("invariants", "mutants", "points", "targets")
+_ON_DEMAND = ("checks", "invariants", "models", "points", "settings", "shapes", "targets")
+_OF_A_SYSTEM = ("invariants", "mutants", "points", "settings", "targets")
 _SHOWN_TOGETHER = {"shapes": ["shapes", "targets"]}
 
 
@@ -61,6 +63,7 @@ _SHOWN_TOGETHER = {"shapes": ["shapes", "targets"]}
             "targets",
             "points",
             "invariants",
+            "settings",
             "environments",
             "mutants",
             "suites",
@@ -79,9 +82,10 @@ def command(what: str | None, system: str | None, runs: Path, as_json: bool) -> 
     Shown only when asked for: `checks`, what histories can be judged as by check --workload, and for what; `models`,
     what check --consistency-model can demand of transactions; `shapes`, how faults are written in sentences such as
     'kill one of all every 10 for 5'; `targets`, the names that each system has for them; `points`, moments at which
-    faults can strike, as in 'kill it when alter-proposed every 10 for 5'; and `invariants`, what a system is judged by
-    at every moment of a simulated run, and what it means that one does not hold. Behind mutants, targets, points and
-    invariants the name of a SYSTEM shows only its own.
+    faults can strike, as in 'kill it when alter-proposed every 10 for 5'; `invariants`, what a system is judged by at
+    every moment of a simulated run, and what it means that one does not hold; and `settings`, what can be set of a
+    system with --set, and what it means. Behind mutants, targets, points, invariants and settings the name of a SYSTEM
+    shows only its own.
     """
     if system is not None:
         if what not in _OF_A_SYSTEM:
@@ -98,6 +102,7 @@ def command(what: str | None, system: str | None, runs: Path, as_json: bool) -> 
         "targets": _targets,
         "points": lambda: _declared(lambda declaration: declaration.points),
         "invariants": lambda: _declared(_invariants),
+        "settings": _settings,
         "environments": lambda: _plugins("environments"),
         "mutants": _mutants,
         "suites": _suites,
@@ -242,6 +247,29 @@ def _invariants(declaration: Declaration) -> Mapping[str, str]:
     return {name: meaning.says for name, meaning in declaration.invariants.items()}
 
 
+def _settings() -> list[Entry]:
+    """What can be set of each system, by the words behind each field."""
+    entries = []
+    for entry in _plugins("systems"):
+        if "problem" not in entry:
+            about = meanings_of(registry.system(entry["name"]).settings_type)
+            entries += [
+                {
+                    "name": name,
+                    "about": about.get(name, "").removesuffix("."),
+                    "default": default,
+                    "values": _values(entry["bounds"].get(name)),
+                    "system": entry["name"],
+                }
+                for name, default in entry["settings"].items()
+            ]
+    return entries
+
+
+def _values(bounds: list[float] | None) -> str:
+    return "" if bounds is None else f"{bounds[0]:g} to {bounds[1]:.12g}"
+
+
 def _suites() -> list[Entry]:
     return [{"name": name, "scenarios": len(load_suite(name).scenarios)} for name in shipped()]
 
@@ -316,12 +344,13 @@ def _line(entry: Entry, width: int) -> str:
         if key in ("name", "settings", "bounds") or value in (None, "", []):
             continue
         words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        words = words.lower() if isinstance(value, bool) else words
         parts.append(words if key in ("about", "problem") else f"{key}: {words}")
     return f"{entry['name']:<{width}}  {'; '.join(parts)}".rstrip()
 
 
 def _setting(key: str, default: Any, bounds: Mapping[str, list[float]]) -> str:
-    within = f" ({bounds[key][0]:g} to {bounds[key][1]:.12g})" if key in bounds else ""
+    within = f" ({_values(bounds[key])})" if key in bounds else ""
     return f"{key}={json.dumps(default)}{within}"
 
 

@@ -25,6 +25,7 @@ class CmqSettings:
     """Sizes and times are small, so that what the product does once in minutes happens many times in a storm."""
 
     nodes: Annotated[int, Bounds(3, 5)] = 3
+    """Three or five."""
     groups: Annotated[int, Bounds(1, 16)] = 3
     """Raft groups, each on all nodes; queues are spread over them by their names."""
     queues: Annotated[int, Bounds(1, 16)] = 4
@@ -59,6 +60,7 @@ class CmqSettings:
     promotion_lag: Annotated[int, Bounds(0, 65_536)] = 16
     """A new node votes once it is at most so many entries behind."""
     heartbeat_s: Annotated[float, Bounds(0.01, 10)] = 0.1
+    """A leader that has nothing to send waits so long between two messages."""
     election_s: Annotated[float, Bounds(0.02, 60)] = 1.0
     """The least election time-out; 0.3 s in the product, whose nodes are near each other."""
     election_spread: Annotated[float, Bounds(1, 10)] = 2.0

@@ -438,6 +438,11 @@ def test_list_names_what_can_be_run_and_doctor_always_exits_with_0(
     assert stormproof("list", "invariants", "rocketmq", "--json") == 0
     invariants = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["invariants"]}
     assert invariants["torn-log"]["about"] == "A log that ends within a message was compared with another."
+    assert stormproof("list", "settings", "cmq", "--json") == 0
+    settings = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["settings"]}
+    assert settings["groups"]["values"] == "1 to 16" and settings["groups"]["default"] == 3
+    assert settings["strict"]["about"] == "Judge as if nothing could be lost"
+    assert all(entry["about"] for entry in settings.values())
     assert stormproof("doctor", "--json") == 0
     findings = json.loads(capsys.readouterr().out)
     assert list(findings) == ["java", "spark", "docker", "libfaketime", "iptables", "netem", "fuse", "maven"]

@@ -49,7 +49,9 @@ DEPLOYMENTS: tuple[Mapping[str, SettingValue], ...] = (
     {"groups": 2},
     {"groups": 4, "nodes": 5},
     {"groups": 1, "nodes": 5},
+    {"file_bytes": 256, "log_kept_kib": 0, "segment_kib": 1, "snapshot_entries": 20},
 )
+"""Files of all kinds are small in the last of them, and come and go all the time."""
 EXPLORED: Mapping[str, tuple[SettingValue, ...]] = {
     "batch_entries": (1,),
     "file_bytes": (256,),

@@ -36,7 +36,8 @@ LIST = """
 nope => unknown kind of list 'nope'; known are: systems
 run => unknown kind of list 'run'; did you mean runs
 points rocketm => unknown system 'rocketm'; did you mean rocketmq?
-nemeses rocketmq => list nemeses is not of one system, got 'rocketmq'; these are: invariants, mutants, points, settings, targets
+nemeses rocketmq => list nemeses is not of one system, got 'rocketmq'; \
+these are: invariants, mutants, points, settings, targets
 runs extra => list runs is not of one system, got 'extra'; these are: invariants, mutants, points, settings, targets
 points rocketmq extra => Got unexpected extra argument (extra)
 --nope => No such option '--nope'

@@ -477,6 +477,7 @@ class Raft:
         self._replication.send_to_all()
 
     def _call_round(self) -> None:
+        self._renew_lease()
         self._replication.call_round()
         self._lease.begin(self._replication.round, self._now_ns)
         self._serve_reads()
@@ -582,10 +583,13 @@ class Raft:
 
     def has_lease(self) -> bool:
         """Whether this leader, at its last step, could be sure that nobody else had been elected."""
-        if not self._timing.lease_ns:
-            return False
-        self._lease.confirm(self._confirmed_round())
+        self._renew_lease()
         return self._lease.holds(self._now_ns)
+
+    def _renew_lease(self) -> None:
+        """With each round, too: as long as nobody reads, rounds that were confirmed would else be kept for ever."""
+        if self._timing.lease_ns:
+            self._lease.confirm(self._confirmed_round())
 
     def _confirmed_round(self) -> int:
         return self._reached_by_majority(self._replication.round, lambda progress: progress.round)

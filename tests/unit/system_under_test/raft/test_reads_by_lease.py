@@ -122,3 +122,11 @@ def test_a_leader_that_asked_another_one_to_stand_has_no_lease_any_more_even_if_
     leader = stage.nodes["a"]
     assert leader.role is Role.LEADER and leader.transferee is None
     assert not reads_at_once(stage)
+
+
+def test_confirmed_rounds_are_forgotten_also_while_nobody_reads() -> None:
+    stage = led_by_a()
+    for _ in range(50):
+        stage.beat("a")
+        stage.deliver()
+    assert len(stage.nodes["a"]._lease._begins) <= 2

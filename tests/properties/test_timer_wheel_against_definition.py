@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.timer_log import UNIT, TimerLog
 from system_under_test.storage.timer_wheel import TimerCheckpoint, TimerWheel
-from tests.unit.system_under_test.storage.storage_machine import Machine, simulate, sync_config
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, sync_config
 
 PRECISION_MS, WINDOW, SLOTS = 10, 5, 40
 

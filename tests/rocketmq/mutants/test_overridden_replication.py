@@ -18,8 +18,9 @@ from system_under_test.runtime.host import Host
 from system_under_test.storage.epoch_file import EpochEntry, EpochFile, EpochMap
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import MessageStore
+from tests.references.machine_with_disk import simulate
 from tests.rocketmq.mutants.planted_parts import parts_of
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config
 
 HEALTHY = BrokerParts()
 QUIET = cast(Host, SimpleNamespace(reached=lambda point, **values: None, log=lambda event, **fields: None))

@@ -17,8 +17,9 @@ from system_under_test.rocketmq.broker.parts import BrokerParts
 from system_under_test.rocketmq.controller.protocol import SyncStateSet
 from system_under_test.runtime.host import Connection, Host
 from system_under_test.storage.message_store import MessageStore
+from tests.references.machine_with_disk import simulate
 from tests.rocketmq.mutants.planted_parts import parts_of
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config
 
 SECOND = 10**9
 CONFIG = BrokerConfig(

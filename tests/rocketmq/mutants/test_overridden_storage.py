@@ -14,8 +14,9 @@ from system_under_test.storage.epoch_file import EpochMap
 from system_under_test.storage.errors import StorageCorrupt, StorageFailed
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import MessageStore
+from tests.references.machine_with_disk import simulate
 from tests.rocketmq.mutants.planted_parts import parts_of
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config
 
 MESSAGE_BYTES = 157
 """Size of a message of topic `t` with a body of 45 bytes."""

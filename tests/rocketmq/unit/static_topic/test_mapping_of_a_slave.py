@@ -10,7 +10,8 @@ from system_under_test.rocketmq.broker.context import BrokerContext
 from system_under_test.rocketmq.broker.topics.static_topics import StaticTopics
 from system_under_test.rocketmq.static_topic.mapping import StaticTopic, first_queues
 from system_under_test.rocketmq.topic import STATIC_TOPIC
-from tests.unit.system_under_test.storage.storage_machine import Machine, simulate, sync_config
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, sync_config
 
 
 def test_a_slave_whose_log_was_cut_and_has_grown_as_far_again_knows_what_it_says_now() -> None:

@@ -7,7 +7,7 @@ import inspect
 import random
 from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from harness.environments.simulated.disk import SimulatedDisk
 from harness.environments.simulated.disk_store import DiskStore
@@ -35,8 +35,8 @@ from system_under_test.bookkeeper.entry import NOTHING, Entry, decode_entry, enc
 from system_under_test.bookkeeper.parts import BookieParts
 from system_under_test.node.settings import read_config
 from system_under_test.runtime.host import Host
+from tests.references.machine_with_disk import simulate
 
-T = TypeVar("T")
 ME = "00000000000000b1"
 GONE = "00000000000000a0"
 OTHER = "00000000000000ff"
@@ -198,14 +198,6 @@ class BookieMachine:
     async def listed(self, ledger: int, first: int = 0) -> tuple[Code, tuple[int, ...]]:
         answer = await self.ask(ListRequest(bookie=ME, ledger=ledger, first=first))
         return answer.code, answer.entries
-
-
-def simulate(body: Callable[[VirtualTimeLoop], Coroutine[Any, Any, T]]) -> T:
-    loop = VirtualTimeLoop()  # type: ignore[abstract]
-    try:
-        return loop.run(body(loop))
-    finally:
-        loop.close()
 
 
 def story(body: Callable[[BookieMachine], Coroutine[Any, Any, None]], **settings: Any) -> BookieMachine:

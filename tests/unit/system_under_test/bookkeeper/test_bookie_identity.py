@@ -19,7 +19,8 @@ from system_under_test.bookkeeper.bookie.identity import (
     decode_identity,
 )
 from system_under_test.storage.errors import StorageCorrupt
-from tests.unit.system_under_test.bookkeeper.bookie_machine import BookieMachine, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.bookkeeper.bookie_machine import BookieMachine
 from tests.unit.system_under_test.bookkeeper.metadata_in_memory import MetadataInMemory
 
 ADDRESS = "b1:3181"

@@ -21,7 +21,8 @@ from system_under_test.bookkeeper.bookie.journal_record import (
 )
 from system_under_test.runtime.host import DiskFull
 from system_under_test.storage.errors import RecordInvalid, StorageCorrupt, StorageFailed
-from tests.unit.system_under_test.bookkeeper.bookie_machine import BookieMachine, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.bookkeeper.bookie_machine import BookieMachine
 
 ADD = Kind.ADD
 BEGINNING = Place()

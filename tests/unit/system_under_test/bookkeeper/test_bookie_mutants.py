@@ -13,7 +13,8 @@ from system_under_test.bookkeeper import mutants
 from system_under_test.bookkeeper.bookie.message import Code
 from system_under_test.bookkeeper.parts import BookieParts
 from system_under_test.node.mutant import find_mutant, mutant_names
-from tests.unit.system_under_test.bookkeeper.bookie_machine import HEALTHY, BookieMachine, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.bookkeeper.bookie_machine import HEALTHY, BookieMachine
 
 Act = Callable[[BookieMachine], Awaitable[object]]
 

@@ -19,7 +19,8 @@ from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.bookkeeper.bookie.message import BookieAnswer, Code
 from system_under_test.bookkeeper.entry import NOTHING
 from system_under_test.bookkeeper.parts import BookieParts
-from tests.unit.system_under_test.bookkeeper.bookie_machine import HEALTHY, BookieMachine, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.bookkeeper.bookie_machine import HEALTHY, BookieMachine
 
 T = TypeVar("T")
 LEDGERS = 4

@@ -144,12 +144,3 @@ def sync_config(segment_bytes: int = 2000) -> StoreConfig:
 
 def async_config(segment_bytes: int = 2000) -> StoreConfig:
     return StoreConfig(segment_bytes=segment_bytes, index_slots=4, index_entries=8)
-
-
-def simulate(body: Callable[[VirtualTimeLoop], Coroutine[Any, Any, T]]) -> T:
-    """Run a test's body in virtual time."""
-    loop = VirtualTimeLoop()  # type: ignore[abstract]
-    try:
-        return loop.run(body(loop))
-    finally:
-        loop.close()

@@ -11,7 +11,8 @@ from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.message import CONTINUES, MESSAGES, decode_message
 from system_under_test.storage.message_store import MessageStore, StorageParts
 from system_under_test.storage.new_message import NewMessage
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate, sync_config
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, sync_config
 
 
 def letters(text: str, sys_flag: int = 0) -> list[NewMessage]:

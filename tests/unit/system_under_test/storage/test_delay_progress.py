@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.delay_progress import SCHEDULE_TOPIC, DelayProgress
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate, sync_config
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, sync_config
 
 
 def progress_of(loop: VirtualTimeLoop) -> DelayProgress:

@@ -8,7 +8,8 @@ import pytest
 
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.errors import LogTruncated, StorageFailed
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate, sync_config
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, sync_config
 
 
 def test_one_fsync_releases_every_waiter_who_wrote_before_it_began() -> None:

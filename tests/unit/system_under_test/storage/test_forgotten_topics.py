@@ -10,7 +10,8 @@ import pytest
 from harness.environments.simulated.loop import VirtualTimeLoop
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import MessageStore
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config
 
 TOPICS = ("t", "u")
 

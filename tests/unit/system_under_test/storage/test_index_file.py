@@ -10,7 +10,8 @@ from system_under_test.storage.index_file import IndexFile, key_hash
 from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import MessageHeader
 from system_under_test.storage.tags_code import tags_code
-from tests.unit.system_under_test.storage.storage_machine import Machine, simulate, sync_config
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, sync_config
 
 GOLDEN = bytes.fromhex(
     "0000018bcfe56800"  # the first message was stored at 1,700,000,000,000 ms

@@ -13,7 +13,8 @@ from system_under_test.storage.errors import BadOffset, MessageTooLarge
 from system_under_test.storage.file_cleaner import CleaningRules, Deletion, FileAge, FileCleaner, files_to_delete
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import GetStatus, MessageStore, StorageParts, StoreConfig
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate, sync_config
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, sync_config
 
 MESSAGE_BYTES = 157
 """Size of a message of topic `t` with a body of 45 bytes."""

@@ -19,7 +19,8 @@ from system_under_test.storage.key_index import KeyIndex
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import FlushMode, MessageStore, StorageParts
 from system_under_test.storage.new_message import NewMessage
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate, sync_config
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, sync_config
 
 QUEUES = 2
 SEGMENT_BYTES = 1000

@@ -13,7 +13,8 @@ from system_under_test.storage.message_store import MessageStore
 from system_under_test.storage.new_message import NewMessage
 from system_under_test.storage.timer_log import TimerLog
 from system_under_test.storage.timer_wheel import TimerWheel
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config
 
 SETTINGS = TimerSettings(precision_ms=10, window_slots=100, slots=800)
 CROWD = 3 * READ_COUNT

@@ -20,7 +20,8 @@ from system_under_test.storage.errors import MessageTooLarge
 from system_under_test.storage.message import decode_message
 from system_under_test.storage.message_store import MessageStore
 from system_under_test.storage.new_message import NewMessage
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config
 
 FILE_BYTES = 1_000
 ALONE = GroupConfig(node="b1", members=("b1",))

@@ -18,7 +18,8 @@ from system_under_test.runtime.host import ConnectionClosed
 from system_under_test.storage.message_store import MessageStore
 from system_under_test.storage.timer_progress import encode_checkpoint
 from system_under_test.storage.timer_wheel import TimerCheckpoint
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config
 
 TOPICS = RequestCode.GET_ALL_TOPIC_CONFIG
 GROUPS = RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG

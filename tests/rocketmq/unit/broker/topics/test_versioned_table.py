@@ -13,7 +13,8 @@ from system_under_test.rocketmq.topic import TopicConfig, topics_as_json, topics
 from system_under_test.runtime.host import DiskFull
 from system_under_test.storage.consumer_offsets import ConsumerOffsets
 from system_under_test.storage.errors import StorageCorrupt
-from tests.unit.system_under_test.storage.storage_machine import Machine, async_config, simulate
+from tests.references.machine_with_disk import simulate
+from tests.unit.system_under_test.storage.storage_machine import Machine, async_config
 
 T, U, V = (TopicConfig.of(name, 1) for name in "TUV")
 
